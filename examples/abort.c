@@ -26,7 +26,7 @@ ask(void *arg)
 	if (rc == 0)
 		rc = weft_abort_scope(enough, &scope);
 	if (rc == 0)
-		rc = weft_sleep_until(weft_in(replica->takes_ns));
+		rc = weft_sleep_until(weft_after(replica->takes_ns));
 	(void)weft_scope_close(&scope);
 	replica->result = rc;
 	if (rc == 0)
@@ -56,7 +56,8 @@ run(void *arg)
 
 	(void)arg;
 	either[0] = answered = weft_abort_new(NULL);
-	either[1] = late = weft_abort_new_timeout(NULL, weft_in(20 * WEFT_S));
+	either[1] = late = weft_abort_new_timeout(NULL,
+	                                          weft_after(20 * WEFT_S));
 	enough = weft_abort_new_any(NULL, either, 2);
 	if (answered && late && enough)
 		rc = ask_all();

@@ -14,7 +14,7 @@ struct job {
 static int
 load_slowly(int id, char *out, size_t max)
 {
-	int rc = weft_sleep_until(weft_in(20 * WEFT_MS));
+	int rc = weft_sleep_until(weft_after(20 * WEFT_MS));
 
 	return rc < 0 ? rc : snprintf(out, max, "profile of %d", id);
 }
@@ -26,7 +26,7 @@ lookup(void *arg)
 	weft_redis_reply *reply = NULL;
 	char fresh[64];
 	weft_span text;
-	int rc = weft_redis_callf(job->redis, &reply, weft_in(WEFT_S),
+	int rc = weft_redis_callf(job->redis, &reply, weft_after(WEFT_S),
 	                          "GET profile:%d", job->id);
 
 	if (rc == 0)
@@ -41,7 +41,7 @@ lookup(void *arg)
 	if ((rc = load_slowly(job->id, fresh, sizeof fresh)) < 0)
 		return rc;
 	printf("miss %s\n", fresh);
-	(void)weft_redis_callf(job->redis, NULL, weft_in(WEFT_S),
+	(void)weft_redis_callf(job->redis, NULL, weft_after(WEFT_S),
 	                       "SET profile:%d %s EX 60", job->id, fresh);
 	return 0;
 }
@@ -56,7 +56,7 @@ run(void *arg)
 
 	if (rc < 0)
 		return puts(weft_detail()), rc;
-	weft_scope_open(&scope, WEFT_FAIL_FAST, weft_in(10 * WEFT_S));
+	weft_scope_open(&scope, WEFT_FAIL_FAST, weft_after(10 * WEFT_S));
 	for (int i = 0; i < 100; i++) {
 		jobs[i] = (struct job){ redis, i };
 		weft_scope_go(&scope, lookup, &jobs[i]);

@@ -22,9 +22,10 @@ hear(weft_http *http, void *arg)
 		i++;
 	if (i == SEATS || !(seats[i] = weft_chan_new(sizeof line, 16, 0)))
 		return weft_http_reply(http, 503, NULL, (weft_span){ 0 },
-		                       weft_in(WEFT_S));
+		                       weft_after(WEFT_S));
 	while (rc == 0
-	       && (rc = weft_http_event(http, NULL, line.text, weft_in(WEFT_S)))
+	       && (rc = weft_http_event(http, NULL, line.text,
+	                                weft_after(WEFT_S)))
 	                  == 0)
 		rc = weft_chan_recv(seats[i], &line, WEFT_NEVER);
 	seats[i] = weft_chan_unref(seats[i]);
@@ -36,7 +37,7 @@ say(weft_http *http, void *arg)
 {
 	struct line line = { "" };
 	ssize_t n = weft_http_read_all(http, line.text, sizeof line.text - 1,
-	                               weft_in(5 * WEFT_S));
+	                               weft_after(5 * WEFT_S));
 
 	(void)arg;
 	for (int i = 0; n >= 0 && i < SEATS; i++)
@@ -44,7 +45,7 @@ say(weft_http *http, void *arg)
 			weft_chan_send(seats[i], &line, WEFT_NOWAIT);
 	return n < 0 ? (int)n
 	             : weft_http_reply(http, 204, NULL, (weft_span){ 0 },
-	                               weft_in(WEFT_S));
+	                               weft_after(WEFT_S));
 }
 
 static int

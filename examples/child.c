@@ -9,7 +9,7 @@ run(void *arg)
 	const char *const argv[] = { "sh", "-c", "echo hello; sleep 60", NULL };
 	const weft_child_opts opts = { .std[1] = WEFT_CHILD_PIPE,
 		                       .group = true };
-	uint64_t deadline_ns = weft_in(1 * WEFT_S);
+	uint64_t deadline_ns = weft_after(1 * WEFT_S);
 	weft_child *child;
 	char buf[512];
 	ssize_t n;

@@ -12,10 +12,11 @@ serve(void *arg)
 	char buf[4096];
 	ssize_t n, sent;
 
-	while (weft_wait_fd(fd, WEFT_READABLE, weft_in(30 * WEFT_S)) > 0
+	while (weft_wait_fd(fd, WEFT_READABLE, weft_after(30 * WEFT_S)) > 0
 	       && (n = recv(fd, buf, sizeof buf, MSG_DONTWAIT)) > 0)
 		for (char *at = buf; n > 0; at += sent, n -= sent)
-			if (weft_wait_fd(fd, WEFT_WRITABLE, weft_in(WEFT_S)) < 0
+			if (weft_wait_fd(fd, WEFT_WRITABLE, weft_after(WEFT_S))
+			            < 0
 			    || (sent = send(fd, at, n, MSG_DONTWAIT)) < 0)
 				return close(fd);
 	return close(fd);

@@ -28,7 +28,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	if (peer->span.size == 0) { /* else it comes again */
 		peer->span = (weft_span){ data, (size_t)size };
 		weft_write_op(stream, &peer->span, 1, &peer->write,
-		              weft_in(5 * WEFT_S));
+		              weft_after(5 * WEFT_S));
 	}
 }
 

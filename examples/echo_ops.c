@@ -40,7 +40,7 @@ receive(struct peer *peer)
 {
 	weft_op_init(&peer->op, NULL, on_received, peer);
 	if (weft_op_recv(&peer->op, peer->fd, peer->buf, sizeof peer->buf, 0,
-	                 weft_in(300 * WEFT_S))
+	                 weft_after(300 * WEFT_S))
 	    < 0)
 		drop(peer);
 }
@@ -50,7 +50,7 @@ send_rest(struct peer *peer)
 {
 	weft_op_init(&peer->op, NULL, on_sent, peer);
 	if (weft_op_send(&peer->op, peer->fd, peer->buf + peer->sent,
-	                 peer->size - peer->sent, 0, weft_in(5 * WEFT_S))
+	                 peer->size - peer->sent, 0, weft_after(5 * WEFT_S))
 	    < 0)
 		drop(peer);
 }

@@ -12,7 +12,7 @@ static int
 ask(void *arg)
 {
 	const struct shop *shop = arg;
-	int rc = weft_sleep_until(weft_in(shop->delay_ns)); /* the network */
+	int rc = weft_sleep_until(weft_after(shop->delay_ns)); /* the network */
 
 	return rc < 0 ? rc : shop->price;
 }
@@ -30,7 +30,7 @@ run(void *arg)
 	int price, rc;
 
 	(void)arg;
-	rc = weft_scope_open(&scope, 0, weft_in(500 * WEFT_MS));
+	rc = weft_scope_open(&scope, 0, weft_after(500 * WEFT_MS));
 	if (rc < 0)
 		return rc;
 	for (int i = 0; i < 3; i++)

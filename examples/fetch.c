@@ -13,12 +13,13 @@ fetch(weft_http_client *client, const char *url)
 	const uint64_t wait_ns = 10 * WEFT_S;
 	weft_http *http = NULL;
 	char buf[8192];
-	ssize_t n = weft_http_fetch(client, &request, &http, weft_in(wait_ns));
+	ssize_t n = weft_http_fetch(client, &request, &http,
+	                            weft_after(wait_ns));
 
 	if (n == 0)
 		printf("%d %s\n", weft_http_status(http), weft_http_url(http));
 	while (n >= 0) {
-		n = weft_http_read(http, buf, sizeof buf, weft_in(wait_ns));
+		n = weft_http_read(http, buf, sizeof buf, weft_after(wait_ns));
 		if (n <= 0)
 			break;
 		fwrite(buf, 1, (size_t)n, stdout);

@@ -9,7 +9,7 @@ count(void *name)
 
 	for (int i = 1; i <= 3 && rc == 0; i++) {
 		printf("%s %d\n", (char *)name, i);
-		rc = weft_sleep_until(weft_in(100 * WEFT_MS));
+		rc = weft_sleep_until(weft_after(100 * WEFT_MS));
 	}
 	return rc;
 }
@@ -19,7 +19,8 @@ run(void *arg)
 {
 	char tick[] = "tick", tock[] = "tock";
 	weft_scope scope;
-	int rc = weft_scope_open(&scope, WEFT_FAIL_FAST, weft_in(5 * WEFT_S));
+	int rc = weft_scope_open(&scope, WEFT_FAIL_FAST,
+	                         weft_after(5 * WEFT_S));
 
 	(void)arg;
 	if (rc < 0)

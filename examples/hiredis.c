@@ -65,7 +65,7 @@ main(int argc, char **argv)
 	if (!loop || !app.redis || app.redis->err
 	    || weft_redis_attach_hiredis(loop, app.redis) < 0)
 		return 1;
-	weft_timer_start(loop, &app.deadline, weft_in(10 * WEFT_S), 0,
+	weft_timer_start(loop, &app.deadline, weft_after(10 * WEFT_S), 0,
 	                 on_deadline, &app);
 	redisAsyncCommand(app.redis, NULL, NULL, "DEL visits");
 	for (int i = 0; i < VISITS; i++)

@@ -27,11 +27,11 @@ on_hello(weft_http *http, void *arg)
 	struct service *service = arg;
 
 	service->waiting++;
-	weft_sleep_until(weft_in(20 * WEFT_MS));
+	weft_sleep_until(weft_after(20 * WEFT_MS));
 	service->waiting--;
 	service->served++;
 	return weft_http_reply(http, 200, "text/plain", weft_text("hello\n"),
-	                       weft_in(10 * WEFT_S));
+	                       weft_after(10 * WEFT_S));
 }
 
 static int

@@ -47,7 +47,8 @@ add_up(const weft_value *in, weft_value *out, void *arg)
 static int
 run(void *arg)
 {
-	weft_abort *limit = weft_abort_new_timeout(NULL, weft_in(20 * WEFT_S));
+	weft_abort *limit = weft_abort_new_timeout(NULL,
+	                                           weft_after(20 * WEFT_S));
 	int bounds[] = { 100, 1000, 10000 };
 	weft_promise *counts[3], *sum;
 	weft_value value;

@@ -13,14 +13,16 @@ pump(void *arg)
 	const void *data;
 	ssize_t n, sent;
 
-	while ((n = weft_peek(way->from, 1, &data, weft_in(60 * WEFT_S))) > 0) {
+	while ((n = weft_peek(way->from, 1, &data, weft_after(60 * WEFT_S)))
+	       > 0) {
 		sent = weft_write(way->to, data, (size_t)n,
-		                  weft_in(10 * WEFT_S));
+		                  weft_after(10 * WEFT_S));
 		if (sent < 0)
 			return (int)sent;
 		weft_skip(way->from, (size_t)n);
 	}
-	return n < 0 ? (int)n : weft_stream_shutdown(way->to, weft_in(WEFT_S));
+	return n < 0 ? (int)n
+	             : weft_stream_shutdown(way->to, weft_after(WEFT_S));
 }
 
 static int
@@ -28,7 +30,7 @@ serve(weft_stream *client, void *target)
 {
 	weft_stream *server;
 	weft_scope scope;
-	int rc = weft_connect(target, NULL, &server, weft_in(3 * WEFT_S));
+	int rc = weft_connect(target, NULL, &server, weft_after(3 * WEFT_S));
 
 	if (rc < 0) {
 		fprintf(stderr, "%s\n", weft_detail());

@@ -6,7 +6,7 @@ static int
 load_taste(weft_dag_step *step, void *delay_ms)
 {
 	int64_t viewer = weft_dag_step_in(step, 0)->as.integer;
-	int rc = weft_sleep_until(weft_in(*(int *)delay_ms * WEFT_MS));
+	int rc = weft_sleep_until(weft_after(*(int *)delay_ms * WEFT_MS));
 
 	return rc < 0 ? rc
 	              : weft_dag_step_out(step,
@@ -48,7 +48,7 @@ request(weft_dag *dag, int viewer)
 
 	if (run) {
 		weft_dag_run_set(run, "viewer", weft_value_integer(viewer));
-		rc = weft_dag_run_wait(run, weft_in(5 * WEFT_S));
+		rc = weft_dag_run_wait(run, weft_after(5 * WEFT_S));
 	}
 	if (rc == 0 && (rc = weft_dag_run_get(run, "scores", &scores)) == 0)
 		print(scores.as.ptr);

@@ -10,8 +10,9 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	while ((n = weft_read(peer, buf, sizeof buf, weft_in(WEFT_S * 30))) > 0)
-		if (weft_write(peer, buf, (size_t)n, weft_in(WEFT_S)) < 0)
+	while ((n = weft_read(peer, buf, sizeof buf, weft_after(WEFT_S * 30)))
+	       > 0)
+		if (weft_write(peer, buf, (size_t)n, weft_after(WEFT_S)) < 0)
 			break;
 	weft_close(peer);
 	return (int)n;
@@ -47,12 +48,13 @@ ask(void *arg)
 	                          &opts.tls);
 
 	if (n == 0)
-		n = weft_connect(words[0], &opts, &server, weft_in(WEFT_S * 5));
+		n = weft_connect(words[0], &opts, &server,
+		                 weft_after(WEFT_S * 5));
 	weft_tls_close(opts.tls);
 	if (n < 0)
 		return puts(weft_detail()), 0;
-	weft_write(server, words[2], strlen(words[2]), weft_in(WEFT_S));
-	n = weft_read(server, buf, sizeof buf, weft_in(WEFT_S * 10));
+	weft_write(server, words[2], strlen(words[2]), weft_after(WEFT_S));
+	n = weft_read(server, buf, sizeof buf, weft_after(WEFT_S * 10));
 	printf("%.*s\n", n < 0 ? 0 : (int)n, buf);
 	weft_close(server);
 	return 0;

@@ -10,7 +10,7 @@ make_jobs(void *jobs)
 
 	for (int job = 1; rc == 0; job++)
 		if ((rc = weft_chan_send(jobs, &job, WEFT_NEVER)) == 0)
-			rc = weft_sleep_until(weft_in(10 * WEFT_MS));
+			rc = weft_sleep_until(weft_after(10 * WEFT_MS));
 	return rc == WEFT_EPIPE ? 0 : rc;
 }
 
@@ -20,7 +20,7 @@ do_jobs(void *jobs)
 	int job, rc;
 
 	while ((rc = weft_chan_recv(jobs, &job, WEFT_NEVER)) == 0) {
-		rc = weft_sleep_until(weft_in(15 * WEFT_MS)); /* the work */
+		rc = weft_sleep_until(weft_after(15 * WEFT_MS)); /* the work */
 		printf("job %d: %s\n", job,
 		       rc < 0 ? weft_strerror(rc) : "done");
 	}
@@ -43,7 +43,7 @@ run(void *arg)
 	rc = weft_signal_wait(WEFT_SIG(SIGTERM) | WEFT_SIG(SIGINT), WEFT_NEVER);
 	printf("ending: %s\n", rc < 0 ? weft_strerror(rc) : "told to");
 	weft_chan_close(jobs); /* what it holds can still be received */
-	weft_scope_set_deadline(&scope, weft_in(5 * WEFT_S));
+	weft_scope_set_deadline(&scope, weft_after(5 * WEFT_S));
 	rc = weft_scope_close(&scope);
 	weft_chan_unref(jobs);
 	printf("bye\n");

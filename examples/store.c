@@ -9,11 +9,11 @@ ask(weft_stream *stream, const char *line)
 {
 	char answer[128];
 	ssize_t rc = weft_write(stream, line, strlen(line),
-	                        weft_in(5 * WEFT_S));
+	                        weft_after(5 * WEFT_S));
 
 	if (rc > 0)
 		rc = weft_read_until(stream, "\r\n", answer, sizeof(answer),
-		                     weft_in(5 * WEFT_S));
+		                     weft_after(5 * WEFT_S));
 	if (rc > 0)
 		printf("%.*s", (int)rc, answer);
 	return rc < 0 ? (int)rc : 0;

@@ -19,7 +19,7 @@ main(void)
 	weft_timer timer = WEFT_INIT;
 	int ticks = 0;
 
-	weft_timer_start(loop, &timer, weft_in(100 * WEFT_MS), 100 * WEFT_MS,
+	weft_timer_start(loop, &timer, weft_after(100 * WEFT_MS), 100 * WEFT_MS,
 	                 on_tick, &ticks);
 	weft_loop_run(loop);
 	return weft_loop_free(loop) < 0;

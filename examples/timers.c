@@ -42,9 +42,9 @@ main(void)
 
 	if (!app.loop)
 		return 1;
-	weft_timer_start(app.loop, &app.tick, weft_in(100 * WEFT_MS),
+	weft_timer_start(app.loop, &app.tick, weft_after(100 * WEFT_MS),
 	                 100 * WEFT_MS, on_tick, &app);
-	weft_timer_start(app.loop, &app.quit, weft_in(550 * WEFT_MS), 0,
+	weft_timer_start(app.loop, &app.quit, weft_after(550 * WEFT_MS), 0,
 	                 on_quit, &app);
 	app.hello = weft_schedule_timeout(app.loop, 5 * WEFT_S, on_hello, NULL);
 	weft_loop_run(app.loop);

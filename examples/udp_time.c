@@ -47,7 +47,7 @@ run(void *arg)
 				(long long)time(NULL));
 		if (n > 0)
 			n = weft_dgram_send(dgram, messages, (size_t)n,
-			                    weft_in(1 * WEFT_S));
+			                    weft_after(1 * WEFT_S));
 	} while (n > 0);
 	weft_dgram_close(dgram);
 	return n == WEFT_ECANCELED ? 0 : n;

@@ -44,7 +44,7 @@ static bool
 is_late(weft_js *js)
 {
 	if (js->until_ns == 0)
-		js->until_ns = weft_in(js->opts.run_ns);
+		js->until_ns = weft_after(js->opts.run_ns);
 	return js->until_ns != WEFT_NEVER && weft_now() >= js->until_ns;
 }
 

@@ -30,7 +30,7 @@ goes_on(weft_js *js, int count)
 	if (count % LOOK != LOOK - 1)
 		return true;
 	if (js->drain_until_ns == 0)
-		js->drain_until_ns = weft_in(js->opts.run_ns);
+		js->drain_until_ns = weft_after(js->opts.run_ns);
 	return js->drain_until_ns == WEFT_NEVER || weft_now() < js->drain_until_ns;
 }
 

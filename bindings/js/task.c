@@ -188,7 +188,7 @@ static void on_timer(weft_timer *timer, void *arg);
 static int
 arm(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 {
-	uint64_t due_ns = weft_in(delay_ns);
+	uint64_t due_ns = weft_after(delay_ns);
 
 	if (due_ns == WEFT_NEVER)
 		due_ns--;

@@ -150,7 +150,7 @@ WEFT_API uint64_t weft_now(void);
 /* The deadline that lies `delay_ns` after the real time of this call;
  * saturates at WEFT_NEVER.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API uint64_t weft_in(uint64_t delay_ns);
+WEFT_API uint64_t weft_after(uint64_t delay_ns);
 
 /* The text for an error ("timed out") and its name ("WEFT_ETIMEDOUT").
  * Return a static string, also for unknown numbers.

@@ -172,7 +172,7 @@ weft__hiredis_set_timer(void *arg, struct timeval delay)
 	                    + (uint64_t)delay.tv_usec * WEFT_US;
 
 	weft_timer_set_background(&e->timer, true);
-	(void)weft_timer_start(e->loop, &e->timer, weft_in(delay_ns), 0,
+	(void)weft_timer_start(e->loop, &e->timer, weft_after(delay_ns), 0,
 	                       weft__hiredis_time_out, e);
 }
 #endif

@@ -7,7 +7,7 @@
  *		{ .event = &quit },
  *		{ .op = &reply },
  *	};
- *	which = weft_select(cases, 3, weft_in(5 * WEFT_S));
+ *	which = weft_select(cases, 3, weft_after(5 * WEFT_S));
  */
 #ifndef WEFT_SELECT_H
 #define WEFT_SELECT_H

@@ -38,7 +38,7 @@ weft__admin_dag(weft_http *http, weft_admin *admin)
 	struct weft__admin_text text = { 0 };
 	int rc = weft__admin_headers(http, NULL);
 
-	weft_dag_observe(weft_in(OBSERVE_NS));
+	weft_dag_observe(weft_after(OBSERVE_NS));
 	if (rc == 0)
 		rc = weft_http_begin(http, 200, "application/json", WEFT_NEVER);
 	if (rc == 0)

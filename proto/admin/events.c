@@ -57,8 +57,8 @@ observe(uint64_t period_ns)
 {
 	uint64_t lease = 2 * period_ns > OBSERVE_NS ? 2 * period_ns : OBSERVE_NS;
 
-	(void)weft_loop_observe(0, weft_in(lease)); /* without memory, less is observed */
-	weft_dag_observe(weft_in(lease));
+	(void)weft_loop_observe(0, weft_after(lease)); /* without memory, less is observed */
+	weft_dag_observe(weft_after(lease));
 }
 
 /* Get a snapshot made at `since_ns` or later.  The caller releases it. */
@@ -97,7 +97,7 @@ tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 
 	if (rc < 0)
 		return rc;
-	rc = weft_http_event(http, news->event, news->text, weft_in(WEFT__ADMIN_TAKE_NS));
+	rc = weft_http_event(http, news->event, news->text, weft_after(WEFT__ADMIN_TAKE_NS));
 	weft__admin_news_drop(news);
 	return rc;
 }

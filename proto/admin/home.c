@@ -46,7 +46,7 @@ wait_for(struct question *question, struct weft__admin_text *text)
 {
 	struct weft__admin_text *answer = &question->text;
 
-	if (weft_event_wait(&question->done, weft_in(ANSWER_NS)) < 0)
+	if (weft_event_wait(&question->done, weft_after(ANSWER_NS)) < 0)
 		return;
 	text->error = text->error ? text->error : answer->error;
 	if (answer->size > 0)

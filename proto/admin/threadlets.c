@@ -123,7 +123,7 @@ walk_loop(struct weft__admin_look *look, const weft_loop_info *info)
 
 	do {
 		n = weft_threadlet_list_of(info->number, &cursor, look->slice, WEFT__ADMIN_SLICE,
-		                           weft_in(ANSWER_NS));
+		                           weft_after(ANSWER_NS));
 		if (n < 0 && n != WEFT_ETIMEDOUT)
 			return n == WEFT_ENOENT || n == WEFT_ESHUTDOWN ? 0 : n;
 		if (n < 0)

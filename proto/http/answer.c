@@ -189,7 +189,7 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	const void *data;
 
 	if (keep && !http->in.over)
-		keep = weft__http_drain(http, WEFT__HTTP_DRAIN, weft_in(DRAIN_NS)) == 0;
+		keep = weft__http_drain(http, WEFT__HTTP_DRAIN, weft_after(DRAIN_NS)) == 0;
 	if (conn->wire.slow)
 		weft__http_count(&counts_of(conn)->slow, 1);
 	if (conn->wire.error)

@@ -152,7 +152,7 @@ end_call(struct weft__http_call *call)
 static uint64_t
 drain_end(uint64_t deadline_ns)
 {
-	uint64_t end_ns = weft_in(WEFT__HTTP_DRAIN_NS);
+	uint64_t end_ns = weft_after(WEFT__HTTP_DRAIN_NS);
 
 	return end_ns < deadline_ns ? end_ns : deadline_ns;
 }

@@ -123,7 +123,7 @@ next_exchange(struct weft__http_conn *conn)
 static void
 linger(struct weft__http_conn *conn)
 {
-	uint64_t until = weft_in(LINGER_NS);
+	uint64_t until = weft_after(LINGER_NS);
 	weft_stream *stream = conn->wire.stream;
 	const void *data;
 	ssize_t n;

@@ -152,7 +152,7 @@ weft__redis_line_failed(struct weft__redis_line *line, int error, const char *te
 		weft__redis_wire_detach(line->wire, true);
 	line->state = WEFT__REDIS_OFF;
 	line->redis->failures++;
-	line->redis->retry_ns = weft_in(weft__redis_pause(line->redis));
+	line->redis->retry_ns = weft_after(weft__redis_pause(line->redis));
 	weft__redis_queue_end(line, error, said);
 	if (line->kind == WEFT__REDIS_LEASED)
 		weft__redis_lease_failed(line, error, said);
@@ -217,7 +217,7 @@ dial(struct weft__redis_line *line)
 	weft_redis *redis = line->redis;
 	int rc;
 
-	line->greet_by_ns = weft_in(redis->connect_ns);
+	line->greet_by_ns = weft_after(redis->connect_ns);
 	(void)weft_op_init(&line->connect, redis->loop, on_connected, line);
 	weft_op_set_background(&line->connect, true);
 	line->state = WEFT__REDIS_CONNECTING;

@@ -83,7 +83,7 @@ weft__redis_line_lost(struct weft__redis_line *line, int error)
 	weft__redis_wire_detach(wire, true);
 	line->state = WEFT__REDIS_OFF;
 	if (redis->failures++ > 0)
-		redis->retry_ns = weft_in(weft__redis_pause(redis));
+		redis->retry_ns = weft_after(weft__redis_pause(redis));
 	else
 		redis->retry_ns = 0; /* at once */
 	if (line->kind == WEFT__REDIS_SHARED)

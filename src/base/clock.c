@@ -8,7 +8,7 @@ weft_now(void)
 }
 
 uint64_t
-weft_in(uint64_t delay_ns)
+weft_after(uint64_t delay_ns)
 {
 	uint64_t now_ns = weft__sys->now();
 

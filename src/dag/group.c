@@ -181,7 +181,7 @@ open_sub(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	}
 	weft__dag_frame_init(frame, step->frame->run, dag);
 	if (step->node->flags & WEFT__DAG_TIMED)
-		frame->deadline_ns = weft_in(step->node->more->set.timeout_ns);
+		frame->deadline_ns = weft_after(step->node->more->set.timeout_ns);
 	for (uint32_t i = 0; i < dag->count; i++)
 		if (dag->nodes[i].flags & WEFT__DAG_INPUT) {
 			const weft_value *from = weft__dag_source(step, k++);

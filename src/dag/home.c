@@ -188,7 +188,7 @@ weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	weft_dag_run *run = step->frame->run;
 	bool stopped;
 
-	step->due_ns = weft_in(backoff_of(step));
+	step->due_ns = weft_after(backoff_of(step));
 	weft__lock_take(&run->lock);
 	stopped = weft__dag_is_stopped(step->frame); /* see sweep_sleepers() */
 	if (!stopped) {

@@ -348,7 +348,7 @@ park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 	int rc = 0;
 
 	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && !is_called_off(hand)) {
-		uint64_t look_ns = hand->outer ? weft_in(LOOK_NS) : WEFT_NEVER;
+		uint64_t look_ns = hand->outer ? weft_after(LOOK_NS) : WEFT_NEVER;
 
 		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
 			break;

@@ -76,7 +76,7 @@ weft__dag_deadline_of(const struct weft__dag_step *step)
 {
 	uint64_t timeout_ns = step->node->flags & WEFT__DAG_TIMED ? step->node->more->set.timeout_ns
 	                                                          : 0;
-	uint64_t own = timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER;
+	uint64_t own = timeout_ns ? weft_after(timeout_ns) : WEFT_NEVER;
 	uint64_t run = step->frame->run->deadline_ns;
 
 	return own < run ? own : run;

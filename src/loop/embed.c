@@ -84,7 +84,7 @@ sooner(uint64_t a_ns, uint64_t b_ns)
 static uint64_t
 look_at(const weft_loop *loop)
 {
-	return loop->backend.ops && loop->backend.ops->deaf ? weft_in(DEAF_NS) : WEFT_NEVER;
+	return loop->backend.ops && loop->backend.ops->deaf ? weft_after(DEAF_NS) : WEFT_NEVER;
 }
 
 uint64_t

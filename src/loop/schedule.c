@@ -475,7 +475,7 @@ add(weft_loop *loop, const struct wanted *wanted)
 static uint64_t
 due_in(uint64_t delay_ns)
 {
-	uint64_t due_ns = weft_in(delay_ns);
+	uint64_t due_ns = weft_after(delay_ns);
 
 	return due_ns == WEFT_NEVER ? WEFT_NEVER - 1 : due_ns;
 }

@@ -225,7 +225,7 @@ is_stuck(weft_loop *loop, uint64_t deadline_ns)
 WEFT__SELDOM static void
 rest(weft_loop *loop, uint64_t deadline_ns)
 {
-	uint64_t retry_ns = weft_in(RETRY_NS);
+	uint64_t retry_ns = weft_after(RETRY_NS);
 
 	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_PARK))
 		return;

@@ -95,7 +95,7 @@ weft__watchdog_end(weft_loop *loop)
 static bool
 ask_locked(weft_loop *loop)
 {
-	uint64_t until_ns = weft_in(ANSWER_NS);
+	uint64_t until_ns = weft_after(ANSWER_NS);
 	uint32_t state = ASKED;
 	int rc;
 
@@ -250,7 +250,7 @@ look_at_all(void)
 			period_ns = loop->watchdog_ns / 2;
 		weft__loop_exit(loop);
 	}
-	return weft_in(period_ns < PERIOD_MIN ? PERIOD_MIN : period_ns);
+	return weft_after(period_ns < PERIOD_MIN ? PERIOD_MIN : period_ns);
 }
 
 static void

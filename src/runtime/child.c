@@ -388,7 +388,7 @@ terminate(weft_child *child)
 	weft_timer_set_background(&child->timer, child->closer != NULL);
 	child->timer.tag |= WEFT__TAG_FIRM;
 	child->timer.owner = loop;
-	if (weft__timer_arm(&loop->wheel, &child->timer, weft_in(child->grace_ns), AGAIN_NS,
+	if (weft__timer_arm(&loop->wheel, &child->timer, weft_after(child->grace_ns), AGAIN_NS,
 	                    on_grace, child)
 	    < 0)
 		(void)kill_now(child); /* no memory for the grace period */

@@ -47,7 +47,7 @@ static void
 begin_grace(struct program *program)
 {
 	if (program->deadline_ns == 0) /* invariant 1 */
-		program->deadline_ns = weft_in(program->grace_ns);
+		program->deadline_ns = weft_after(program->grace_ns);
 }
 
 static _Noreturn void

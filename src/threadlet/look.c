@@ -281,7 +281,7 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 		rc = check_wait(deadline_ns);
 		if (rc < 0)
 			return rc;
-		until_ns = weft_in(WAIT_NS);
+		until_ns = weft_after(WAIT_NS);
 		until_ns = until_ns < deadline_ns ? until_ns : deadline_ns;
 		rc = weft__self() ? wait_as_threadlet(look, until_ns)
 		                  : wait_as_thread(look, until_ns);

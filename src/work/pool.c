@@ -163,7 +163,7 @@ retire(struct weft__worker *worker)
 static uint64_t
 end_of_idling(const weft_pool *pool)
 {
-	return weft__get(pool->threads) > pool->set.threads_min ? weft_in(pool->set.idle_ns)
+	return weft__get(pool->threads) > pool->set.threads_min ? weft_after(pool->set.idle_ns)
 	                                                        : WEFT_NEVER;
 }
 

@@ -123,7 +123,7 @@ static void
 turn_around(void)
 {
 	for (int i = 0; i < 20; i++)
-		OK(weft_sleep_until(weft_in(5 * WEFT_MS)));
+		OK(weft_sleep_until(weft_after(5 * WEFT_MS)));
 }
 
 static void
@@ -257,11 +257,11 @@ play_slow(struct world *world)
 		(void)snprintf(name, sizeof(name), "number_%d", i);
 		OK(weft_admin_add(world->admin, name, help, read_zero, NULL));
 	}
-	OK(weft_connect(world->place, NULL, &stream, weft_in(HOUR)));
+	OK(weft_connect(world->place, NULL, &stream, weft_after(HOUR)));
 	CHECK(weft_write(stream,
 	                 "GET /events?ms=250 HTTP/1.1\r\n"
 	                 "Host: localhost\r\n\r\n",
-	                 48, weft_in(HOUR))
+	                 48, weft_after(HOUR))
 	      == 48);
 	UNTIL(world->admin->readers == 1);
 	while (world->admin->readers == 1)

@@ -34,7 +34,7 @@ __wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_
 	seen_then = now;
 	if (holds) {
 		held_now++;
-		OK(weft_event_wait(&gate, weft_in(HOUR)));
+		OK(weft_event_wait(&gate, weft_after(HOUR)));
 	}
 	return __real_weft_threadlet_list_of(number, cursor, out, max, deadline_ns);
 }
@@ -111,7 +111,7 @@ static int
 sleep_named(void *arg)
 {
 	(void)arg;
-	return weft_sleep_until(weft_in(HOUR)) == WEFT_ECANCELED ? 0 : -1;
+	return weft_sleep_until(weft_after(HOUR)) == WEFT_ECANCELED ? 0 : -1;
 }
 
 static void
@@ -120,7 +120,7 @@ go_named(weft_scope *scope, const char *name)
 	weft_go_opts opts = { .name = name, .scope = scope };
 
 	CHECK(weft_go_with(&opts, sleep_named, NULL) > 0);
-	OK(weft_sleep_until(weft_in(WEFT_MS))); /* so that their times differ */
+	OK(weft_sleep_until(weft_after(WEFT_MS))); /* so that their times differ */
 }
 
 static void
@@ -208,8 +208,8 @@ play_busy(struct world *world)
 
 	holds = true;
 	for (int i = 0; i < 4; i++) {
-		OK(weft_connect(world->place, NULL, &readers[i], weft_in(HOUR)));
-		CHECK_EQ(weft_write(readers[i], request, sizeof(request) - 1, weft_in(HOUR)),
+		OK(weft_connect(world->place, NULL, &readers[i], weft_after(HOUR)));
+		CHECK_EQ(weft_write(readers[i], request, sizeof(request) - 1, weft_after(HOUR)),
 		         sizeof(request) - 1);
 	}
 	UNTIL(held_now == 4);
@@ -289,7 +289,7 @@ play_held(struct world *world)
 	(void)pthread_cond_broadcast(&held.cond);
 	(void)pthread_mutex_unlock(&held.mutex);
 	weft_loop_stop(loop);
-	OK(weft_loop_wait_stopped(loop, weft_in(HOUR)));
+	OK(weft_loop_wait_stopped(loop, weft_after(HOUR)));
 	OK(weft_loop_free(loop));
 }
 

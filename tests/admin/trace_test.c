@@ -22,7 +22,7 @@ sleep_shortly(void *arg)
 	bool *stop = arg;
 
 	while (!*stop)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	return 0;
 }
 
@@ -48,8 +48,8 @@ ask_for(struct world *world, unsigned seconds)
 	                    "Host: localhost\r\n\r\n",
 	                    seconds);
 
-	OK(weft_connect(world->place, NULL, &stream, weft_in(HOUR)));
-	CHECK_EQ(weft_write(stream, request, (size_t)size, weft_in(HOUR)), size);
+	OK(weft_connect(world->place, NULL, &stream, weft_after(HOUR)));
+	CHECK_EQ(weft_write(stream, request, (size_t)size, weft_after(HOUR)), size);
 	return stream;
 }
 
@@ -62,7 +62,7 @@ await_recording(void)
 
 	while ((rc = weft_trace_begin(NULL, &recording)) == 0) {
 		weft_trace_free(recording); /* not yet */
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	}
 	CHECK_EQ(rc, WEFT_EBUSY);
 }
@@ -75,7 +75,7 @@ await_its_end(void)
 	int rc;
 
 	while ((rc = weft_trace_begin(NULL, &recording)) == WEFT_EBUSY)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(rc);
 	weft_trace_free(recording);
 }
@@ -156,12 +156,12 @@ play_slow(struct world *world)
 	CHECK(weft_go(be_busy, &stop) > 0);
 	stream = ask_for(world, 1);
 	while (byte != '[')
-		CHECK_EQ(weft_read(stream, &byte, 1, weft_in(HOUR)), 1);
+		CHECK_EQ(weft_read(stream, &byte, 1, weft_after(HOUR)), 1);
 	stop = true;
 	CHECK_EQ(raw(world->place, request), 409);
 	weft_close(stream);
 	while (raw(world->place, request) != 200) /* that it has gone */
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 }
 
 TEST(admin_refuses_to_record_while_a_recording_is_being_sent)
@@ -184,7 +184,7 @@ play_gone(struct world *world)
 	char text[13] = { 0 };
 
 	await_recording();
-	CHECK_EQ(weft_read_exact(stream, text, 12, weft_in(HOUR)), 12);
+	CHECK_EQ(weft_read_exact(stream, text, 12, weft_after(HOUR)), 12);
 	CHECK_STR(text, "HTTP/1.1 200"); /* while it lasts */
 	weft_close(stream);
 	await_its_end();

@@ -294,15 +294,15 @@ ask_late(void *arg)
 	weft_stream *stream;
 	char byte;
 
-	OK(weft_connect(ending->place, NULL, &stream, weft_in(HOUR)));
+	OK(weft_connect(ending->place, NULL, &stream, weft_after(HOUR)));
 	while (stats.accepted == 0) {
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 		OK(weft_loop_metrics(ending->loop, &stats));
 	}
 	OK(weft_loop_post(ending->loop, close_ending, ending));
 	UNTIL(!ending->admin);
-	(void)weft_write(stream, request, sizeof(request) - 1, weft_in(HOUR));
-	(void)weft_read(stream, &byte, 1, weft_in(HOUR));
+	(void)weft_write(stream, request, sizeof(request) - 1, weft_after(HOUR));
+	(void)weft_read(stream, &byte, 1, weft_after(HOUR));
 	weft_close(stream);
 	return 0;
 }

@@ -71,7 +71,7 @@ fetch_at(struct world *world, const char *url, const char *target)
 		request.field_count = 1;
 	}
 	(void)snprintf(whole, sizeof(whole), "%s%s", url, target);
-	OK(weft_http_fetch(world->client, &request, &http, weft_in(HOUR)));
+	OK(weft_http_fetch(world->client, &request, &http, weft_after(HOUR)));
 	return http;
 }
 
@@ -93,7 +93,7 @@ read_body(weft_http *http)
 			reply.body = realloc(reply.body, room);
 			CHECK(reply.body);
 		}
-		n = weft_http_read(http, reply.body + reply.size, 65535, weft_in(HOUR));
+		n = weft_http_read(http, reply.body + reply.size, 65535, weft_after(HOUR));
 		CHECK(n >= 0);
 		reply.size += (size_t)n;
 	}
@@ -130,9 +130,9 @@ raw(const char *place, const char *request)
 	weft_stream *stream;
 	int status = 0;
 
-	OK(weft_connect(place, NULL, &stream, weft_in(HOUR)));
-	CHECK_EQ(weft_write(stream, request, strlen(request), weft_in(HOUR)), strlen(request));
-	CHECK_EQ(weft_read_exact(stream, text, 12, weft_in(HOUR)), 12);
+	OK(weft_connect(place, NULL, &stream, weft_after(HOUR)));
+	CHECK_EQ(weft_write(stream, request, strlen(request), weft_after(HOUR)), strlen(request));
+	CHECK_EQ(weft_read_exact(stream, text, 12, weft_after(HOUR)), 12);
 	text[12] = '\0';
 	CHECK(sscanf(text, "HTTP/1.1 %d", &status) == 1);
 	weft_close(stream);
@@ -241,7 +241,7 @@ next_event(weft_http *http)
 
 	do {
 		CHECK(used < sizeof(text) - 1);
-		if (weft_http_read(http, text + used, 1, weft_in(HOUR)) != 1)
+		if (weft_http_read(http, text + used, 1, weft_after(HOUR)) != 1)
 			return NULL;
 		text[++used] = '\0';
 	} while (used < 2 || strcmp(text + used - 2, "\n\n") != 0);

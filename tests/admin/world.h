@@ -12,7 +12,7 @@
 /* Let others run until the condition holds. */
 #define UNTIL(condition)                               \
 	while (!(condition))                           \
-		OK(weft_sleep_until(weft_in(WEFT_US)))
+		OK(weft_sleep_until(weft_after(WEFT_US)))
 
 struct world {
 	const char       *address; /* where it is opened; NULL: on the loopback */

@@ -342,7 +342,7 @@ static void
 give_up_and_free(void *state)
 {
 	struct world *w = state;
-	int rc = weft_work(w->pool, count_first, w, weft_in(WEFT_MS));
+	int rc = weft_work(w->pool, count_first, w, weft_after(WEFT_MS));
 
 	EXPLORE_CHECK(rc == 1 || rc == WEFT_ETIMEDOUT);
 	EXPLORE_CHECK(weft__get(w->ran[0]) == (rc == 1));

@@ -34,7 +34,7 @@ count_up(weft_dag_step *step, void *arg)
 static int
 nap(weft_dag_step *step, void *arg)
 {
-	int rc = weft_sleep_until(weft_in(WEFT_US));
+	int rc = weft_sleep_until(weft_after(WEFT_US));
 
 	return rc < 0 ? rc : count_up(step, arg);
 }
@@ -191,7 +191,7 @@ run_once(struct world *world, weft_dag *dag, bool cancel)
 		return false;
 	}
 	EXPECT(weft_op_init(&state.op, world->loop, on_run, &state) == 0);
-	state.result = weft_dag_run_op(run, &state.op, weft_in(60 * WEFT_S));
+	state.result = weft_dag_run_op(run, &state.op, weft_after(60 * WEFT_S));
 	state.left = state.result == 0;
 	if (cancel)
 		weft_dag_run_cancel(run);

@@ -44,9 +44,10 @@ echo(void *arg)
 	int rc = 0;
 
 	for (int i = 0; i < 2 && rc <= 0 && rc != WEFT_ETIMEDOUT; i++)
-		rc = weft_dgram_recv(post->echo, &message, 1, weft_in(2 * WAIT_NS));
+		rc = weft_dgram_recv(post->echo, &message, 1, weft_after(2 * WAIT_NS));
 	if (went_well(rc, 1))
-		(void)went_well(weft_dgram_send(post->echo, &message, 1, weft_in(10 * WAIT_NS)), 1);
+		(void)went_well(weft_dgram_send(post->echo, &message, 1, weft_after(10 * WAIT_NS)),
+		                1);
 	weft_dgram_close(post->echo);
 	post->echo_left = 0;
 	return 0;
@@ -74,7 +75,7 @@ talk(struct world *world, struct post *post)
 		weft_dgram_close(post->echo);
 	EXPECT(post->echo_left || fault_hits() > 0);
 	init(world, &job);
-	begin(&job, weft_dgram_send_op(post->ours, &message, 1, &job.op, weft_in(50 * WAIT_NS)));
+	begin(&job, weft_dgram_send_op(post->ours, &message, 1, &job.op, weft_after(50 * WAIT_NS)));
 	(void)went_well((int)await(world, &job), 1);
 	if (fault_hits() == 0 || job.result == 1)
 		drive_long(world, &post->echo_left);

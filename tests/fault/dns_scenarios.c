@@ -163,7 +163,7 @@ ask(struct world *world, struct asking *asking, const char *address)
 	*asking = (struct asking){ .job = { .result = WEFT_EINVAL } };
 	EXPECT(weft_op_init(&asking->job.op, world->loop, on_found, asking) == 0);
 	begin(&asking->job, weft_dns_resolve_op(address, &asking->out, 1, &asking->job.op,
-	                                        weft_in(50 * WAIT_NS)));
+	                                        weft_after(50 * WAIT_NS)));
 }
 
 /* The result: the one address that there is, or an error that was asked for. */
@@ -210,11 +210,11 @@ static int
 use_names(void *arg)
 {
 	weft_addr out[2];
-	int rc = weft_dns_resolve("tcp://localhost:80", out, 2, weft_in(50 * WAIT_NS));
+	int rc = weft_dns_resolve("tcp://localhost:80", out, 2, weft_after(50 * WAIT_NS));
 
 	EXPECT(rc == 2 || fault_hits() > 0);
 	weft_dns_reset();
-	rc = weft_dns_resolve("tcp://d.test:80", out, 2, weft_in(50 * WAIT_NS));
+	rc = weft_dns_resolve("tcp://d.test:80", out, 2, weft_after(50 * WAIT_NS));
 	EXPECT(rc == 1 || fault_hits() > 0);
 	*(int *)arg = 0;
 	return 0;

@@ -34,8 +34,8 @@ start_send(struct job *job, int fd, struct letter *letter, size_t size)
 {
 	address(letter, size);
 	if (fd % 2)
-		return weft_op_sendmsg(&job->op, fd, &letter->msg, 0, weft_in(WAIT_NS));
-	return weft_op_send(&job->op, fd, letter->bytes, size, 0, weft_in(WAIT_NS));
+		return weft_op_sendmsg(&job->op, fd, &letter->msg, 0, weft_after(WAIT_NS));
+	return weft_op_send(&job->op, fd, letter->bytes, size, 0, weft_after(WAIT_NS));
 }
 
 static int
@@ -43,8 +43,8 @@ start_receive(struct job *job, int fd, struct letter *letter)
 {
 	address(letter, TEXT_SIZE);
 	if (fd % 2)
-		return weft_op_recvmsg(&job->op, fd, &letter->msg, 0, weft_in(WAIT_NS));
-	return weft_op_recv(&job->op, fd, letter->bytes, TEXT_SIZE, 0, weft_in(WAIT_NS));
+		return weft_op_recvmsg(&job->op, fd, &letter->msg, 0, weft_after(WAIT_NS));
+	return weft_op_recv(&job->op, fd, letter->bytes, TEXT_SIZE, 0, weft_after(WAIT_NS));
 }
 
 /* Send `size` bytes of the text; returns how many have come. */
@@ -86,7 +86,7 @@ run_echo(const char *backend)
 		for (int i = 0; i < 3 && size > 0; i++)
 			size = pass(&world, fds[i % 2], fds[1 - i % 2], size);
 		init(&world, &last); /* of the stream, or of its time */
-		begin(&last, weft_op_recv(&last.op, fds[0], &byte, 1, 0, weft_in(WEFT_MS)));
+		begin(&last, weft_op_recv(&last.op, fds[0], &byte, 1, 0, weft_after(WEFT_MS)));
 		close_by_op(&world, fds[1]);
 		(void)await(&world, &last);
 	}
@@ -145,7 +145,8 @@ start_accepting(struct station *station)
 
 	*job = (struct job){ .result = WEFT_EAGAIN };
 	EXPECT(weft_op_init(&job->op, station->world.loop, on_accepted, job) == 0);
-	begin(job, weft_op_accept(&job->op, station->listener, WEFT_MULTI, weft_in(100 * WAIT_NS)));
+	begin(job,
+	      weft_op_accept(&job->op, station->listener, WEFT_MULTI, weft_after(100 * WAIT_NS)));
 }
 
 /* Connect a client; returns its descriptor, or -1. */
@@ -159,7 +160,7 @@ connect_client(struct station *station)
 		return -1;
 	init(&station->world, &job);
 	begin(&job, weft_op_connect(&job.op, fd, (struct sockaddr *)&station->addr,
-	                            sizeof(station->addr), weft_in(WAIT_NS)));
+	                            sizeof(station->addr), weft_after(WAIT_NS)));
 	if (await(&station->world, &job) == 0)
 		return fd;
 	EXPECT(fault_hits() > 0);
@@ -174,7 +175,7 @@ await_accepted(struct station *station, int count)
 	int left = count - station->accept.fd_count;
 
 	for (int i = 0; left > 0 && i < 2 * STEPS_MIN; i++) {
-		(void)weft_loop_run_once(station->world.loop, weft_in(WAIT_NS / 10));
+		(void)weft_loop_run_once(station->world.loop, weft_after(WAIT_NS / 10));
 		left = count - station->accept.fd_count;
 	}
 	EXPECT(left <= 0 || fault_hits() > 0);
@@ -187,7 +188,7 @@ send_text(struct world *world, int fd)
 	struct job job;
 
 	init(world, &job);
-	begin(&job, weft_op_send(&job.op, fd, TEXT, TEXT_SIZE, 0, weft_in(WAIT_NS)));
+	begin(&job, weft_op_send(&job.op, fd, TEXT, TEXT_SIZE, 0, weft_after(WAIT_NS)));
 	return await(world, &job);
 }
 
@@ -199,7 +200,7 @@ talk(struct world *world, int client, int server)
 	int64_t sent = 0;
 
 	init(world, &in);
-	begin(&in, weft_op_recv_multi(&in.op, server, weft_in(WAIT_NS)));
+	begin(&in, weft_op_recv_multi(&in.op, server, weft_after(WAIT_NS)));
 	for (int i = 0; i < 2; i++) {
 		int64_t n = send_text(world, client);
 
@@ -227,7 +228,7 @@ talk_slowly(struct world *world, int client, int server)
 		size_t room = sizeof(bytes) - got < 8 ? sizeof(bytes) - got : 8;
 
 		init(world, &in);
-		begin(&in, weft_op_recv(&in.op, server, bytes + got, room, 0, weft_in(WAIT_NS)));
+		begin(&in, weft_op_recv(&in.op, server, bytes + got, room, 0, weft_after(WAIT_NS)));
 		(void)await(world, &in);
 		got += in.bytes;
 	} while (in.result > 0 && got < sizeof(bytes));
@@ -404,7 +405,7 @@ poll_for(weft_poller *poller, uint64_t token)
 	uint32_t found = 0;
 
 	for (int i = 0; i < 3 && !found; i++) {
-		int n = weft_poller_wait(poller, events, 4, weft_in(i ? WAIT_NS / 10 : 0));
+		int n = weft_poller_wait(poller, events, 4, weft_after(i ? WAIT_NS / 10 : 0));
 
 		EXPECT(n >= 0 || fault_hits() > 0);
 		for (int k = 0; k < n; k++)

@@ -64,7 +64,8 @@ write_by_op(struct world *world, int fd)
 	struct job job;
 
 	init_file(world, &job);
-	begin(&job, weft_file_write_op(fd, text, sizeof(text), 0, &job.op, weft_in(50 * WAIT_NS)));
+	begin(&job,
+	      weft_file_write_op(fd, text, sizeof(text), 0, &job.op, weft_after(50 * WAIT_NS)));
 	return count_of(await(world, &job));
 }
 
@@ -110,7 +111,7 @@ use_file(void *arg)
 		there = weft_file_write(fd, text, sizeof(text), 0, WEFT_NEVER);
 		(void)count_of(there);
 		(void)went_well(weft_file_sync(fd, WEFT_NEVER), 0);
-		count = weft_file_read(fd, buf, sizeof(buf), 0, weft_in(3600 * WEFT_S));
+		count = weft_file_read(fd, buf, sizeof(buf), 0, weft_after(3600 * WEFT_S));
 		EXPECT(count == there || fault_hits() > 0);
 		EXPECT(count <= 0 || memcmp(buf, text, (size_t)count) == 0);
 		(void)went_well(weft_file_close(fd), 0);

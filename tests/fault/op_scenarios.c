@@ -235,7 +235,7 @@ run_own_kinds(struct world *world)
 		init(world, &many[i]);
 		begin(&many[i],
 		      weft_op_begin(&many[i].op, i % 2 ? on_cancel : on_cancel_later, &later[i],
-		                    i % 4 ? weft_in((uint64_t)i * 40 * WEFT_US) : WEFT_NEVER));
+		                    i % 4 ? weft_after((uint64_t)i * 40 * WEFT_US) : WEFT_NEVER));
 	}
 	for (int i = 0; i < OWN_MANY; i++) {
 		if (i % 4 == 0 || i % 7 == 0)
@@ -254,9 +254,9 @@ wait_in_vain(struct world *world, const int fds[2])
 
 	for (int i = 0; i < 4; i++)
 		init(world, &jobs[i]);
-	begin(&jobs[0], weft_op_recv(&jobs[0].op, fds[0], &byte, 1, 0, weft_in(300 * WEFT_US)));
+	begin(&jobs[0], weft_op_recv(&jobs[0].op, fds[0], &byte, 1, 0, weft_after(300 * WEFT_US)));
 	begin(&jobs[1], weft_op_poll(&jobs[1].op, fds[1], WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
-	begin(&jobs[2], weft_op_sleep(&jobs[2].op, weft_in(200 * WEFT_US)));
+	begin(&jobs[2], weft_op_sleep(&jobs[2].op, weft_after(200 * WEFT_US)));
 	begin(&jobs[3], weft_op_sleep(&jobs[3].op, WEFT_NEVER));
 	EXPECT(await(world, &jobs[0]) == WEFT_ETIMEDOUT || fault_hits() > 0);
 	(void)end_job(world, &jobs[1]);
@@ -274,13 +274,13 @@ poll_both(struct world *world, const int fds[2])
 
 	init(world, &reader);
 	init(world, &writer);
-	begin(&reader, weft_op_poll(&reader.op, fds[0], WEFT_READABLE, weft_in(WAIT_NS)));
-	begin(&writer, weft_op_poll(&writer.op, fds[0], WEFT_WRITABLE, weft_in(WAIT_NS)));
+	begin(&reader, weft_op_poll(&reader.op, fds[0], WEFT_READABLE, weft_after(WAIT_NS)));
+	begin(&writer, weft_op_poll(&writer.op, fds[0], WEFT_WRITABLE, weft_after(WAIT_NS)));
 	put_byte(fds[1]);
 	(void)await(world, &writer);
 	EXPECT(await(world, &reader) > 0 || fault_hits() > 0);
 	init(world, &reader);
-	begin(&reader, weft_op_recv(&reader.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
+	begin(&reader, weft_op_recv(&reader.op, fds[0], &byte, 1, 0, weft_after(WAIT_NS)));
 	EXPECT(await(world, &reader) == 1 || fault_hits() > 0);
 }
 
@@ -361,14 +361,15 @@ start_all(struct ending *e, weft_op_cancel_fn fn)
 		begin(&e->own[i], weft_op_begin(&e->own[i].op, fn, e, WEFT_NEVER));
 	}
 	begin(&e->jobs[0], weft_op_sleep(&e->jobs[0].op, WEFT_NEVER));
-	begin(&e->jobs[1], weft_op_recv(&e->jobs[1].op, e->fds[0], &byte, 1, 0, weft_in(WEFT_S)));
+	begin(&e->jobs[1],
+	      weft_op_recv(&e->jobs[1].op, e->fds[0], &byte, 1, 0, weft_after(WEFT_S)));
 	begin(&e->jobs[2], weft_op_recv_multi(&e->jobs[2].op, e->fds[1], WEFT_NEVER));
 	begin(&e->jobs[3],
 	      weft_op_poll(&e->jobs[3].op, e->others[0], WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
-	begin(&e->jobs[4], weft_op_sleep(&e->jobs[4].op, weft_in(WEFT_S)));
+	begin(&e->jobs[4], weft_op_sleep(&e->jobs[4].op, weft_after(WEFT_S)));
 	e->eye = (struct eye){ .calls = 0 };
 	e->eye.left = look(world, &e->eye, e->others[1], WEFT_READABLE) == 0;
-	(void)weft_timer_start(world->loop, &e->timer, weft_in(WEFT_S), 0, on_far, NULL);
+	(void)weft_timer_start(world->loop, &e->timer, weft_after(WEFT_S), 0, on_far, NULL);
 	(void)weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
 }
 

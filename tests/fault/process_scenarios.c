@@ -83,7 +83,7 @@ expect_signal(struct world *world, struct ear *ear)
 	ear->left = 1;
 	(void)raise(SIGUSR1);
 	for (int i = 0; ear->left > 0 && i < 2 * STEPS_MIN; i++)
-		(void)weft_loop_run_once(world->loop, weft_in(WAIT_NS / 20));
+		(void)weft_loop_run_once(world->loop, weft_after(WAIT_NS / 20));
 	if (ear->left == 0)
 		return;
 	EXPECT(fault_hits() > 0 && !fault_is_honest());
@@ -99,7 +99,7 @@ wait_for_signal(struct world *world)
 	struct job job;
 
 	init(world, &job);
-	begin(&job, weft__signal_op(&job.op, BIT(SIGUSR1), weft_in(WAIT_NS)));
+	begin(&job, weft__signal_op(&job.op, BIT(SIGUSR1), weft_after(WAIT_NS)));
 	if (job.left == 0) {
 		EXPECT(fault_hits() > 0);
 		return;
@@ -160,7 +160,7 @@ outlast(struct world *world, const int *left)
 	uint64_t end_ns = weft__sys_real.now() + 100 * WAIT_NS;
 
 	while (*left > 0 && weft__sys_real.now() < end_ns) {
-		(void)weft_loop_run_once(world->loop, weft_in(WAIT_NS / 10));
+		(void)weft_loop_run_once(world->loop, weft_after(WAIT_NS / 10));
 		if (fault_hits() > 0 && !fault_is_honest())
 			(void)raise(SIGCHLD);
 	}
@@ -191,7 +191,7 @@ run_child(const char *backend)
 	child = open_cat(&world);
 	if (child) {
 		init(&world, &job);
-		begin(&job, weft__child_wait_op(child, &job.op, weft_in(100 * WAIT_NS)));
+		begin(&job, weft__child_wait_op(child, &job.op, weft_after(100 * WAIT_NS)));
 		if (weft_child_kill(child, SIGKILL) < 0)
 			weft_op_cancel(&job.op);
 		outlast(&world, &job.left);
@@ -231,7 +231,7 @@ run_child_stop(const char *backend)
 	turn(world.loop);
 	weft_loop_stop(world.loop);
 	for (int i = 0; weft_loop_state(world.loop) != WEFT_STOPPED && i < 100; i++)
-		(void)weft_loop_run_once(world.loop, weft_in(WAIT_NS / 10));
+		(void)weft_loop_run_once(world.loop, weft_after(WAIT_NS / 10));
 	EXPECT(weft_loop_state(world.loop) == WEFT_STOPPED);
 	EXPECT(jobs[1].left == 0);
 	for (int i = 0; i < 3; i += 2)

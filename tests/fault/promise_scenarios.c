@@ -153,7 +153,7 @@ make_value(const weft_value *in, weft_value *out, void *arg)
 static int
 sleep_first(const weft_value *in, weft_value *out, void *arg)
 {
-	int rc = weft_sleep_until(weft_in(WEFT_US));
+	int rc = weft_sleep_until(weft_after(WEFT_US));
 
 	EXPECT(rc == 0 || fault_hits() > 0);
 	return rc < 0 ? rc : make_value(in, out, arg);
@@ -189,7 +189,7 @@ sleep_by_op(struct play *play)
 {
 	weft_op *op;
 	weft_promise *promise = weft_promise_new_op(play->world.loop, &op);
-	int rc = promise ? weft_op_sleep(op, weft_in(WEFT_US)) : 0;
+	int rc = promise ? weft_op_sleep(op, weft_after(WEFT_US)) : 0;
 
 	EXPECT(rc == 0 || fault_hits() > 0);
 	if (rc < 0) { /* nothing would come of it */
@@ -264,11 +264,11 @@ pending_of(struct play *play)
 static void
 settle_all(struct play *play)
 {
-	uint64_t deadline_ns = weft_in(50 * WAIT_NS);
+	uint64_t deadline_ns = weft_after(50 * WAIT_NS);
 
 	for (int steps = 0; pending_of(play) > 0 && (steps < STEPS_MIN || weft_now() < deadline_ns);
 	     steps++)
-		(void)weft_loop_run_once(play->world.loop, weft_in(WEFT_MS));
+		(void)weft_loop_run_once(play->world.loop, weft_after(WEFT_MS));
 	EXPECT(pending_of(play) == 0);
 }
 

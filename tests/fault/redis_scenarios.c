@@ -230,7 +230,7 @@ play_site(struct site *site)
 	EXPECT(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(site->address, sizeof(site->address), "redis%s", text + 3);
 	site->serve_left = start_on(&site->world, serve, site);
-	site->deadline_ns = weft_in(12 * WAIT_NS);
+	site->deadline_ns = weft_after(12 * WAIT_NS);
 	if (site->serve_left && went_well(weft_redis_open(site->address, &opts, &site->redis), 0))
 		ask_all(site);
 	weft_redis_close(site->redis);

@@ -45,7 +45,7 @@ may_spin(void)
 void
 drive(weft_loop *loop, const int *left)
 {
-	uint64_t deadline_ns = weft_in(WAIT_NS);
+	uint64_t deadline_ns = weft_after(WAIT_NS);
 	int steps = 0, rc = 1;
 
 	while (*left > 0 && rc > 0 && (steps < STEPS_MAX || may_spin())
@@ -77,7 +77,7 @@ went_in_time(int64_t rc, int64_t want)
 uint64_t
 soon(void)
 {
-	return weft_in(4 * WAIT_NS);
+	return weft_after(4 * WAIT_NS);
 }
 
 int
@@ -237,7 +237,7 @@ check_bytes(struct world *world)
 	if (!make_pair(fds))
 		return;
 	init(world, &job);
-	begin(&job, weft_op_recv(&job.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
+	begin(&job, weft_op_recv(&job.op, fds[0], &byte, 1, 0, weft_after(WAIT_NS)));
 	EXPECT(job.left == 1);
 	turn(world->loop);
 	put_byte(fds[1]);
@@ -367,7 +367,7 @@ start_timers(struct world *world, weft_timer timers[20])
 	memset(timers, 0, 20 * sizeof(timers[0]));
 	for (int i = 0; i < 20; i++)
 		accepted(world, weft_timer_start(world->loop, &timers[i],
-		                                 weft_in((uint64_t)i * 20 * WEFT_US),
+		                                 weft_after((uint64_t)i * 20 * WEFT_US),
 		                                 i % 5 ? 0 : WEFT_MS, on_timer, world));
 }
 
@@ -385,7 +385,8 @@ run_loop(const char *backend)
 	post_much(&world, nodes);
 	start_timers(&world, timers);
 	schedule_much(&world, &ticker);
-	if (weft_timer_start(world.loop, &guard, weft_in(WAIT_NS), 0, on_leave, world.loop) == 0) {
+	if (weft_timer_start(world.loop, &guard, weft_after(WAIT_NS), 0, on_leave, world.loop)
+	    == 0) {
 		weft_timer_set_background(&guard, true);
 		EXPECT(weft_loop_run(world.loop) == 0);
 	}
@@ -520,7 +521,7 @@ stop_crowd(struct crowd *crowd)
 
 	weft_loop_stop(loop);
 	for (int i = 0; !stopped && i < 100; i++) {
-		stopped = weft_loop_wait_stopped(loop, weft_in(WAIT_NS)) == 0;
+		stopped = weft_loop_wait_stopped(loop, weft_after(WAIT_NS)) == 0;
 		if (!stopped && fault_hits() > 0 && !fault_is_honest())
 			put_byte(crowd->fds[1]);
 	}

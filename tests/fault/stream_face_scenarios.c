@@ -213,7 +213,7 @@ connect_there(const char *address)
 	struct job job;
 
 	init(&faces.world, &job);
-	begin(&job, weft_connect_op(address, NULL, &stream, &job.op, weft_in(50 * WAIT_NS)));
+	begin(&job, weft_connect_op(address, NULL, &stream, &job.op, weft_after(50 * WAIT_NS)));
 	if (went_well(await(&faces.world, &job), 0) && begin_face(&faces.there, stream)) {
 		drive_faces(&faces.there.close_left);
 		EXPECT(faces.there.got == 50 || fault_hits() > 0);

@@ -284,7 +284,7 @@ set_cases(struct choice *choice, weft_threadlet feeder)
 	cases[OP].op = &choice->op;
 	cases[EVENT].event = &choice->event;
 	cases[JOIN].joined = feeder > 0 ? feeder : 0;
-	cases[TIME].until_ns = weft_in(SHORT_NS);
+	cases[TIME].until_ns = weft_after(SHORT_NS);
 	choice->left = (1u << (TIME + 1)) - 1;
 	if (feeder < 0)
 		choice->left &= ~(1u << JOIN);
@@ -337,10 +337,10 @@ run_select_late(void *arg)
 	weft_chan *chan = weft_chan_new(sizeof(int), 0, stage->flags);
 	int value = NONE, rc;
 	weft_case cases[] = { { .recv = chan, .value = &value },
-		              { .until_ns = weft_in(3600 * WEFT_S) } };
+		              { .until_ns = weft_after(3600 * WEFT_S) } };
 
 	for (int i = 0; i < 2; i++) {
-		rc = weft_select(cases, 2, weft_in(SHORT_NS));
+		rc = weft_select(cases, 2, weft_after(SHORT_NS));
 		if (how(rc, WEFT_ETIMEDOUT) == TOLD)
 			break;
 	}

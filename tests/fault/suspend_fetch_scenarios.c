@@ -33,7 +33,8 @@ say(weft_timer *timer, void *arg)
 	(void)timer;
 	(void)weft_write_some(seat->stream, &span, 1);
 	if (seat->said < 3)
-		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS), 0, say, seat) == 0);
+		EXPECT(weft_timer_start(NULL, &seat->timer, weft_after(SHORT_NS), 0, say, seat)
+		       == 0);
 }
 
 /* The end of a head, and of a body in chunks, is an empty line. */
@@ -60,7 +61,8 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	}
 	if (is_asked(seat, data, (size_t)size)) {
 		seat->said = 0;
-		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS), 0, say, seat) == 0);
+		EXPECT(weft_timer_start(NULL, &seat->timer, weft_after(SHORT_NS), 0, say, seat)
+		       == 0);
 	}
 	EXPECT(weft_skip(stream, (size_t)size) == 0);
 }

@@ -25,7 +25,7 @@ how(int64_t rc, int64_t want)
 	if (rc == WEFT_ESHUTDOWN) /* what it waited for, and not it, has ended */
 		return TOLD;
 	EXPECT(weft_yield() == rc);
-	EXPECT(weft_sleep_until(weft_in(SHORT_NS)) == rc);
+	EXPECT(weft_sleep_until(weft_after(SHORT_NS)) == rc);
 	return TOLD;
 }
 
@@ -35,7 +35,7 @@ nap(int times)
 	enum went went = WELL;
 
 	while (times > 0 && went != TOLD) {
-		went = how(weft_sleep_until(weft_in(SHORT_NS)), 0);
+		went = how(weft_sleep_until(weft_after(SHORT_NS)), 0);
 		times -= went == WELL;
 	}
 	return went == TOLD ? weft_canceled() : 0;
@@ -115,7 +115,7 @@ run_fd_late(void *arg)
 	int rc;
 
 	for (int i = 0; i < 2; i++) {
-		rc = weft_wait_fd(stage->fds[i], WEFT_READABLE, weft_in(SHORT_NS));
+		rc = weft_wait_fd(stage->fds[i], WEFT_READABLE, weft_after(SHORT_NS));
 		if (how(rc, WEFT_ETIMEDOUT) == TOLD)
 			return rc;
 	}
@@ -314,9 +314,9 @@ run_deadline(void *arg)
 	int ended = 0, started, rc;
 
 	(void)arg;
-	EXPECT(weft_scope_open(&scope, 0, weft_in(3600 * WEFT_S)) == 0);
+	EXPECT(weft_scope_open(&scope, 0, weft_after(3600 * WEFT_S)) == 0);
 	started = start_in(&scope, NULL, sleep_long, &ended) > 0;
-	rc = weft_scope_set_deadline(&scope, weft_in(2 * SHORT_NS));
+	rc = weft_scope_set_deadline(&scope, weft_after(2 * SHORT_NS));
 	EXPECT(rc == 0 || rc == WEFT_EALREADY);
 	do
 		rc = weft_sleep_until(WEFT_NEVER);
@@ -336,7 +336,7 @@ nap_shielded(void *arg)
 
 	(void)arg;
 	do
-		rc = weft_sleep_until(weft_in(SHORT_NS));
+		rc = weft_sleep_until(weft_after(SHORT_NS));
 	while (!went_well_shielded(rc, 0));
 	return 0;
 }
@@ -515,7 +515,7 @@ plant_fd(void *arg)
 static int
 plant_outcome(void *arg)
 {
-	int rc = weft_sleep_until(weft_in(SHORT_NS));
+	int rc = weft_sleep_until(weft_after(SHORT_NS));
 
 	(void)arg;
 	(void)went_well(rc < 0 ? WEFT_EPROTO : rc, 0);
@@ -526,7 +526,7 @@ plant_outcome(void *arg)
 static int
 plant_deaf(void *arg)
 {
-	int rc = weft_sleep_until(weft_in(SHORT_NS));
+	int rc = weft_sleep_until(weft_after(SHORT_NS));
 
 	(void)arg;
 	if (!went_well(rc, 0))

@@ -447,7 +447,7 @@ let_in_or_end(void *arg)
 
 	uses_listener(&door->listener);
 	do
-		rc = weft_listener_accept(door->listener, &door->peer, weft_in(WEFT_S));
+		rc = weft_listener_accept(door->listener, &door->peer, weft_after(WEFT_S));
 	while (rc == WEFT_EINTR && !door->guest && target() == weft_self());
 	EXPECT((rc == 0) == (door->peer != NULL));
 	return 0;

@@ -41,7 +41,7 @@ child(void *arg)
 	int rc = weft_yield();
 
 	EXPECT(rc == 0);
-	rc = weft_sleep_until(weft_in(WEFT_US));
+	rc = weft_sleep_until(weft_after(WEFT_US));
 	EXPECT(rc == 0 || is_excused(rc));
 	rc = weft_local_set(key, crew);
 	EXPECT(rc == 0 || is_excused(rc));
@@ -73,7 +73,7 @@ start_and_join(void *arg)
 	struct crew *crew = arg;
 	weft_threadlet ids[CHILDREN];
 	weft_scope scope;
-	int rc = weft_scope_open(&scope, 0, weft_in(3600 * WEFT_S)), out;
+	int rc = weft_scope_open(&scope, 0, weft_after(3600 * WEFT_S)), out;
 
 	EXPECT(rc == 0 || is_excused(rc));
 	crew->ended++;
@@ -81,7 +81,7 @@ start_and_join(void *arg)
 		return 0;
 	for (int i = 0; i < CHILDREN; i++)
 		ids[i] = start_child(crew, &scope, i);
-	rc = weft_scope_set_deadline(&scope, weft_in(7200 * WEFT_S));
+	rc = weft_scope_set_deadline(&scope, weft_after(7200 * WEFT_S));
 	EXPECT(rc == 0 || is_excused(rc));
 	for (int i = 0; i < CHILDREN; i++) {
 		out = 0;
@@ -107,7 +107,7 @@ start_root(struct crew *crew)
 static void
 run_crew(struct crew *crew)
 {
-	uint64_t deadline_ns = weft_in(50 * WAIT_NS);
+	uint64_t deadline_ns = weft_after(50 * WAIT_NS);
 	int steps = 0;
 
 	while (crew->ended < crew->started && (steps++ < STEPS_MIN || weft_now() < deadline_ns)) {

@@ -42,8 +42,8 @@ pass_byte(struct world *world, const int fds[2])
 
 	init(world, &in);
 	init(world, &out);
-	begin(&in, weft_op_recv(&in.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
-	begin(&out, weft_op_send(&out.op, fds[1], "x", 1, 0, weft_in(WAIT_NS)));
+	begin(&in, weft_op_recv(&in.op, fds[0], &byte, 1, 0, weft_after(WAIT_NS)));
+	begin(&out, weft_op_send(&out.op, fds[1], "x", 1, 0, weft_after(WAIT_NS)));
 	EXPECT(await(world, &out) == 1 || (fault_hits() > 0 && !is_unnoticed()));
 	EXPECT((await(world, &in) == 1 && byte == 'x') || (fault_hits() > 0 && !is_unnoticed()));
 }
@@ -300,7 +300,7 @@ run_late_ones(struct late *late)
 	start_late(late, WEFT_NEVER);
 	turn(loop);
 	cancel_late(late); /* and after */
-	start_late(late, weft_in(300 * WEFT_US));
+	start_late(late, weft_after(300 * WEFT_US));
 	turn(loop);
 	expect_late(late, WEFT_ETIMEDOUT);
 	start_late(late, WEFT_NEVER);
@@ -367,7 +367,7 @@ call_in_vain(struct caller *caller, int64_t why, bool seen)
 	init(world, &job);
 	begin(&job,
 	      weft_op_connect(&job.op, fd, (struct sockaddr *)&caller->addr, sizeof(caller->addr),
-	                      why == WEFT_ETIMEDOUT ? weft_in(200 * WEFT_US) : WEFT_NEVER));
+	                      why == WEFT_ETIMEDOUT ? weft_after(200 * WEFT_US) : WEFT_NEVER));
 	if (seen)
 		turn(world->loop);
 	if (why == WEFT_ECANCELED)
@@ -431,7 +431,7 @@ run_prompt(const char *backend)
 	               == 0) {
 		put_byte(fds[1]);
 		for (int i = 0; i < STEPS_MIN && bell.left > 0; i++)
-			(void)weft_loop_run_once(world.loop, weft_in(4 * WEFT_S));
+			(void)weft_loop_run_once(world.loop, weft_after(4 * WEFT_S));
 		EXPECT(bell.left == 0 || fault_hits() > 0);
 		EXPECT(weft__sys_real.now() - begin_ns < 2 * WEFT_S || !fault_is_honest());
 	}

@@ -86,7 +86,7 @@ use_pools_of_loop(struct world *world)
 
 	start(world, &task, WEFT_CPU, WEFT_NEVER);
 	(void)finish(world, &task);
-	start(world, &task, WEFT_BLOCKING, weft_in(50 * WAIT_NS));
+	start(world, &task, WEFT_BLOCKING, weft_after(50 * WAIT_NS));
 	(void)finish(world, &task);
 }
 
@@ -129,7 +129,7 @@ run_work(const char *backend)
 	if (pool) {
 		queue_much(&world, pool);
 		call(pool, WEFT_NEVER);
-		call(pool, weft_in(50 * WAIT_NS));
+		call(pool, weft_after(50 * WAIT_NS));
 	}
 	use_pools_of_loop(&world);
 	check_pools(&world, pool);

@@ -66,7 +66,7 @@ main(int argc, char **argv)
 	opts.name = "joiner";
 	if (weft_go_with(&opts, joiner, NULL) < 0)
 		return 1;
-	weft_timer_start(loop, &timer, weft_in(WEFT_MS), 0, on_timer, argc > 1 ? loop : NULL);
+	weft_timer_start(loop, &timer, weft_after(WEFT_MS), 0, on_timer, argc > 1 ? loop : NULL);
 	weft_loop_run(loop);
 	return weft_loop_free(loop) < 0;
 }

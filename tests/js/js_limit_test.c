@@ -104,7 +104,7 @@ check_endless(const char *source)
 
 	begin_with(&s, &opts);
 	eval(&s, source);
-	OK(weft_timer_start(s.loop, &timer, weft_in(WEFT_MS), 0, leave, s.loop));
+	OK(weft_timer_start(s.loop, &timer, weft_after(WEFT_MS), 0, leave, s.loop));
 	OK(weft_loop_run(s.loop));
 	weft_loop_leave(s.loop);
 	OK(weft_loop_run(s.loop));

@@ -233,7 +233,7 @@ TEST(js_a_loop_that_stops_rejects_what_scripts_wait_for)
 static int
 double_it(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
-	int rc = weft_sleep_until(weft_in(WEFT_MS));
+	int rc = weft_sleep_until(weft_after(WEFT_MS));
 
 	(void)js;
 	(void)arg;

@@ -63,7 +63,7 @@ wait_a_little(struct stage *stage)
 {
 	if (stage->row->pump)
 		stage->row->pump(stage);
-	OK(weft_sleep_until(weft_in(50 * WEFT_US)));
+	OK(weft_sleep_until(weft_after(50 * WEFT_US)));
 }
 
 static void
@@ -146,7 +146,7 @@ direct(void *arg)
 
 	if (stage->row->open)
 		stage->row->open(stage);
-	stage->deadline_ns = weft_in(HOUR);
+	stage->deadline_ns = weft_after(HOUR);
 	start_waiters(stage);
 	wait_for_waiters(stage);
 	if (stage->row->at_once || stage->row->by_director)

@@ -15,7 +15,7 @@
 #define PIECE      16384
 #define BODY_MAX   (UINT64_C(256) << 20)
 #define MIRROR_MAX ((size_t)32 << 20)
-#define PATIENCE   weft_in(120 * WEFT_S)
+#define PATIENCE   weft_after(120 * WEFT_S)
 
 static weft_http_server *server;
 
@@ -154,7 +154,7 @@ slow(weft_http *http, void *arg)
 	for (uint64_t i = 0; rc >= 0 && i < pieces; i++) {
 		rc = (int)weft_http_write(http, "piece\n", 6, PATIENCE);
 		if (rc >= 0)
-			rc = weft_sleep_until(weft_in(between));
+			rc = weft_sleep_until(weft_after(between));
 	}
 	return rc;
 }

@@ -19,8 +19,8 @@
 #include <sys/socket.h>
 #include <weft/weft.h>
 
-#define PATIENCE  weft_in(120 * WEFT_S)
-#define LIFETIME  weft_in(100 * WEFT_S)
+#define PATIENCE  weft_after(120 * WEFT_S)
+#define LIFETIME  weft_after(100 * WEFT_S)
 #define CERTS_MAX 4
 #define ALPN_MAX  4
 

@@ -36,7 +36,7 @@ fetch(const char *path, weft_http_request request, weft_http **out)
 
 	(void)snprintf(url, sizeof(url), "%s%s", all.base, path);
 	request.url = url;
-	return weft_http_fetch(all.client, &request, out, weft_in(PATIENCE_NS));
+	return weft_http_fetch(all.client, &request, out, weft_after(PATIENCE_NS));
 }
 
 /* Whether the body is `want`, to the byte. */
@@ -47,7 +47,7 @@ is_body(weft_http *http, const char *want, size_t size)
 	size_t got = 0;
 	ssize_t n;
 
-	while ((n = weft_http_read(http, buf, sizeof(buf), weft_in(PATIENCE_NS))) > 0) {
+	while ((n = weft_http_read(http, buf, sizeof(buf), weft_after(PATIENCE_NS))) > 0) {
 		if (got + (size_t)n > size || memcmp(buf, want + got, (size_t)n) != 0)
 			return false;
 		got += (size_t)n;
@@ -114,9 +114,9 @@ stream_body(const char *path, int status)
 
 	for (size_t at = 0; n >= 0 && at < BIG; at += (size_t)n)
 		n = weft_http_write(http, all.big + at, BIG - at < 10000 ? BIG - at : 10000,
-		                    weft_in(PATIENCE_NS));
+		                    weft_after(PATIENCE_NS));
 	if (http)
-		n = weft_http_finish(http, weft_in(PATIENCE_NS));
+		n = weft_http_finish(http, weft_after(PATIENCE_NS));
 	check(n == 0 && weft_http_status(http) == status, path);
 	weft_http_close(http);
 }

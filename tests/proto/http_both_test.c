@@ -62,7 +62,7 @@ ask(struct both *both, const char *path, weft_http_request request)
 
 	(void)snprintf(url, sizeof(url), "%s%s", both->base, path);
 	request.url = url;
-	OK(weft_http_fetch(both->client, &request, &http, weft_in(HOUR)));
+	OK(weft_http_fetch(both->client, &request, &http, weft_after(HOUR)));
 	return http;
 }
 
@@ -99,11 +99,11 @@ stream(struct both *both)
 	while (left > 0) {
 		size_t size = left < PIECE ? left : PIECE;
 
-		CHECK_EQ(weft_http_write(http, piece, size, weft_in(HOUR)), (ssize_t)size);
+		CHECK_EQ(weft_http_write(http, piece, size, weft_after(HOUR)), (ssize_t)size);
 		left -= size;
 	}
 	OK(weft_http_set(http, "X-Last", "1"));
-	OK(weft_http_finish(http, weft_in(HOUR)));
+	OK(weft_http_finish(http, weft_after(HOUR)));
 	CHECK(weft_http_header_at(http, 0, &field));
 	expect(http, 200, "2097152 1");
 }

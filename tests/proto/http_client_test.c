@@ -221,11 +221,11 @@ play_interim_stream(struct world *world)
 		weft_http *http;
 
 		OK(fetch(world, "/", &http));
-		CHECK_EQ(weft_http_finish(http, weft_in(HOUR)), WEFT_EPROTO);
+		CHECK_EQ(weft_http_finish(http, weft_after(HOUR)), WEFT_EPROTO);
 		CHECK_EQ(weft_http_status(http), 0);
 		CHECK(!weft_http_header(http, "Upgrade"));
 		peer_go_on(&world->peer);
-		CHECK_EQ(weft_http_finish(http, weft_in(HOUR)), WEFT_EPROTO);
+		CHECK_EQ(weft_http_finish(http, weft_after(HOUR)), WEFT_EPROTO);
 		weft_http_close(http);
 		UNTIL(world->peer.open == 0);
 	}
@@ -507,10 +507,10 @@ play_early_stream(struct world *world)
 	for (int i = 0; i < 2; i++) {
 		OK(fetch(world, "/", &http));
 		do
-			n = weft_http_write(http, much, sizeof(much), weft_in(HOUR));
+			n = weft_http_write(http, much, sizeof(much), weft_after(HOUR));
 		while (n > 0);
 		CHECK(n == WEFT_EPIPE || n == WEFT_ECONNRESET);
-		OK(weft_http_finish(http, weft_in(HOUR)));
+		OK(weft_http_finish(http, weft_after(HOUR)));
 		CHECK_EQ(weft_http_status(http), 413);
 		CHECK_STR(body_of(http), "big");
 		weft_http_close(http);
@@ -541,11 +541,11 @@ play_early_bytes(struct world *world)
 	world->request.streamed = true;
 	OK(fetch(world, "/", &http));
 	for (int i = 0; i < 1000 && n == 1; i++) {
-		n = weft_http_write(http, "x", 1, weft_in(HOUR));
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		n = weft_http_write(http, "x", 1, weft_after(HOUR));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	}
 	CHECK_EQ(n, WEFT_EPIPE);
-	OK(weft_http_finish(http, weft_in(HOUR)));
+	OK(weft_http_finish(http, weft_after(HOUR)));
 	CHECK_EQ(weft_http_status(http), 413);
 	weft_http_close(http);
 	peer_go_on(&world->peer);

@@ -44,7 +44,7 @@ count_bytes(weft_stream *stream)
 	size_t size = 0;
 	ssize_t n;
 
-	while ((n = weft_read(stream, buf, sizeof(buf), weft_in(HOUR))) > 0)
+	while ((n = weft_read(stream, buf, sizeof(buf), weft_after(HOUR))) > 0)
 		size += (size_t)n;
 	return size;
 }

@@ -361,7 +361,7 @@ visit_and_not_read(struct site *site)
 	weft_stream *stream = site_enter(site);
 
 	SAY(stream, GET HOST END);
-	OK(weft_event_wait(&sent, weft_in(HOUR)));
+	OK(weft_event_wait(&sent, weft_after(HOUR)));
 	CHECK_EQ(sent_rc, WEFT_ETIMEDOUT);
 	weft_close(stream);
 	CHECK_EQ(stats_of(site).slow, 1);
@@ -442,7 +442,7 @@ visit_and_dawdle(struct site *site)
 	while (size < HUGE && (n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
 		size += (size_t)n;
 		for (; dawdled < size && dawdled < HUGE / 2; dawdled += MIB)
-			OK(weft_sleep_until(weft_in(GRACE_NS / 16)));
+			OK(weft_sleep_until(weft_after(GRACE_NS / 16)));
 		if (weft_now() - since_ns > longest_ns)
 			longest_ns = weft_now() - since_ns;
 		since_ns = weft_now();

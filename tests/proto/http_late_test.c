@@ -35,16 +35,16 @@ play_deadlines(struct world *world)
 	CHECK_EQ(fetch_by(world, WEFT_NOWAIT, &http), WEFT_ETIMEDOUT);
 	world->request.method = "PUT";
 	world->request.body = (weft_span){ much, sizeof(much) };
-	CHECK_EQ(fetch_by(world, weft_in(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
+	CHECK_EQ(fetch_by(world, weft_after(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "/late: ")); /* and what it was at then */
 	CHECK(strstr(weft_detail(), ": timed out"));
 	world->request = (weft_http_request){ 0 };
-	CHECK_EQ(fetch_by(world, weft_in(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
+	CHECK_EQ(fetch_by(world, weft_after(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
 	CHECK(!http);
-	OK(fetch_by(world, weft_in(HOUR), &http));
+	OK(fetch_by(world, weft_after(HOUR), &http));
 	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOWAIT), 2);
 	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "/late: timed out"));
 	peer_go_on(&world->peer);
 	CHECK_STR(body_of(http), "llo");
@@ -75,16 +75,16 @@ play_aborts(struct world *world)
 	world->unplayed = SOME;
 	world->request.abort = abort;
 	CHECK(weft_schedule_timeout(NULL, WEFT_MS, fire, abort) > 0);
-	CHECK_EQ(fetch_by(world, weft_in(HOUR), &http), WEFT_ECANCELED);
+	CHECK_EQ(fetch_by(world, weft_after(HOUR), &http), WEFT_ECANCELED);
 	CHECK(!http && strstr(weft_detail(), "/late: "));
-	CHECK_EQ(fetch_by(world, weft_in(HOUR), &http), WEFT_ECANCELED);
+	CHECK_EQ(fetch_by(world, weft_after(HOUR), &http), WEFT_ECANCELED);
 	(void)weft_abort_unref(abort);
 	world->request.abort = abort = weft_abort_new(NULL);
-	OK(fetch_by(world, weft_in(HOUR), &http));
+	OK(fetch_by(world, weft_after(HOUR), &http));
 	(void)weft_abort_unref(abort); /* the exchange has it */
-	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(HOUR)), 2);
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_after(HOUR)), 2);
 	CHECK(weft_schedule_timeout(NULL, WEFT_MS, fire, abort) > 0);
-	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(HOUR)), WEFT_ECANCELED);
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_after(HOUR)), WEFT_ECANCELED);
 	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOWAIT), WEFT_ECANCELED);
 	weft_http_close(http);
 }
@@ -101,11 +101,11 @@ play_finish(struct world *world)
 
 	world->request.method = "POST";
 	world->request.streamed = true;
-	OK(fetch_by(world, weft_in(HOUR), &http));
-	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	OK(fetch_by(world, weft_after(HOUR), &http));
+	CHECK_EQ(weft_http_finish(http, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_finish(http, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	peer_go_on(&world->peer);
-	OK(weft_http_finish(http, weft_in(HOUR)));
+	OK(weft_http_finish(http, weft_after(HOUR)));
 	CHECK_STR(body_of(http), "hello");
 	weft_http_close(http);
 	CHECK_EQ(world->peer.open, 1);
@@ -131,22 +131,22 @@ play_refused_finish(struct world *world)
 	world->unplayed = 1; /* it hears no second request */
 	world->request.method = "POST";
 	world->request.streamed = true;
-	OK(fetch_by(world, weft_in(HOUR), &http));
+	OK(fetch_by(world, weft_after(HOUR), &http));
 	while (n == 1) {
-		n = weft_http_write(http, "x", 1, weft_in(HOUR));
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		n = weft_http_write(http, "x", 1, weft_after(HOUR));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	}
 	CHECK_EQ(n, WEFT_EPIPE);
 	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
 	(void)weft_fail(0, "of something else");
-	CHECK_EQ(weft_http_write(http, "x", 1, weft_in(HOUR)), WEFT_EPIPE);
+	CHECK_EQ(weft_http_write(http, "x", 1, weft_after(HOUR)), WEFT_EPIPE);
 	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
-	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_http_write(http, "x", 1, weft_in(HOUR)), WEFT_EPIPE);
+	CHECK_EQ(weft_http_finish(http, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_finish(http, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_write(http, "x", 1, weft_after(HOUR)), WEFT_EPIPE);
 	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
 	peer_go_on(&world->peer);
-	OK(weft_http_finish(http, weft_in(HOUR)));
+	OK(weft_http_finish(http, weft_after(HOUR)));
 	CHECK_EQ(weft_http_status(http), 413);
 	CHECK_STR(body_of(http), "big");
 	weft_http_close(http);
@@ -240,12 +240,12 @@ play_unheard(struct world *world)
 	unheard = weft_http_status(http) == 503;
 	CHECK(unheard || weft_http_status(http) == 0);
 	do
-		n = weft_http_write(http, "x", 1, weft_in(HOUR));
-	while (n == 1 && !unheard && weft_sleep_until(weft_in(WEFT_US)) == 0);
+		n = weft_http_write(http, "x", 1, weft_after(HOUR));
+	while (n == 1 && !unheard && weft_sleep_until(weft_after(WEFT_US)) == 0);
 	CHECK_EQ(n, WEFT_EPIPE);
-	CHECK_EQ(weft_http_write(http, "x", 1, weft_in(HOUR)), WEFT_EPIPE);
-	OK(weft_http_finish(http, weft_in(HOUR)));
-	CHECK_EQ(weft_http_finish(http, weft_in(HOUR)), WEFT_EALREADY);
+	CHECK_EQ(weft_http_write(http, "x", 1, weft_after(HOUR)), WEFT_EPIPE);
+	OK(weft_http_finish(http, weft_after(HOUR)));
+	CHECK_EQ(weft_http_finish(http, weft_after(HOUR)), WEFT_EALREADY);
 	CHECK_EQ(weft_http_status(http), 503);
 	CHECK_STR(body_of(http), "busy");
 	weft_http_close(http);
@@ -357,7 +357,7 @@ TEST(a_loop_that_stops_ends_its_exchanges)
 		(void)go_on(loop, be_guest, &guests[i]);
 	}
 	while (world->peer.open < 2)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	for (int i = 0; i < 20; i++)
 		CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
 	OK(weft_loop_post(loop, stop_loop, NULL));

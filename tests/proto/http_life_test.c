@@ -61,7 +61,7 @@ visit_drained(struct site *site)
 	SAY(idle, GET HOST END);
 	(void)hear(idle, "hello");
 	SAY(busy, WAIT GET HOST END);
-	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	OK(weft_event_wait(&entered, weft_after(HOUR)));
 	site_close(site);
 	CHECK_STR(hear_all(idle), "");
 	CHECK_STR(hear_all(silent), "");
@@ -88,7 +88,7 @@ visit_forced(struct site *site)
 	weft_stream *busy = site_enter(site);
 
 	SAY(busy, WAIT);
-	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	OK(weft_event_wait(&entered, weft_after(HOUR)));
 	site_close(site);
 	CHECK_EQ(status_of(hear_all(busy)), 500);
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
@@ -99,7 +99,7 @@ static void
 prepare_forced(struct site *site)
 {
 	prepare(site);
-	site->until_ns = weft_in(WEFT_S); /* it has a visitor by then */
+	site->until_ns = weft_after(WEFT_S); /* it has a visitor by then */
 }
 
 TEST(a_drain_is_forced_at_the_deadline)
@@ -113,7 +113,7 @@ visit_cancelled(struct site *site)
 	weft_stream *busy = site_enter(site);
 
 	SAY(busy, WAIT);
-	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	OK(weft_event_wait(&entered, weft_after(HOUR)));
 	OK(weft_cancel(site->serving));
 	OK(weft_yield());
 	OK(weft_event_set(&released));
@@ -303,7 +303,7 @@ visit_for_long(struct site *site)
 {
 	weft_stream *stream = begin_events(site);
 
-	OK(weft_sleep_until(weft_in(60 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(60 * WEFT_MS)));
 	CHECK_EQ(handler_rc, 1);
 	CHECK_EQ(stats_of(site).requests, 1);
 	OK(weft_event_set(&released));
@@ -352,7 +352,7 @@ begin_unread(struct site *site, const char *text)
 	handler_rc = 1;
 	entered = (weft_event)WEFT_INIT;
 	say(stream, text, strlen(text));
-	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	OK(weft_event_wait(&entered, weft_after(HOUR)));
 	return stream;
 }
 
@@ -376,13 +376,13 @@ visit_with_a_body_and_vanish(struct site *site)
 	wait_cancelled();
 	stream = begin_unread(site, POST CL "40000\r\n" END "abcd");
 	say(stream, much, sizeof(much));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	CHECK_EQ(handler_rc, 1);
 	weft_close(stream);
 	wait_cancelled();
 	stream = begin_unread(site, UNREAD_CHUNKS "4\r\nabcd\r\n4");
 	SAY(stream, "\r\nefgh\r\n0\r\n\r\n" GET);
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	CHECK_EQ(handler_rc, 1);
 	weft_close(stream);
 	wait_cancelled();
@@ -405,7 +405,7 @@ visit_with_a_body(struct site *site)
 	weft_stream *stream = begin_unread(site, UNREAD_CHUNKS "4\r\nabcd\r\n4");
 
 	SAY(stream, "\r\nefgh\r\n0\r\n\r\n" GET HOST END);
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(weft_event_set(&released));
 	(void)hear(stream, "\r\n0\r\n\r\n");
 	CHECK_EQ(status_of(hear(stream, "\r\n0\r\n\r\n")), 200);

@@ -368,7 +368,7 @@ visit_and_not_read(struct site *site)
 	weft_stream *stream = site_enter(site);
 
 	SAY(stream, GET HOST END);
-	OK(weft_event_wait(&replied, weft_in(HOUR)));
+	OK(weft_event_wait(&replied, weft_after(HOUR)));
 	CHECK_EQ(reply_rc, WEFT_ETIMEDOUT);
 	weft_close(stream);
 }
@@ -498,7 +498,7 @@ visit_with_others(struct site *site)
 	weft_stream *first = site_enter(site), *other = site_enter(site);
 
 	SAY(first, GET HOST END);
-	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	OK(weft_event_wait(&entered, weft_after(HOUR)));
 	CHECK_EQ(stats_of(site).active, 1);
 	for (int i = 0; i < 2; i++) {
 		SAY(other, GET HOST END);
@@ -533,7 +533,7 @@ take_time(weft_http *http, void *arg)
 {
 	struct site *site = arg;
 	const char *ms = weft_http_param(http, "ms");
-	int rc = weft_sleep_until(weft_in(strtoull(ms, NULL, 10) * WEFT_MS));
+	int rc = weft_sleep_until(weft_after(strtoull(ms, NULL, 10) * WEFT_MS));
 
 	site->calls++;
 	if (rc == 0)

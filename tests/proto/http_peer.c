@@ -68,7 +68,7 @@ say(struct seat *seat, const struct step *step)
 		return weft_write(seat->stream, text, size, WEFT_NEVER) < 0 ? -1 : 0;
 	for (at = 0; at < size; at++)
 		if (weft_write(seat->stream, text + at, 1, WEFT_NEVER) < 0
-		    || weft_sleep_until(weft_in(WEFT_US)) < 0)
+		    || weft_sleep_until(weft_after(WEFT_US)) < 0)
 			return -1;
 	return 0;
 }

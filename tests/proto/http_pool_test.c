@@ -159,7 +159,8 @@ play_queue(struct world *world)
 	CHECK(weft_cancel(ids[3]) == 0);
 	OK(weft_join(ids[3], NULL, WEFT_NEVER));
 	CHECK_EQ(visitors[3].result, WEFT_ECANCELED);
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_after(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "one of 2 connections"));
 	peer_go_on(&world->peer);
 	OK(weft_scope_close(&scope));
@@ -451,7 +452,7 @@ TEST(a_client_is_freed_after_its_loop_has_run)
 	CHECK_EQ(world->peer.open, 1);
 	OK(weft_http_client_free(world->client));
 	for (int i = 0; i < 1000 && world->peer.open > 0; i++)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(world->peer.open, 0);
 	peer_close(&world->peer);
 	weft_loop_stop(loop);

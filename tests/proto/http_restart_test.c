@@ -79,7 +79,7 @@ static void
 wait_for(const struct town *town, uint32_t answered)
 {
 	while (__atomic_load_n(&town->answered, __ATOMIC_ACQUIRE) < answered)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 }
 
 static void

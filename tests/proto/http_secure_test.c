@@ -44,7 +44,7 @@ enter_secure(struct site *site)
 
 	memcpy(address, site->address, sizeof(address));
 	memcpy(address, "tls", 3);
-	OK(weft_connect(address, &opts, &stream, weft_in(HOUR)));
+	OK(weft_connect(address, &opts, &stream, weft_after(HOUR)));
 	return stream;
 }
 

@@ -59,7 +59,7 @@ play_wrong_name(struct world *world)
 	weft_http *http;
 
 	(void)snprintf(url, sizeof(url), "https://localhost:%u/1", world->peer.port);
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_in(HOUR)), WEFT_ECERT);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_after(HOUR)), WEFT_ECERT);
 	CHECK(strstr(weft_detail(), url));
 	CHECK_EQ(peer_heard(&world->peer, "GET"), 0);
 }
@@ -142,10 +142,10 @@ play_plain(struct world *world)
 	int rc;
 
 	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%u/", world->other.port);
-	rc = weft_http_fetch(world->client, &request, &http, weft_in(HOUR));
+	rc = weft_http_fetch(world->client, &request, &http, weft_after(HOUR));
 	CHECK_EQ(rc, WEFT_EPROTO);
 	CHECK(strstr(weft_detail(), url));
-	rc = weft_http_fetch(world->client, &request, &http, weft_in(2 * WEFT_MS));
+	rc = weft_http_fetch(world->client, &request, &http, weft_after(2 * WEFT_MS));
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), url));
 }

@@ -54,7 +54,7 @@ fetch(struct world *world, const char *path, weft_http **out)
 
 	if (!request.url)
 		request.url = peer_url(&world->peer, path);
-	return weft_http_fetch(world->client, &request, out, weft_in(HOUR));
+	return weft_http_fetch(world->client, &request, out, weft_after(HOUR));
 }
 
 const char *
@@ -64,7 +64,8 @@ body_of(weft_http *http)
 	size_t used = 0;
 	ssize_t n;
 
-	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used, weft_in(HOUR))) > 0)
+	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used, weft_after(HOUR)))
+	       > 0)
 		used += (size_t)n;
 	text[used] = '\0';
 	return n < 0 ? weft_errname((int)n) : text;

@@ -43,7 +43,7 @@ void get_error(struct world *world, const char *path, int error, const char *wor
 /* Let others go on, until `condition`. */
 #define UNTIL(condition)                               \
 	while (!(condition))                           \
-		OK(weft_sleep_until(weft_in(WEFT_US)))
+		OK(weft_sleep_until(weft_after(WEFT_US)))
 
 #define LENGTH(text) "HTTP/1.1 200 OK\r\nContent-Length: " text
 #define HELLO        LENGTH("5\r\n\r\nhello")

@@ -25,7 +25,7 @@ call_once(void *arg)
 static struct caller
 make_caller(struct world *world, const char *name, int number)
 {
-	struct caller caller = { .world = world, .name = name, .deadline_ns = weft_in(HOUR) };
+	struct caller caller = { .world = world, .name = name, .deadline_ns = weft_after(HOUR) };
 
 	(void)snprintf(caller.key, sizeof(caller.key), "k%d", number);
 	return caller;
@@ -39,7 +39,7 @@ call_often(void *arg)
 	struct caller *caller = arg;
 
 	for (int i = 0; i < 10; i++)
-		OK(ask(caller->world, i & 1 ? "INCR" : "GET", caller->key, weft_in(HOUR)));
+		OK(ask(caller->world, i & 1 ? "INCR" : "GET", caller->key, weft_after(HOUR)));
 	return 0;
 }
 
@@ -206,7 +206,7 @@ give_up(struct world *world, unsigned bits, bool cancel)
 	for (int i = 0; i < 8; i++) {
 		callers[i] = make_caller(world, i & 1 ? "INCR" : "GET", i);
 		if ((bits >> i & 1) && !cancel)
-			callers[i].deadline_ns = weft_in(WEFT_MS);
+			callers[i].deadline_ns = weft_after(WEFT_MS);
 		gone += bits >> i & 1;
 		ids[i] = weft_scope_go(&scope, call_once, &callers[i]);
 		CHECK(ids[i] > 0);
@@ -223,7 +223,7 @@ give_up(struct world *world, unsigned bits, bool cancel)
 		CHECK_EQ(callers[i].result, !(bits >> i & 1) ? 0
 		                            : cancel         ? WEFT_ECANCELED
 		                                             : WEFT_ETIMEDOUT);
-	OK(ask(world, "GET", "after", weft_in(HOUR)));
+	OK(ask(world, "GET", "after", weft_after(HOUR)));
 	CHECK_EQ(stats_of(world).late, late + (uint64_t)gone);
 }
 
@@ -258,7 +258,7 @@ static void
 play_mute(struct world *world)
 {
 	for (int i = 0; i < 20; i++) {
-		CHECK_EQ(ask(world, "GET", "k", weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+		CHECK_EQ(ask(world, "GET", "k", weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 		CHECK(strstr(weft_detail(), "GET"));
 		CHECK(strstr(weft_detail(), "127.0.0.1"));
 	}
@@ -278,7 +278,7 @@ TEST(a_server_that_never_answers_costs_deadlines_also_those_who_queue)
 static void
 play_deaf(struct world *world)
 {
-	CHECK_EQ(ask(world, "GET", "k", weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "GET", "k", weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(ask(world, "GET", "k", WEFT_NEVER), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "greeting"));
 	CHECK_EQ(ask(world, "GET", "k", WEFT_NEVER), WEFT_ETIMEDOUT);

@@ -11,7 +11,7 @@ hear(weft_redis_feed *feed, const char *channel, const char *text)
 	weft_redis_reply *message = NULL;
 	weft_span span;
 
-	OK(weft_redis_feed_recv(feed, &message, weft_in(HOUR)));
+	OK(weft_redis_feed_recv(feed, &message, weft_after(HOUR)));
 	CHECK_EQ(weft_redis_kind(message), WEFT_REDIS_LIST);
 	CHECK_EQ(weft_redis_count(message), 2);
 	OK(weft_redis_text(weft_redis_item(message, 0), &span));
@@ -41,7 +41,7 @@ play_feed(struct world *world)
 	hear(feed, "b", "2");
 	hear(feed, "cd", "3\r\n");
 	hear(other, "b", "2");
-	CHECK_EQ(weft_redis_feed_recv(other, &message, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_redis_feed_recv(other, &message, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_redis_feed_recv(other, &message, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_redis_feed_close(feed);
 	UNTIL(peer_heard(&world->peer, "PUNSUBSCRIBE c*") == 1
@@ -91,7 +91,7 @@ play_feed_loss(struct world *world)
 	}
 	peer_close(&world->peer);
 	peer_drop(&world->peer);
-	OK(weft_sleep_until(weft_in(5 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(5 * WEFT_MS)));
 	peer_open(&world->peer, weft_loop_current());
 	UNTIL(peer_heard(&world->peer, "PSUBSCRIBE b*") == 6);
 	peer_say(&world->peer, MESSAGE("a", "back"));
@@ -174,7 +174,7 @@ play_no_feed(struct world *world)
 	weft_redis_feed *feed = NULL;
 
 	CHECK_EQ(weft_redis_feed_open(world->redis, names + 1, &feed, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, weft_in(WEFT_MS)),
+	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, weft_after(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER),
 	         WEFT_ETIMEDOUT); /* of the greeting */
@@ -294,7 +294,7 @@ play_twins(struct world *world)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 10; i++) {
-		twins[i] = (struct twin){ world, i < 2 ? weft_in(5 * WEFT_MS) : WEFT_NEVER, 1 };
+		twins[i] = (struct twin){ world, i < 2 ? weft_after(5 * WEFT_MS) : WEFT_NEVER, 1 };
 		CHECK(weft_scope_go(&scope, ask_same, &twins[i]) > 0);
 	}
 	UNTIL(twins[0].result < 1 && twins[1].result < 1);

@@ -14,7 +14,7 @@ call_once(void *arg)
 {
 	struct caller *caller = arg;
 
-	caller->result = ask(caller->world, caller->name, caller->key, weft_in(HOUR));
+	caller->result = ask(caller->world, caller->name, caller->key, weft_after(HOUR));
 	return 0;
 }
 
@@ -356,7 +356,7 @@ play_blocked_deadline(struct world *world)
 	peer_go_on(&world->peer);
 	for (int i = 0; i < 3; i++) {
 		OK(ask(world, "BLPOP", "soon", WEFT_NEVER));
-		CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
+		CHECK_EQ(ask(world, "BLPOP", "never", weft_after(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 		UNTIL(world->peer.open == 1); /* the server sees it go */
 		OK(ask(world, "GET", "k", WEFT_NEVER));
 		CHECK_EQ(world->peer.accepted, 2 + i);
@@ -482,7 +482,7 @@ play_session(struct world *world)
 	peer_drop(&world->peer);
 	UNTIL(stats_of(world).connections == 0);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
-	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "BLPOP", "never", weft_after(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 3);
 }

@@ -74,7 +74,7 @@ weft_redis_stats stats_of(struct world *world);
 /* Let others run until it holds. */
 #define UNTIL(cond)                                                            \
 	while (!(cond))                                                        \
-	CHECK_EQ(weft_sleep_until(weft_in(50 * WEFT_US)), 0)
+	CHECK_EQ(weft_sleep_until(weft_after(50 * WEFT_US)), 0)
 
 /* Make a world, let `set` fill it, run. */
 #define PLAY(fn, ...)                                                          \

@@ -56,7 +56,7 @@ static void
 await_server(void)
 {
 	while (weft_redis_callf(site.redis, NULL, WEFT_NEVER, "PING") < 0)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 }
 
 static int (*play)(void);
@@ -223,7 +223,7 @@ play_pops(void)
 	int got[3] = { 0 };
 	weft_scope scope;
 
-	CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_in(10 * WEFT_MS), "BLPOP list 0"),
+	CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_after(10 * WEFT_MS), "BLPOP list 0"),
 	         WEFT_ETIMEDOUT);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 3; i++)
@@ -264,7 +264,7 @@ play_publish(void)
 	start_server();
 	await_server();
 	while (number("PUBLISH news again") == 0)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(weft_redis_feed_recv(feed, &message, WEFT_NEVER));
 	OK(weft_redis_text(weft_redis_item(message, 1), &text));
 	CHECK_STR((const char *)text.data, "again");
@@ -369,7 +369,7 @@ work(void *arg)
 	struct load *load = arg;
 
 	for (int i = 0; !load->over; i++) {
-		int rc = weft_redis_callf(site.redis, NULL, weft_in(WEFT_S),
+		int rc = weft_redis_callf(site.redis, NULL, weft_after(WEFT_S),
 		                          i & 1 ? "INCR n" : "GET n");
 
 		if (rc == 0)
@@ -429,7 +429,7 @@ play_asleep(void)
 
 	OK(weft_child_kill(site.child, SIGSTOP));
 	for (int i = 0; i < 10; i++)
-		CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_in(2 * WEFT_MS), "GET n"),
+		CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_after(2 * WEFT_MS), "GET n"),
 		         WEFT_ETIMEDOUT);
 	OK(weft_child_kill(site.child, SIGCONT));
 	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "GET n"));

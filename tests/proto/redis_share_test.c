@@ -71,7 +71,7 @@ call_often(struct guest *guest)
 
 	for (int i = 0; i < CALLS; i++) {
 		(void)snprintf(key, sizeof(key), "g%d.%d", guest->number, i);
-		OK(ask(&guest->house->world, i % 3 ? "GET" : "INCR", key, weft_in(HOUR)));
+		OK(ask(&guest->house->world, i % 3 ? "GET" : "INCR", key, weft_after(HOUR)));
 	}
 }
 
@@ -141,7 +141,7 @@ run_short(void *arg)
 	struct guest *guest = arg;
 
 	for (int i = 0; i < 50; i++)
-		CHECK_EQ(ask(&guest->house->world, "INCR", "k", weft_in(200 * WEFT_US)),
+		CHECK_EQ(ask(&guest->house->world, "INCR", "k", weft_after(200 * WEFT_US)),
 		         WEFT_ETIMEDOUT);
 	return NULL;
 }
@@ -383,7 +383,7 @@ play_ops(struct world *world)
 	CHECK_EQ(order.result, WEFT_EREPLY);
 	CHECK_STR(order.detail, "ERR it fails");
 	CHECK(!order.reply);
-	place(world, &order, "BLPOP", weft_in(WEFT_MS));
+	place(world, &order, "BLPOP", weft_after(WEFT_MS));
 	UNTIL(order.told == 1);
 	CHECK_EQ(order.result, WEFT_ETIMEDOUT);
 	place(world, &order, "BLPOP", WEFT_NEVER);

@@ -27,7 +27,7 @@ play_trusted(struct world *world)
 	OK(weft_scope_close(&scope));
 	OK(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG 200000"));
 	weft_redis_reply_free(reply);
-	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "BLPOP", "never", weft_after(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 	peer_drop(&world->peer);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 }

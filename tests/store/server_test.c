@@ -53,14 +53,14 @@ enter(struct scene *scene)
 {
 	weft_stream *stream;
 
-	OK(weft_connect(scene->address, NULL, &stream, weft_in(HOUR)));
+	OK(weft_connect(scene->address, NULL, &stream, weft_after(HOUR)));
 	return stream;
 }
 
 static void
 tell(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), weft_in(HOUR)), strlen(text));
+	CHECK_EQ(weft_write(stream, text, strlen(text), weft_after(HOUR)), strlen(text));
 }
 
 static void
@@ -70,7 +70,7 @@ hear(weft_stream *stream, const char *want)
 	size_t size = strlen(want);
 
 	CHECK(size < sizeof(got));
-	CHECK_EQ(weft_read_exact(stream, got, size, weft_in(HOUR)), size);
+	CHECK_EQ(weft_read_exact(stream, got, size, weft_after(HOUR)), size);
 	got[size] = '\0';
 	CHECK_STR(got, want);
 }
@@ -80,7 +80,7 @@ hear_end(weft_stream *stream)
 {
 	char got[16];
 
-	CHECK(weft_read(stream, got, sizeof(got), weft_in(HOUR)) <= 0);
+	CHECK(weft_read(stream, got, sizeof(got), weft_after(HOUR)) <= 0);
 	weft_close(stream);
 }
 
@@ -132,7 +132,7 @@ shut_and_hear(struct scene *scene)
 	weft_stream *stream = enter(scene);
 
 	tell(stream, "PING\r\nPING\r\n");
-	OK(weft_stream_shutdown(stream, weft_in(HOUR)));
+	OK(weft_stream_shutdown(stream, weft_after(HOUR)));
 	hear(stream, "+PONG\r\n+PONG\r\n");
 	hear_end(stream);
 }
@@ -158,7 +158,7 @@ leave_open(struct scene *scene)
 	for (int i = 0; i < 3; i++) {
 		char got[128];
 
-		while (weft_read(streams[i], got, sizeof(got), weft_in(HOUR)) > 0)
+		while (weft_read(streams[i], got, sizeof(got), weft_after(HOUR)) > 0)
 			;
 		weft_close(streams[i]);
 	}
@@ -196,7 +196,7 @@ come_in_crowds(struct scene *scene)
 	for (int i = 0; i < CLIENTS; i++) {
 		char got[64];
 
-		CHECK(weft_read_until(streams[i], "\r\n", got, sizeof(got), weft_in(HOUR)) > 0);
+		CHECK(weft_read_until(streams[i], "\r\n", got, sizeof(got), weft_after(HOUR)) > 0);
 		snprintf(line, sizeof(line), "$4\r\n%04d\r\n", i);
 		hear(streams[i], line);
 	}
@@ -310,7 +310,7 @@ hear_bytes(weft_stream *stream, size_t size)
 
 	while (size > 0) {
 		ssize_t n = weft_read(stream, got, size < sizeof(got) ? size : sizeof(got),
-		                      weft_in(HOUR));
+		                      weft_after(HOUR));
 
 		CHECK(n > 0);
 		size -= (size_t)n;
@@ -325,7 +325,7 @@ ask_and_not_read(struct scene *scene)
 
 	memset(value + begin, 'v', VALUE);
 	scene->stream = enter(scene);
-	CHECK_EQ(weft_write(scene->stream, value, (size_t)begin + VALUE, weft_in(HOUR)),
+	CHECK_EQ(weft_write(scene->stream, value, (size_t)begin + VALUE, weft_after(HOUR)),
 	         begin + VALUE);
 	tell(scene->stream, "\r\n");
 	hear(scene->stream, "+OK\r\n");
@@ -360,7 +360,7 @@ publish_to_the_deaf(struct scene *scene)
 		char got[8];
 
 		tell(speaker, line);
-		CHECK_EQ(weft_read_exact(speaker, got, 4, weft_in(HOUR)), 4);
+		CHECK_EQ(weft_read_exact(speaker, got, 4, weft_after(HOUR)), 4);
 		if (got[1] == '0')
 			break;
 	}
@@ -422,7 +422,7 @@ expire_unasked(struct scene *scene)
 	tell(stream, "SET a 1 PX 1\r\nSET b 1 PX 1\r\n");
 	hear(stream, "+OK\r\n+OK\r\n");
 	while (table_count(&scene->store->bases[0].keys) > 0)
-		CHECK_EQ(weft_sleep_until(weft_in(WEFT_MS)), 0);
+		CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), 0);
 	CHECK_EQ(scene->store->stats.expired, 2);
 	weft_close(stream);
 }
@@ -444,7 +444,7 @@ send_large(struct scene *scene)
 
 	memset(value, 'v', LARGE);
 	tell(stream, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20971520\r\n");
-	CHECK_EQ(weft_write(stream, value, LARGE, weft_in(HOUR)), LARGE);
+	CHECK_EQ(weft_write(stream, value, LARGE, weft_after(HOUR)), LARGE);
 	tell(stream, "\r\nSTRLEN a\r\n");
 	hear(stream, "+OK\r\n:20971520\r\n");
 	tell(stream, "GET a\r\nPING\r\n");

@@ -48,7 +48,7 @@ work(void *arg)
 
 	(void)arg;
 	while (rc == 0)
-		rc = weft_sleep_until(weft_in(5 * WEFT_MS));
+		rc = weft_sleep_until(weft_after(5 * WEFT_MS));
 	return 0;
 }
 

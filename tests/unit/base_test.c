@@ -46,13 +46,13 @@ TEST(the_clock_never_goes_back)
 TEST(a_deadline_lies_its_delay_after_now_and_saturates)
 {
 	uint64_t before = weft_now();
-	uint64_t deadline = weft_in(5 * WEFT_S);
+	uint64_t deadline = weft_after(5 * WEFT_S);
 	uint64_t after = weft_now();
 
 	CHECK(deadline >= before + 5 * WEFT_S);
 	CHECK(deadline <= after + 5 * WEFT_S);
-	CHECK(weft_in(WEFT_NEVER) == WEFT_NEVER);
-	CHECK(weft_in(WEFT_NEVER - 1) == WEFT_NEVER);
+	CHECK(weft_after(WEFT_NEVER) == WEFT_NEVER);
+	CHECK(weft_after(WEFT_NEVER - 1) == WEFT_NEVER);
 }
 
 TEST(a_failure_with_a_text_returns_its_error_and_keeps_the_text)

@@ -275,10 +275,10 @@ TEST(timers_fire_in_time_inside_a_foreign_loop)
 	int ticks = 0;
 
 	if (has_fd()) {
-		uint64_t due_ns = weft_in(2 * WEFT_MS);
+		uint64_t due_ns = weft_after(2 * WEFT_MS);
 
 		OK(weft_timer_start(loop, &timer, due_ns, WEFT_MS, on_timer, &ticks));
-		OK(weft_timer_start(loop, &far, weft_in(HOUR), 0, on_timer, &ticks));
+		OK(weft_timer_start(loop, &far, weft_after(HOUR), 0, on_timer, &ticks));
 		CHECK_EQ(weft_loop_next(loop), due_ns);
 		while (ticks < 3)
 			CHECK_EQ(host_once(loop), 1);
@@ -341,7 +341,7 @@ TEST(a_loop_stopped_by_another_thread_stops_when_it_is_next_run)
 	int ticks = 0;
 
 	if (has_fd()) {
-		OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, on_timer, &ticks));
+		OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, on_timer, &ticks));
 		CHECK(!readable(loop, 0));
 		elsewhere(stop, loop);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
@@ -443,13 +443,13 @@ TEST(an_embedded_loop_can_be_run_and_goes_on_being_embedded)
 	if (has_fd()) {
 		CHECK(!readable(deed.loop, 0));
 		elsewhere(do_deed, &deed);
-		OK(weft_timer_start(deed.loop, &timer, weft_in(WEFT_MS), 0, on_timer, &ticks));
+		OK(weft_timer_start(deed.loop, &timer, weft_after(WEFT_MS), 0, on_timer, &ticks));
 		OK(weft_loop_run(deed.loop));
 		CHECK_EQ(deed.ran + ticks, 2);
 		check_quiet(deed.loop);
 		elsewhere(do_deed, &deed);
 		CHECK(readable(deed.loop, -1));
-		CHECK_EQ(weft_loop_run_once(deed.loop, weft_in(HOUR)), 0);
+		CHECK_EQ(weft_loop_run_once(deed.loop, weft_after(HOUR)), 0);
 		check_quiet(deed.loop);
 		CHECK_EQ(deed.ran, 2);
 	}

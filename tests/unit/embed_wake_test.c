@@ -174,7 +174,7 @@ TEST(a_loop_lives_inside_another_by_its_descriptor_and_its_hook)
 	make_nest(&nest);
 	deed.loop = nest.inner;
 	OK(pthread_create(&thread, NULL, post_later, &deed));
-	OK(weft_timer_start(nest.inner, &timer, weft_in(WEFT_MS), 0, on_timer, &ticks));
+	OK(weft_timer_start(nest.inner, &timer, weft_after(WEFT_MS), 0, on_timer, &ticks));
 	while (deed.ran < 200 || ticks < 1)
 		CHECK_EQ(weft_loop_run_once(nest.outer, WEFT_NEVER), 1);
 	OK(pthread_join(thread, NULL));

@@ -154,7 +154,7 @@ make(void)
 static void
 turn(weft_loop *loop)
 {
-	CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+	CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 }
 
 /* --- when --------------------------------------------------------------- */
@@ -210,7 +210,7 @@ TEST(a_look_at_descriptors_is_a_wait_that_cannot_block)
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(trace, "bxaxw");
 	trace[0] = '\0';
-	(void)weft_loop_run_once(loop, weft_in(HOUR));
+	(void)weft_loop_run_once(loop, weft_after(HOUR));
 	CHECK_STR(trace, "BxAxw");
 	CHECK_EQ(weft_watch_stop(&watch), 1);
 	OK(weft_loop_free(loop));
@@ -281,7 +281,7 @@ on_timer(weft_timer *timer, void *arg)
 static void
 add_timer(weft_loop *loop, struct probe *p)
 {
-	OK(weft_timer_start(loop, &p->timer, weft_in(0), 0, on_timer, NULL));
+	OK(weft_timer_start(loop, &p->timer, weft_after(0), 0, on_timer, NULL));
 }
 
 TEST(what_is_added_before_a_wait_is_not_slept_over)
@@ -530,7 +530,7 @@ TEST(a_change_of_the_next_time_is_told_between_turns_and_once)
 	weft_loop *loop = make();
 	struct probe x = probe('x', "n");
 	weft_timer early = WEFT_INIT, late = WEFT_INIT;
-	uint64_t due = weft_in(HOUR);
+	uint64_t due = weft_after(HOUR);
 
 	push(loop, &x);
 	CHECK(weft_loop_next(loop) == WEFT_NEVER);
@@ -568,7 +568,7 @@ TEST(whatever_makes_a_turn_needed_is_told)
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	CHECK_STR(trace, "nxmnxl");
 	OK(weft_op_init(&op, loop, on_op, NULL));
-	OK(weft_op_sleep(&op, weft_in(HOUR)));
+	OK(weft_op_sleep(&op, weft_after(HOUR)));
 	CHECK_STR(trace, "nxmnxlnx");
 	weft_op_cancel(&op);
 	CHECK_STR(trace, "nxmnxlnxnx");
@@ -583,7 +583,7 @@ start_timer(void *arg)
 {
 	struct probe *p = arg;
 
-	OK(weft_timer_start(NULL, &p->timer, weft_in(HOUR), 0, on_timer, NULL));
+	OK(weft_timer_start(NULL, &p->timer, weft_after(HOUR), 0, on_timer, NULL));
 }
 
 TEST(nothing_is_told_inside_of_a_turn)
@@ -618,7 +618,7 @@ TEST(what_a_hook_changes_while_it_is_told_is_told_when_all_have_been)
 	push(loop, &x);
 	push(loop, &y);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
-	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, on_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, on_timer, NULL));
 	CHECK_STR(trace, "nxnynxny");
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	OK(weft_loop_free(loop));

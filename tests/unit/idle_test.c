@@ -29,7 +29,8 @@ make_idle(struct idle *idle, int has)
 	for (int i = 0; i < 4; i++)
 		idle->pairs[i] = make_pair();
 	if (has & A_TIMER)
-		OK(weft_timer_start(loop, &idle->timer, weft_in(HOUR), 0, note_timer, MARK('t')));
+		OK(weft_timer_start(loop, &idle->timer, weft_after(HOUR), 0, note_timer,
+		                    MARK('t')));
 	if (has & A_NUMBER)
 		CHECK(weft_schedule_interval(loop, HOUR, note, MARK('n')) > 0);
 	if (has & A_WATCH)
@@ -42,7 +43,7 @@ make_idle(struct idle *idle, int has)
 	}
 	if (has & AN_OP) {
 		init(loop, &idle->op);
-		OK(try_start(&idle->op, RECV, idle->pairs[3].fd, weft_in(HOUR)));
+		OK(try_start(&idle->op, RECV, idle->pairs[3].fd, weft_after(HOUR)));
 	}
 	return loop;
 }
@@ -54,7 +55,7 @@ pass(uint64_t delay_ns)
 	weft_loop *clock = make();
 	weft_timer timer = WEFT_INIT;
 
-	OK(weft_timer_start(clock, &timer, weft_in(delay_ns), 0, note_timer, MARK('.')));
+	OK(weft_timer_start(clock, &timer, weft_after(delay_ns), 0, note_timer, MARK('.')));
 	OK(weft_loop_run(clock));
 	CHECK_STR(trace, ".");
 	OK(weft_loop_free(clock));
@@ -181,7 +182,7 @@ TEST(up_to_the_next_deadline_a_loop_takes_two_turns_at_most)
 	int count = 0;
 
 	turns(loop, 3);
-	OK(weft_timer_start(loop, &timer, weft_in(WHILE_NS), 0, note_and_wake, MARK('.')));
+	OK(weft_timer_start(loop, &timer, weft_after(WHILE_NS), 0, note_and_wake, MARK('.')));
 	while (trace[0] == '\0') {
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 		count++;
@@ -203,12 +204,13 @@ TEST(timers_stopped_or_put_off_cost_a_turn_each_at_most)
 	int count = 0;
 
 	for (uint64_t i = 0; i < COUNT; i++)
-		OK(weft_timer_start(loop, &timers[i], weft_in((1 + i) * WEFT_MS), 0, note_timer,
+		OK(weft_timer_start(loop, &timers[i], weft_after((1 + i) * WEFT_MS), 0, note_timer,
 		                    MARK('x')));
-	OK(weft_timer_start(loop, &last, weft_in(60 * WEFT_MS), 0, note_and_wake, MARK('.')));
+	OK(weft_timer_start(loop, &last, weft_after(60 * WEFT_MS), 0, note_and_wake, MARK('.')));
 	for (int i = 0; i < COUNT; i += 2) {
 		CHECK_EQ(weft_timer_stop(&timers[i]), 1);
-		OK(weft_timer_start(loop, &timers[i + 1], weft_in(HOUR), 0, note_timer, MARK('x')));
+		OK(weft_timer_start(loop, &timers[i + 1], weft_after(HOUR), 0, note_timer,
+		                    MARK('x')));
 	}
 	while (trace[0] == '\0') {
 		(void)weft_loop_run_once(loop, WEFT_NEVER);

@@ -12,7 +12,7 @@
 static void
 arm(weft_loop *loop, weft_timer *timer, uint64_t delay)
 {
-	OK(weft_timer_start(loop, timer, weft_in(delay), 0, note_timer, MARK('t')));
+	OK(weft_timer_start(loop, timer, weft_after(delay), 0, note_timer, MARK('t')));
 }
 
 /* --- making and freeing ------------------------------------------------- */
@@ -69,7 +69,7 @@ TEST(a_turn_says_whether_anything_is_alive_and_a_run_ends_when_nothing_is)
 
 	arm(loop, &timer, HOUR);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
-	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 0);
 	OK(weft_loop_run(loop));
@@ -376,13 +376,13 @@ wait_for_other(void *arg)
 {
 	struct seen *seen = arg;
 
-	seen->rc = weft_loop_wait_stopped(seen->other, weft_in(WEFT_MS));
+	seen->rc = weft_loop_wait_stopped(seen->other, weft_after(WEFT_MS));
 }
 
 TEST(waiting_for_the_stop_ends_at_the_deadline_but_not_in_a_callback)
 {
 	struct seen seen = { .loop = make(), .other = make_started() };
-	uint64_t deadline = weft_in(WEFT_MS);
+	uint64_t deadline = weft_after(WEFT_MS);
 
 	CHECK_EQ(weft_loop_wait_stopped(seen.other, deadline), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= deadline);

@@ -348,7 +348,7 @@ TEST(a_stopped_loop_still_tells_what_it_did)
 	weft_loop *loop = make(WEFT_LOOP_METRICS);
 	weft_timer timer = WEFT_INIT;
 
-	OK(weft_timer_start(loop, &timer, weft_in(FOREVER), 0, take_time_by_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(FOREVER), 0, take_time_by_timer, NULL));
 	OK(weft_loop_post(loop, nothing, NULL));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(stats_of(loop).alive, 1);

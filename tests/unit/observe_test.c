@@ -229,7 +229,7 @@ TEST(a_loop_that_sleeps_on_its_thread_is_observed_from_another)
 	OK(weft_loop_start(loop));
 	while (weft_loop_state(loop) != WEFT_SLEEPING)
 		sched_yield();
-	OK(weft_loop_observe(number, weft_in(3600 * WEFT_S)));
+	OK(weft_loop_observe(number, weft_after(3600 * WEFT_S)));
 	while (stats_of(loop).turn.count == 0) {
 		int rc = weft_loop_post(loop, nothing, NULL);
 

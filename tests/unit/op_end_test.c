@@ -129,7 +129,7 @@ TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
 	for (int i = 0; i < 12; i++) {
 		struct pair pair = make_pair();
 		struct probe p = { 0 };
-		uint64_t deadline = i < 6 ? WEFT_NOWAIT : weft_in(50 * WEFT_US);
+		uint64_t deadline = i < 6 ? WEFT_NOWAIT : weft_after(50 * WEFT_US);
 
 		put(pair.peer, "abc");
 		OK(weft_op_init(&p.op, loop, on_done, &p));
@@ -157,7 +157,7 @@ TEST(bytes_that_came_before_the_deadline_are_told_as_those_of_their_op)
 	do { /* until the deadline is not before the puts */
 		OK(weft_loop_run(loop));
 		p.ends = q.ends = 0;
-		deadline = weft_in(50 * WEFT_MS);
+		deadline = weft_after(50 * WEFT_MS);
 		OK(try_start(&p, RECV_MULTI, a.fd, deadline));
 		OK(try_start(&q, RECV_MULTI, b.fd, deadline));
 		turn(loop);
@@ -186,7 +186,7 @@ TEST(what_cannot_be_done_at_once_times_out_and_not_early)
 	for (int kind = POLL_READ; kind < KINDS; kind++) {
 		int fd = kind == CONNECT ? weft__sys->socket(AF_INET, SOCK_STREAM, 0) : pair.fd;
 		bool accepts = kind == ACCEPT || kind == ACCEPT_MULTI;
-		uint64_t deadline = kind % 2 ? WEFT_NOWAIT : weft_in(WEFT_MS);
+		uint64_t deadline = kind % 2 ? WEFT_NOWAIT : weft_after(WEFT_MS);
 		struct probe p = { .addr = mute.addr };
 		struct sockaddr_in addr;
 

@@ -119,7 +119,7 @@ TEST(an_accept_without_free_descriptors_neither_spins_nor_gives_up)
 		turn(loop);
 	s.ends = 0;
 	before = counted(&calls.waits) + counted(&calls.accepts);
-	OK(weft_op_sleep(&s.op, weft_in(50 * WEFT_MS)));
+	OK(weft_op_sleep(&s.op, weft_after(50 * WEFT_MS)));
 	while (s.ends == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK_EQ(held_count, 2);

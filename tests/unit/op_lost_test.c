@@ -11,7 +11,7 @@
 #include "base/os.h"
 #include "unit/threadlet/crew.h"
 
-#define SOON weft_in(10 * WEFT_S) /* never reached, unless something is lost */
+#define SOON weft_after(10 * WEFT_S) /* never reached, unless something is lost */
 
 /* --- failing calls ------------------------------------------------------ */
 
@@ -192,7 +192,7 @@ begin_all(void)
 	OK(weft_stream_open_pair(&all.stream, &all.peer));
 	all.reader = weft_go(read_stream, NULL);
 	CHECK(all.reader > 0);
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	CHECK_EQ(all.ended, 0);
 }
 
@@ -213,7 +213,7 @@ static void
 await_all(void)
 {
 	while (all.ended < OPS || all.seen == 0 || all.read == 0)
-		OK(weft_sleep_until(weft_in(100 * WEFT_US)));
+		OK(weft_sleep_until(weft_after(100 * WEFT_US)));
 }
 
 static void
@@ -312,7 +312,7 @@ fail_all(void *arg)
 	         -EPERM);
 	OK(weft_loop_post(NULL, on_post, &posted));
 	while (!posted) /* timers and posts go on */
-		OK(weft_sleep_until(weft_in(100 * WEFT_US)));
+		OK(weft_sleep_until(weft_after(100 * WEFT_US)));
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8 * way);
 	CHECK_STR(backend_name(), "none");
 	end_all();
@@ -366,7 +366,7 @@ lack_memory(void *arg)
 	feed_all();
 	begin_ns = weft_now();
 	lose();
-	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(20 * WEFT_MS)));
 	weft__store(&fails, 0, WEFT__RELAXED);
 	/* At most one a millisecond, and those of other turns. */
 	CHECK(weft__load(&failed, WEFT__RELAXED) <= 2 * ((weft_now() - begin_ns) / WEFT_MS + 4));

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
-#define SOON weft_in(10 * WEFT_S) /* never reached, unless something is lost */
+#define SOON weft_after(10 * WEFT_S) /* never reached, unless something is lost */
 
 /* --- victims ------------------------------------------------------------ */
 
@@ -89,7 +89,7 @@ begin_disarmed_watch(struct victim *v)
 	watch_victim(v, 0);
 	put(v->peer, "x");
 	for (int i = 0; i < 3; i++)
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	CHECK_EQ(v->calls, 0);
 }
 
@@ -195,7 +195,7 @@ use_watch(void)
 	OK(weft_watch_start(NULL, &fresh, pair.fd, WEFT_READABLE, count_ready, &seen));
 	put(pair.peer, "x");
 	while (seen == 0)
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	CHECK_EQ(weft_watch_stop(&fresh), 1);
 	close_pair(pair);
 }
@@ -218,7 +218,7 @@ use_wait_fd(void)
 {
 	struct pair pair = get_pair();
 
-	CHECK_EQ(weft_wait_fd(pair.fd, WEFT_READABLE, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair.fd, WEFT_READABLE, weft_after(WEFT_US)), WEFT_ETIMEDOUT);
 	put(pair.peer, "x");
 	CHECK_EQ(weft_wait_fd(pair.fd, WEFT_READABLE, SOON), WEFT_READABLE);
 	close_pair(pair);
@@ -245,7 +245,7 @@ talk(weft_stream *a, weft_stream *b)
 {
 	char c = 0;
 
-	CHECK_EQ(weft_read(a, &c, 1, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(a, &c, 1, weft_after(WEFT_US)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(b, "x", 1, SOON), 1);
 	CHECK_EQ(weft_read(a, &c, 1, SOON), 1);
 	CHECK_EQ(weft_write(a, "y", 1, SOON), 1);
@@ -310,7 +310,7 @@ use_dgram(void)
 
 	OK(weft_dgram_open("udp://127.0.0.1:0", NULL, &dgram));
 	CHECK_EQ(weft_dgram_fd(dgram), number);
-	CHECK_EQ(weft_dgram_recv(dgram, &in, 1, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dgram_recv(dgram, &in, 1, weft_after(WEFT_US)), WEFT_ETIMEDOUT);
 	OK(weft_dgram_local(dgram, &out.addr));
 	CHECK_EQ(weft_dgram_send(dgram, &out, 1, SOON), 1);
 	CHECK_EQ(weft_dgram_recv(dgram, &in, 1, SOON), 1);
@@ -333,7 +333,7 @@ use_child(void)
 static void
 use_signal(void)
 {
-	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGUSR1), weft_in(WEFT_US)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGUSR1), weft_after(WEFT_US)), WEFT_ETIMEDOUT);
 }
 
 static const struct {
@@ -364,16 +364,16 @@ meet(void *arg)
 	int before;
 
 	victims[m->victim].begin(&v);
-	OK(weft_sleep_until(weft_in(WEFT_US)));
+	OK(weft_sleep_until(weft_after(WEFT_US)));
 	number = v.fd;
 	before = v.calls;
 	OK(close(v.fd));
 	newcomers[m->newcomer].use();
-	OK(weft_sleep_until(weft_in(WEFT_US)));
+	OK(weft_sleep_until(weft_after(WEFT_US)));
 	if (v.ends == 0) /* the number was used for a moment only */
 		use_wait_fd();
 	while (v.ends == 0)
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	CHECK_EQ(v.result, WEFT_EBADF);
 	CHECK_EQ(v.ends, 1);
 	CHECK_EQ(v.calls, before); /* for the newcomer's readiness: never */
@@ -403,10 +403,10 @@ close_file(void *arg)
 
 	(void)arg;
 	begin_file_watch(&v);
-	OK(weft_sleep_until(weft_in(WEFT_US)));
+	OK(weft_sleep_until(weft_after(WEFT_US)));
 	OK(close(v.fd));
 	while (v.ends == 0)
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	CHECK_EQ(v.result, WEFT_EBADF);
 	OK(close(v.peer));
 	return 0;
@@ -449,7 +449,7 @@ lend_dgram(struct lender *l)
 
 	OK(weft_dgram_open("udp://127.0.0.1:0", NULL, &l->dgram));
 	if (l->used)
-		CHECK_EQ(weft_dgram_recv(l->dgram, &in, 1, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_dgram_recv(l->dgram, &in, 1, weft_after(WEFT_US)), WEFT_ETIMEDOUT);
 	return weft_dgram_fd(l->dgram);
 }
 
@@ -485,10 +485,10 @@ close_lent(void *arg)
 	} else {
 		begin_threadlet(&v);
 	}
-	OK(weft_sleep_until(weft_in(WEFT_US)));
+	OK(weft_sleep_until(weft_after(WEFT_US)));
 	close_lender(&l);
 	while (v.ends == 0)
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	CHECK_EQ(v.result, WEFT_ESHUTDOWN);
 	CHECK_EQ(v.calls, 0);
 	CHECK_EQ(weft_watch_stop(&v.watch), 0);
@@ -518,7 +518,7 @@ take_busy(void *arg)
 	char c;
 
 	victims[m->victim].begin(&v);
-	OK(weft_sleep_until(weft_in(WEFT_US)));
+	OK(weft_sleep_until(weft_after(WEFT_US)));
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(weft_watch_start(NULL, &fresh, v.fd, BOTH, on_victim_ready, &v),
 		         WEFT_EBUSY);
@@ -534,7 +534,7 @@ take_busy(void *arg)
 	weft_op_cancel(&v.op);
 	(void)weft_watch_stop(&v.watch);
 	while (v.op.pending || (v.waiter > 0 && v.ends == 0))
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	close_pair(pair);
 	return 0;
 }

@@ -28,7 +28,7 @@ begin(weft_loop *loop, struct probe *p, uint64_t deadline_ns)
 TEST(a_sleep_finishes_with_0_once_and_not_before_its_deadline)
 {
 	weft_loop *loop = make();
-	struct probe p = { .not_before_ns = weft_in(2 * WEFT_MS) };
+	struct probe p = { .not_before_ns = weft_after(2 * WEFT_MS) };
 
 	start_sleep(loop, &p, p.not_before_ns);
 	CHECK_EQ(p.results, 0);
@@ -64,7 +64,7 @@ TEST(a_sleep_without_a_deadline_ends_when_it_is_cancelled)
 	struct probe p = { 0 };
 
 	start_sleep(loop, &p, WEFT_NEVER);
-	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
 	CHECK_EQ(p.results, 0);
 	weft_op_cancel(&p.op);
 	CHECK(p.op.pending); /* until its callback */
@@ -138,7 +138,7 @@ TEST(finishing_twice_is_refused_and_changes_nothing)
 	struct probe p = { 0 };
 
 	for (int round = 0; round < 2; round++) {
-		begin(loop, &p, weft_in(HOUR));
+		begin(loop, &p, weft_after(HOUR));
 		OK(weft_op_finish(&p.op, 7));
 		CHECK_EQ(weft_op_finish(&p.op, 8), WEFT_EALREADY);
 		OK(weft_loop_run(loop));
@@ -210,7 +210,7 @@ TEST(of_many_threads_that_finish_an_op_one_does_and_its_loop_wakes)
 	void *part;
 
 	for (int i = 0; i < OWN; i++)
-		begin(loop, &own[i], i % 2 ? weft_in(HOUR) : WEFT_NEVER);
+		begin(loop, &own[i], i % 2 ? weft_after(HOUR) : WEFT_NEVER);
 	for (int i = 0; i < THREADS; i++)
 		OK(pthread_create(&threads[i], NULL, finish_all, loop));
 	while (weft_loop_run_once(loop, WEFT_NEVER) == 1)
@@ -377,7 +377,7 @@ TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
 TEST(an_own_kind_is_asked_at_its_deadline_once_and_not_before)
 {
 	weft_loop *loop = make();
-	struct probe p = { .lazy = true, .not_before_ns = weft_in(WEFT_MS) };
+	struct probe p = { .lazy = true, .not_before_ns = weft_after(WEFT_MS) };
 
 	begin(loop, &p, p.not_before_ns);
 	while (p.asked == 0)
@@ -452,7 +452,7 @@ TEST(a_sibling_cancelled_by_a_callback_ends_once_and_soon)
 	struct probe a = { .name = 'a', .act = cancel_other, .other = &far };
 	struct probe b = { .name = 'b', .act = cancel_other, .other = &due };
 
-	start_sleep(loop, &far, weft_in(HOUR));
+	start_sleep(loop, &far, weft_after(HOUR));
 	start_sleep(loop, &a, WEFT_NOWAIT);
 	start_sleep(loop, &b, WEFT_NOWAIT);
 	start_sleep(loop, &due, WEFT_NOWAIT); /* ready in the same batch */
@@ -471,7 +471,7 @@ TEST(background_ops_do_not_keep_a_run_going_and_still_finish)
 	weft_loop *loop = make();
 	struct probe a = { 0 }, b = { 0 }, own_kind = { 0 };
 
-	start_sleep(loop, &a, weft_in(HOUR));
+	start_sleep(loop, &a, weft_after(HOUR));
 	begin(loop, &own_kind, WEFT_NEVER);
 	weft_op_set_background(&a.op, true);
 	weft_op_set_background(&own_kind.op, true);
@@ -513,8 +513,8 @@ TEST(a_loop_that_stops_ends_every_op_once)
 	struct probe stopper = { .act = stop_loop };
 
 	for (int i = 0; i < 4; i++) {
-		start_sleep(loop, &s[i], i % 2 ? weft_in(HOUR) : WEFT_NEVER);
-		begin(loop, &o[i], i % 2 ? weft_in(HOUR) : WEFT_NEVER);
+		start_sleep(loop, &s[i], i % 2 ? weft_after(HOUR) : WEFT_NEVER);
+		begin(loop, &o[i], i % 2 ? weft_after(HOUR) : WEFT_NEVER);
 	}
 	weft_op_set_background(&s[3].op, true);
 	weft_op_set_background(&o[3].op, true);
@@ -568,7 +568,7 @@ TEST(an_idle_loop_with_ops_ends_them_when_it_is_stopped_and_run)
 	weft_loop *loop = make();
 	struct probe s = { 0 }, o = { 0 };
 
-	start_sleep(loop, &s, weft_in(HOUR));
+	start_sleep(loop, &s, weft_after(HOUR));
 	begin(loop, &o, WEFT_NEVER);
 	weft_loop_stop(loop);
 	if (weft_loop_state(loop) != WEFT_STOPPED)

@@ -42,7 +42,7 @@ use(weft_loop *loop)
 	static weft_timer timers[MANY];
 
 	for (int i = 0; i < MANY; i++) {
-		OK(weft_timer_start(loop, &timers[i], weft_in(0), 0, on_timer, NULL));
+		OK(weft_timer_start(loop, &timers[i], weft_after(0), 0, on_timer, NULL));
 		OK(weft_schedule_microtask(loop, count, NULL));
 		OK(weft_schedule_tick(loop, count, NULL));
 		CHECK(weft_schedule_timeout(loop, 0, count, NULL) > 0);
@@ -76,7 +76,7 @@ TEST(what_is_in_use_stays)
 	int64_t id;
 
 	use(loop);
-	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, on_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, on_timer, NULL));
 	id = weft_schedule_timeout(loop, HOUR, count, NULL);
 	CHECK(id > 0);
 	OK(weft_schedule_tick(loop, count, NULL));
@@ -121,7 +121,7 @@ TEST(every_callback_may_trim)
 	weft_op op;
 
 	for (int i = 0; i < 3; i++) {
-		OK(weft_timer_start(loop, &timers[i], weft_in(0), 0, trim_at_timer, NULL));
+		OK(weft_timer_start(loop, &timers[i], weft_after(0), 0, trim_at_timer, NULL));
 		OK(weft_loop_post(loop, trim, NULL));
 		OK(weft_schedule_microtask(loop, trim, NULL));
 		OK(weft_schedule_tick(loop, trim, NULL));
@@ -129,7 +129,7 @@ TEST(every_callback_may_trim)
 		CHECK(weft_schedule_immediate(loop, trim, NULL) > 0);
 	}
 	OK(weft_op_init(&op, loop, trim_at_op, NULL));
-	OK(weft_op_sleep(&op, weft_in(0)));
+	OK(weft_op_sleep(&op, weft_after(0)));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(calls, 19);
 	OK(weft_loop_free(loop));

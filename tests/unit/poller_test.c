@@ -184,7 +184,7 @@ static void
 times_out(weft_poller *poller, int fds[2])
 {
 	weft_poller_event event;
-	uint64_t deadline = weft_in(2 * WEFT_MS);
+	uint64_t deadline = weft_after(2 * WEFT_MS);
 
 	(void)fds;
 	while (weft_now() < deadline)

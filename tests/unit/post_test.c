@@ -172,12 +172,12 @@ TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
-	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, note_timer, NULL));
 	OK(weft_loop_post(loop, note_and_flush, MARK('a')));
 	OK(weft_loop_post(loop, note_and_flush, MARK('b')));
 	OK(weft_loop_post_first(loop, note_and_flush, MARK('1')));
 	OK(weft_loop_post(loop, note, MARK('c')));
-	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
 	CHECK_STR(trace, "1abc.");
 	OK(weft_loop_post(loop, note_and_flush, MARK('d')));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
@@ -472,7 +472,7 @@ TEST(a_wake_ends_the_present_or_else_the_next_wait)
 	weft_timer timer = WEFT_INIT;
 	pthread_t waker;
 
-	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, note_timer, NULL));
 	weft_loop_wake(loop);
 	weft_loop_wake(loop);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 1);
@@ -496,7 +496,7 @@ wait_until_woken(weft_loop *loop)
 static void
 check_waits(weft_loop *loop)
 {
-	uint64_t deadline_ns = weft_in(2 * WEFT_MS);
+	uint64_t deadline_ns = weft_after(2 * WEFT_MS);
 
 	CHECK_EQ(weft_loop_run_once(loop, deadline_ns), 1);
 	CHECK(weft_now() >= deadline_ns);
@@ -541,7 +541,7 @@ TEST(a_wake_ends_one_wait_only)
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
-	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, note_timer, NULL));
 	wait_until_woken(loop);
 	check_waits(loop);
 	OK(weft_loop_free(loop));
@@ -552,7 +552,7 @@ TEST(a_wake_after_the_wait_that_another_ended_ends_the_next)
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
-	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, note_timer, NULL));
 	wait_until_woken(loop);
 	weft_loop_wake(loop);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 1);

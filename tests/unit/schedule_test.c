@@ -182,7 +182,7 @@ set_soon(weft_loop *loop, uint64_t chance, int *ran)
 static void
 spin(uint64_t *seed, uint64_t ns)
 {
-	uint64_t until = weft_in(test_random(seed) % ns);
+	uint64_t until = weft_after(test_random(seed) % ns);
 
 	while (weft_now() < until)
 		weft__pause();

@@ -19,7 +19,7 @@ allocs_in(weft_loop *loop, int count)
 	int until = rounds + count;
 
 	while (rounds < until)
-		(void)weft_loop_run_once(loop, weft_in(HOUR));
+		(void)weft_loop_run_once(loop, weft_after(HOUR));
 	return counted(&calls.allocs) - before;
 }
 
@@ -149,7 +149,7 @@ put_off(weft_timer *timer, void *arg)
 {
 	(void)timer;
 	rounds++;
-	OK(weft_timer_start(NULL, arg, weft_in(HOUR), 0, arm_again, NULL));
+	OK(weft_timer_start(NULL, arg, weft_after(HOUR), 0, arm_again, NULL));
 }
 
 TEST(timers_in_steady_state_allocate_nothing)
@@ -227,7 +227,7 @@ bounce(struct probe *p)
 	p->sends = came;
 	CHECK_EQ(p->result, sizeof(p->buf));
 	rounds += came;
-	rc = try_start(p, came ? SEND : RECV, p->fd, weft_in(HOUR));
+	rc = try_start(p, came ? SEND : RECV, p->fd, weft_after(HOUR));
 	CHECK(rc == 0 || rc == WEFT_ESHUTDOWN);
 }
 

@@ -34,7 +34,7 @@ TEST(parking_on_another_value_returns_at_once)
 TEST(parking_ends_at_its_deadline_and_not_before)
 {
 	weft__a32 word = { 1 };
-	uint64_t deadline = weft_in(2 * WEFT_MS);
+	uint64_t deadline = weft_after(2 * WEFT_MS);
 	int rc;
 
 	do

@@ -46,7 +46,7 @@ TEST(a_timer_fires_once_and_not_before_its_deadline)
 	weft_loop *loop = make();
 	struct alarm p = { .name = 'a' };
 
-	arm(loop, &p, weft_in(WEFT_MS), 0);
+	arm(loop, &p, weft_after(WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a");
 	CHECK(!p.early);
@@ -235,7 +235,7 @@ TEST(a_repeating_timer_keeps_to_its_grid_however_long_its_calls_take)
 		weft_loop *loop = make();
 		struct alarm p = { .act = follow_grid, .last_ns = work[i] };
 
-		arm(loop, &p, weft_in(50 * WEFT_US), 100 * WEFT_US);
+		arm(loop, &p, weft_after(50 * WEFT_US), 100 * WEFT_US);
 		OK(weft_loop_run(loop));
 		CHECK_EQ(p.fired, 20);
 		CHECK(!p.early);
@@ -247,7 +247,7 @@ static void
 become_one_shot(struct alarm *p)
 {
 	if (p->fired == 3)
-		arm(p->loop, p, weft_in(WEFT_US), 0);
+		arm(p->loop, p, weft_after(WEFT_US), 0);
 }
 
 TEST(a_repeating_timer_started_anew_by_its_call_is_what_it_was_started_as)
@@ -270,10 +270,10 @@ TEST(starting_an_armed_timer_moves_it)
 	weft_loop *loop = make();
 	struct alarm a = { .name = 'a' }, b = { .name = 'b' };
 
-	arm(loop, &a, weft_in(HOUR), WEFT_US);
-	arm(loop, &b, weft_in(WEFT_MS), 0);
+	arm(loop, &a, weft_after(HOUR), WEFT_US);
+	arm(loop, &b, weft_after(WEFT_MS), 0);
 	arm(loop, &a, WEFT_NOWAIT, 0); /* sooner, and once */
-	arm(loop, &b, weft_in(2 * WEFT_MS), 0);
+	arm(loop, &b, weft_after(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
 	CHECK(!b.early);
@@ -304,7 +304,7 @@ stop_other(struct alarm *p)
 static void
 move_other(struct alarm *p)
 {
-	arm(p->loop, p->other, weft_in(WEFT_MS), 0);
+	arm(p->loop, p->other, weft_after(WEFT_MS), 0);
 }
 
 TEST(a_timer_may_stop_or_move_another_that_is_due_with_it)
@@ -345,8 +345,8 @@ TEST(a_timer_may_be_freed_by_its_call_a_repeating_one_after_stopping_it)
 	for (int i = 0; i < 100; i++) {
 		weft_timer *timer = calloc(1, sizeof(*timer));
 
-		OK(weft_timer_start(loop, timer, weft_in(WEFT_US), i % 2 ? WEFT_US : 0, free_timer,
-		                    &freed));
+		OK(weft_timer_start(loop, timer, weft_after(WEFT_US), i % 2 ? WEFT_US : 0,
+		                    free_timer, &freed));
 	}
 	OK(weft_loop_run(loop));
 	CHECK_EQ(freed, 100);
@@ -361,12 +361,12 @@ TEST(a_background_timer_does_not_keep_a_run_and_fires_while_others_do)
 	struct alarm back = { .name = 'b' }, late = { .name = 'l' };
 
 	weft_timer_set_background(&back.timer, true);
-	arm(loop, &back, weft_in(HOUR), 0);
+	arm(loop, &back, weft_after(HOUR), 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_timer_stop(&back.timer), 1);
-	arm(loop, &back, weft_in(WEFT_MS), 0); /* still background */
+	arm(loop, &back, weft_after(WEFT_MS), 0); /* still background */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
-	arm(loop, &late, weft_in(2 * WEFT_MS), 0);
+	arm(loop, &late, weft_after(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "bl");
 	OK(weft_loop_free(loop));
@@ -416,8 +416,8 @@ TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
 	struct alarm late = { .name = 'l' }, late_too = { .name = 'm' };
 	struct alarm a = { .name = 'a', .act = stop_loop };
 
-	arm(loop, &late, weft_in(HOUR), 0);
-	arm(loop, &late_too, weft_in(HOUR), HOUR);
+	arm(loop, &late, weft_after(HOUR), 0);
+	arm(loop, &late_too, weft_after(HOUR), HOUR);
 	arm(loop, &a, WEFT_NOWAIT, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a.");
@@ -495,7 +495,7 @@ static weft_timer far;
 static void
 arm_far(void *arg)
 {
-	(void)weft_timer_start(NULL, &far, weft_in(HOUR), 0, on_fire, NULL);
+	(void)weft_timer_start(NULL, &far, weft_after(HOUR), 0, on_fire, NULL);
 	(void)pthread_barrier_wait(arg);
 }
 

@@ -156,7 +156,7 @@ static int
 sleep_a_little(void *arg)
 {
 	(void)arg;
-	return weft_sleep_until(weft_in(WEFT_US));
+	return weft_sleep_until(weft_after(WEFT_US));
 }
 
 TEST(names_are_escaped_whatever_is_in_them)
@@ -222,7 +222,7 @@ static int
 sleep_longer(void *arg)
 {
 	(void)arg;
-	return weft_sleep_until(weft_in(20 * WEFT_MS));
+	return weft_sleep_until(weft_after(20 * WEFT_MS));
 }
 
 static weft_trace *begun;

@@ -191,7 +191,7 @@ waits_in_a_while(weft_loop *loop)
 	weft_timer timer = WEFT_INIT;
 	int64_t before = counted(&calls.waits);
 
-	OK(weft_timer_start(loop, &timer, weft_in(WHILE_NS), 0, leave, loop));
+	OK(weft_timer_start(loop, &timer, weft_after(WHILE_NS), 0, leave, loop));
 	OK(weft_loop_run(loop));
 	return counted(&calls.waits) - before;
 }

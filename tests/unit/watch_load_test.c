@@ -29,7 +29,7 @@ idle_calls(weft_loop *loop)
 	weft_timer timer = WEFT_INIT;
 	int64_t before = all_calls();
 
-	OK(weft_timer_start(loop, &timer, weft_in(20 * WEFT_MS), 0, wake_up, loop));
+	OK(weft_timer_start(loop, &timer, weft_after(20 * WEFT_MS), 0, wake_up, loop));
 	OK(weft_loop_run(loop));
 	return all_calls() - before;
 }

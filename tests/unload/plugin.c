@@ -10,7 +10,7 @@ count(void *arg)
 static int
 sleep_and_count(void *arg)
 {
-	int rc = weft_sleep_until(weft_in(WEFT_US));
+	int rc = weft_sleep_until(weft_after(WEFT_US));
 
 	count(arg);
 	return rc;

@@ -181,7 +181,7 @@ work_in_time(struct attempt *attempt)
 {
 	uint64_t timeout_ns = attempt->node->timeout_ns;
 	weft_scope scope;
-	int rc = weft_scope_open(&scope, 0, timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER);
+	int rc = weft_scope_open(&scope, 0, timeout_ns ? weft_after(timeout_ns) : WEFT_NEVER);
 
 	if (rc < 0)
 		return rc;

@@ -145,7 +145,8 @@ static int
 run_main(void *arg)
 {
 	struct dagrun *run = arg;
-	uint64_t deadline_ns = run->opts.deadline_ns ? weft_in(run->opts.deadline_ns) : WEFT_NEVER;
+	uint64_t deadline_ns = run->opts.deadline_ns ? weft_after(run->opts.deadline_ns)
+	                                             : WEFT_NEVER;
 
 	run->rc = set_inputs(run);
 	if (run->rc == 0)

@@ -386,7 +386,7 @@ end_child(struct shell *shell)
 	(void)weft_child_kill(shell->child, SIGTERM);
 	if (weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0) {
 		(void)weft_child_wait(shell->child, NULL,
-		                      weft_in(shell->attempt->run->opts.grace_ns));
+		                      weft_after(shell->attempt->run->opts.grace_ns));
 		(void)weft_scope_close(&scope); /* nothing was started in it */
 	}
 	(void)weft_child_kill(shell->child, SIGKILL);

@@ -175,7 +175,7 @@ show_begin(struct show *show, weft_loop *loop, enum show_mode mode)
 	if (mode != SHOW_BAR)
 		return;
 	weft_timer_set_background(&show->timer, true);
-	(void)weft_timer_start(loop, &show->timer, weft_in(TICK_NS), TICK_NS, on_tick,
+	(void)weft_timer_start(loop, &show->timer, weft_after(TICK_NS), TICK_NS, on_tick,
 	                       show); /* else it ticks less often */
 }
 

@@ -185,7 +185,7 @@ drop_old(struct writer *writer)
 {
 	weft_span words[] = { { "DEL", 3 }, writer->spans[1] };
 
-	return weft_redis_call(writer->fill->redis, words, 2, NULL, weft_in(10 * WEFT_S));
+	return weft_redis_call(writer->fill->redis, words, 2, NULL, weft_after(10 * WEFT_S));
 }
 
 static int
@@ -198,7 +198,7 @@ write_some(void *arg)
 		rc = drop_old(writer);
 		if (rc == 0)
 			rc = weft_redis_call(writer->fill->redis, writer->spans, writer->count,
-			                     NULL, weft_in(10 * WEFT_S));
+			                     NULL, weft_after(10 * WEFT_S));
 	}
 	return rc;
 }
@@ -215,7 +215,7 @@ data_there(struct demo *demo, weft_redis *redis)
 	weft_redis_reply *reply = NULL;
 	char want[64];
 	weft_span text;
-	int rc = weft_redis_callf(redis, &reply, weft_in(RUN_DEADLINE), "GET " KEYS "data");
+	int rc = weft_redis_callf(redis, &reply, weft_after(RUN_DEADLINE), "GET " KEYS "data");
 
 	describe(demo, want, sizeof(want));
 	if (rc == 0)
@@ -234,7 +234,7 @@ data_fill(struct demo *demo, weft_redis *redis)
 	int rc = writers ? 0 : WEFT_ENOMEM;
 
 	if (rc == 0)
-		rc = weft_scope_open(&scope, WEFT_FAIL_FAST, weft_in(30 * WEFT_S));
+		rc = weft_scope_open(&scope, WEFT_FAIL_FAST, weft_after(30 * WEFT_S));
 	if (rc == 0) {
 		weft_threadlet first = 0;
 
@@ -252,7 +252,7 @@ data_fill(struct demo *demo, weft_redis *redis)
 	free(writers);
 	describe(demo, what, sizeof(what));
 	if (rc == 0)
-		rc = weft_redis_callf(redis, NULL, weft_in(10 * WEFT_S), "SET " KEYS "data %s",
+		rc = weft_redis_callf(redis, NULL, weft_after(10 * WEFT_S), "SET " KEYS "data %s",
 		                      what);
 	return rc;
 }

@@ -105,7 +105,7 @@ send_demo(struct demo *demo, weft_http *http, char *data)
 	add_counts(&text, demo);
 	add_redis(&text, demo);
 	add_settings(&text, demo);
-	return weft_http_event(http, "demo", text.data, weft_in(5 * WEFT_S));
+	return weft_http_event(http, "demo", text.data, weft_after(5 * WEFT_S));
 }
 
 static int
@@ -115,7 +115,7 @@ send_slow(struct demo *demo, weft_http *http, char *data, uint64_t *number)
 
 	if (!slow_write(&demo->slow, number, &text))
 		return 0;
-	return weft_http_event(http, "slow", text.data, weft_in(5 * WEFT_S));
+	return weft_http_event(http, "slow", text.data, weft_after(5 * WEFT_S));
 }
 
 static int
@@ -150,7 +150,7 @@ route_events(weft_http *http, void *arg)
 	} else {
 		(void)weft_http_set(http, "Retry-After", "5");
 		rc = weft_http_reply(http, 503, "text/plain", weft_text("too many readers\n"),
-		                     weft_in(WEFT_S));
+		                     weft_after(WEFT_S));
 	}
 	__atomic_fetch_sub(&demo->readers, 1, __ATOMIC_RELAXED);
 	return rc;

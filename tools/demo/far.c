@@ -77,7 +77,7 @@ keep(struct way *way, const char *data, size_t size)
 	if (!piece)
 		return WEFT_ENOMEM;
 	piece->next = NULL;
-	piece->due_ns = delay_ns ? weft_in(delay_ns) : 0;
+	piece->due_ns = delay_ns ? weft_after(delay_ns) : 0;
 	piece->size = size;
 	memcpy(piece->data, data, size);
 	*way->end = piece;
@@ -169,7 +169,7 @@ connect_on(struct far *far, weft_stream **out)
 	int rc;
 
 	if (!far->store) {
-		rc = weft_connect(far->demo->endpoint.upstream, NULL, out, weft_in(WEFT_S));
+		rc = weft_connect(far->demo->endpoint.upstream, NULL, out, weft_after(WEFT_S));
 		set_trouble(far, rc < 0 ? weft_detail() : "");
 		return rc;
 	}
@@ -318,7 +318,7 @@ far_stop(struct far *far)
 		(void)weft_event_wait(&far->gone, WEFT_NEVER);
 	if (far->loop) {
 		weft_loop_stop(far->loop);
-		(void)weft_loop_wait_stopped(far->loop, weft_in(5 * WEFT_S));
+		(void)weft_loop_wait_stopped(far->loop, weft_after(5 * WEFT_S));
 		(void)weft_loop_free(far->loop);
 	}
 	(void)pthread_mutex_destroy(&far->lock);

@@ -15,7 +15,7 @@
 static int
 say(weft_http *http, int status, const char *text)
 {
-	return weft_http_reply(http, status, PLAIN, weft_text(text), weft_in(5 * WEFT_S));
+	return weft_http_reply(http, status, PLAIN, weft_text(text), weft_after(5 * WEFT_S));
 }
 
 static int
@@ -68,7 +68,7 @@ run_graph(struct request *request, struct text *text)
 	int rc = run ? 0 : WEFT_ENOMEM;
 
 	if (rc == 0)
-		rc = weft_dag_run_wait(run, weft_in(RUN_DEADLINE));
+		rc = weft_dag_run_wait(run, weft_after(RUN_DEADLINE));
 	if (rc == 0)
 		rc = weft_dag_run_get(run, steps_name(RANK), &feed);
 	if (rc == 0)
@@ -89,7 +89,7 @@ answer(weft_http *http, struct demo *demo, int rc, const struct text *text)
 	meter_count(&demo->meter.outcomes[outcome]);
 	if (rc == 0)
 		return weft_http_reply(http, 200, JSON, (weft_span){ text->data, text->size },
-		                       weft_in(10 * WEFT_S));
+		                       weft_after(10 * WEFT_S));
 	if (rc == WEFT_ENOENT)
 		return say(http, 404, "there is no such viewer\n");
 	(void)snprintf(why, sizeof(why), "redis: %s\n", weft_detail());
@@ -176,7 +176,7 @@ answer_threads(weft_http *http, int rc, const struct text *text)
 
 	if (rc == 0)
 		return weft_http_reply(http, 200, JSON, (weft_span){ text->data, text->size },
-		                       weft_in(10 * WEFT_S));
+		                       weft_after(10 * WEFT_S));
 	if (rc == WEFT_ENOENT)
 		return say(http, 404, "there is no such viewer\n");
 	if (rc == WEFT_EAGAIN)

@@ -75,7 +75,7 @@ health_run(void *arg)
 		(void)weft_event_set(&demo->first_look);
 		capacity_look(demo, &capacity);
 		if (rc == 0)
-			rc = weft_sleep_until(weft_in(LOOK_NS));
+			rc = weft_sleep_until(weft_after(LOOK_NS));
 	}
 	return 0;
 }

@@ -49,7 +49,7 @@ read_reply(weft_http *http)
 	ssize_t rc = 1;
 
 	while (rc > 0)
-		rc = weft_http_read(http, buffer, sizeof(buffer), weft_in(5 * WEFT_S));
+		rc = weft_http_read(http, buffer, sizeof(buffer), weft_after(5 * WEFT_S));
 	return (int)rc;
 }
 
@@ -66,7 +66,7 @@ ask(struct job *job)
 
 	(void)snprintf(url, sizeof(url), "http://%s:%u/%s/%u", demo->host, demo->port,
 	               paths[job->side], job->viewer);
-	rc = weft_http_fetch(job->load->client, &request, &http, weft_in(10 * WEFT_S));
+	rc = weft_http_fetch(job->load->client, &request, &http, weft_after(10 * WEFT_S));
 	if (rc < 0)
 		return;
 	rc = read_reply(http);
@@ -196,7 +196,7 @@ load_stop(struct load *load)
 		(void)weft_event_wait(&load->gone, WEFT_NEVER);
 	if (load->loop) {
 		weft_loop_stop(load->loop);
-		(void)weft_loop_wait_stopped(load->loop, weft_in(5 * WEFT_S));
+		(void)weft_loop_wait_stopped(load->loop, weft_after(5 * WEFT_S));
 		(void)weft_loop_free(load->loop);
 	}
 	free(load);

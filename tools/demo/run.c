@@ -193,7 +193,7 @@ serve_until_signal(struct demo *demo)
 	if (serving < 0 || health < 0)
 		rc = WEFT_ENOMEM;
 	if (rc == 0)
-		rc = weft_event_wait(&demo->first_look, weft_in(10 * WEFT_S));
+		rc = weft_event_wait(&demo->first_look, weft_after(10 * WEFT_S));
 	if (rc == 0 || rc == WEFT_ETIMEDOUT)
 		rc = load_start(demo, &demo->load);
 	if (rc == 0)

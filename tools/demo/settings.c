@@ -68,16 +68,17 @@ route_set(weft_http *http, void *arg)
 
 	if (!window_allows(demo->window, http, true))
 		return 0;
-	size = weft_http_read_all(http, body, BODY_MAX, weft_in(5 * WEFT_S));
+	size = weft_http_read_all(http, body, BODY_MAX, weft_after(5 * WEFT_S));
 	if (size < 0)
 		return (int)size;
 	body[size] = '\0';
 	for (size_t i = 0; i < SLIDERS; i++)
 		*place_of(&settings, &sliders[i]) = setting(place_of(&demo->settings, &sliders[i]));
 	if (strlen(body) != (size_t)size || !read_body(body, &settings))
-		return weft_http_reply(http, 400, "text/plain", weft_text(wrong), weft_in(WEFT_S));
+		return weft_http_reply(http, 400, "text/plain", weft_text(wrong),
+		                       weft_after(WEFT_S));
 	for (size_t i = 0; i < SLIDERS; i++)
 		__atomic_store_n(place_of(&demo->settings, &sliders[i]),
 		                 *place_of(&settings, &sliders[i]), __ATOMIC_RELAXED);
-	return weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 }, weft_in(WEFT_S));
+	return weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 }, weft_after(WEFT_S));
 }

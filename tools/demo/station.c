@@ -45,7 +45,7 @@ station_run(void *arg)
 	(void)weft_group_done(&demo->stations_open);
 	if (station->error < 0)
 		return 0;
-	while (weft_event_wait(&demo->stations_end, weft_in(LOOK_NS)) == WEFT_ETIMEDOUT)
+	while (weft_event_wait(&demo->stations_end, weft_after(LOOK_NS)) == WEFT_ETIMEDOUT)
 		look(station);
 	weft_redis_close(station->redis);
 	(void)weft_group_done(&demo->stations_open);

@@ -120,8 +120,8 @@ on_expiry(weft_timer *timer, void *arg)
 		mortal += store->bases[i].mortal_count;
 	store->expires = mortal > 0
 	                 && weft_timer_start(store->loop, timer,
-	                                     more ? WEFT_NOWAIT : weft_in(EXPIRY_NS), 0, on_expiry,
-	                                     store)
+	                                     more ? WEFT_NOWAIT : weft_after(EXPIRY_NS), 0,
+	                                     on_expiry, store)
 	                            == 0;
 }
 
@@ -132,7 +132,7 @@ store_expires(struct weft_store *store)
 	if (store->expires)
 		return;
 	weft_timer_set_background(&store->expiry, true);
-	store->expires = weft_timer_start(store->loop, &store->expiry, weft_in(EXPIRY_NS), 0,
+	store->expires = weft_timer_start(store->loop, &store->expiry, weft_after(EXPIRY_NS), 0,
 	                                  on_expiry, store)
 	                 == 0;
 }

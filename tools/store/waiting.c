@@ -105,7 +105,7 @@ client_wait(struct client *client, const struct word *keys, size_t count, int64_
 	                               client->reader.count);
 	if (timeout_ms > 0)
 		(void)weft_timer_start(store->loop, &client->timer,
-		                       weft_in((uint64_t)timeout_ms * WEFT_MS), 0, on_timer,
+		                       weft_after((uint64_t)timeout_ms * WEFT_MS), 0, on_timer,
 		                       client);
 }
 

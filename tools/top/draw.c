@@ -318,6 +318,6 @@ draw_message(struct top *top, const char *format, ...)
 	va_start(list, format);
 	(void)vsnprintf(top->view.message, sizeof(top->view.message), format, list);
 	va_end(list);
-	top->view.message_until_ns = weft_in(MESSAGE_NS);
+	top->view.message_until_ns = weft_after(MESSAGE_NS);
 	draw_show(top);
 }

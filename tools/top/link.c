@@ -101,7 +101,7 @@ read_events(struct top *top, weft_http *http)
 	int rc = 0;
 
 	while (rc == 0) {
-		ssize_t n = weft_http_read(http, piece, sizeof(piece), weft_in(silence_ns));
+		ssize_t n = weft_http_read(http, piece, sizeof(piece), weft_after(silence_ns));
 
 		if (n > 0)
 			rc = events_read(&events, piece, (size_t)n);
@@ -125,7 +125,7 @@ link_listen(struct top *top)
 	int rc;
 
 	(void)snprintf(path, sizeof(path), "/events?ms=%u", top->period_ms);
-	rc = link_ask(top, path, &http, weft_in(ASK_NS));
+	rc = link_ask(top, path, &http, weft_after(ASK_NS));
 	if (rc < 0)
 		return rc;
 	rc = read_events(top, http);
@@ -148,7 +148,7 @@ link_feed(void *arg)
 		               weft_detail(), top->opts->name);
 		top->connected = false;
 		draw_show(top);
-		rc = weft_sleep_until(weft_in(AGAIN_NS));
+		rc = weft_sleep_until(weft_after(AGAIN_NS));
 	}
 	return 0;
 }
@@ -174,7 +174,7 @@ read_body(weft_http *http, char **out)
 			bytes = grown;
 			room *= 2;
 		}
-		n = weft_http_read(http, bytes + size, room - size, weft_in(ASK_NS));
+		n = weft_http_read(http, bytes + size, room - size, weft_after(ASK_NS));
 		size += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0) {
@@ -219,7 +219,7 @@ link_read_threadlets(struct top *top)
 	int rc;
 
 	write_path(top, path, sizeof(path));
-	rc = link_ask(top, path, &http, weft_in(ASK_NS));
+	rc = link_ask(top, path, &http, weft_after(ASK_NS));
 	if (rc < 0)
 		return rc;
 	size = read_body(http, &body);
@@ -250,7 +250,7 @@ link_look(void *arg)
 			draw_message(top, "threadlets: %s", weft_detail());
 		else
 			draw_show(top);
-		rc = weft_event_wait(&top->look, weft_in(wait_ns > WEFT_S ? wait_ns : WEFT_S));
+		rc = weft_event_wait(&top->look, weft_after(wait_ns > WEFT_S ? wait_ns : WEFT_S));
 	}
 	return 0;
 }

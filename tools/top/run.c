@@ -110,7 +110,8 @@ on_readable(weft_watch *watch, int what, void *arg)
 	(void)weft_timer_stop(&top->escape);
 	keyboard_read(&top->keyboard, bytes, (size_t)n, act_on_key, top);
 	if (keyboard_pending(&top->keyboard)
-	    && weft_timer_start(top->loop, &top->escape, weft_in(ESCAPE_NS), 0, on_escape, top) < 0)
+	    && weft_timer_start(top->loop, &top->escape, weft_after(ESCAPE_NS), 0, on_escape, top)
+	               < 0)
 		on_escape(&top->escape, top);
 }
 
@@ -212,7 +213,7 @@ run_once(struct top *top)
 {
 	int rc, rows;
 
-	rc = weft_scope_open(&top->scope, 0, weft_in(ONCE_NS));
+	rc = weft_scope_open(&top->scope, 0, weft_after(ONCE_NS));
 	if (rc < 0)
 		return rc;
 	rc = link_listen(top);

@@ -64,7 +64,7 @@ copy(struct saving *saving, weft_http *http)
 	int rc;
 
 	while (n > 0) {
-		n = weft_http_read(http, piece, sizeof(piece), weft_in(SAVE_NS));
+		n = weft_http_read(http, piece, sizeof(piece), weft_after(SAVE_NS));
 		if (n <= 0)
 			break;
 		saving->size += (uint64_t)n;
@@ -82,7 +82,7 @@ static int
 save(struct saving *saving)
 {
 	weft_http *http;
-	int rc = link_ask(saving->top, saves[saving->what].path, &http, weft_in(SAVE_NS));
+	int rc = link_ask(saving->top, saves[saving->what].path, &http, weft_after(SAVE_NS));
 
 	if (rc < 0)
 		return rc;

@@ -55,7 +55,7 @@ weftpy_metrics(struct loop_core *core)
 	PyObject *all;
 
 	(void)weft_loop_metrics(core->loop, &stats);
-	(void)weft_loop_observe(0, weft_in(OBSERVED_NS)); /* or nothing is measured */
+	(void)weft_loop_observe(0, weft_after(OBSERVED_NS)); /* or nothing is measured */
 	all = counters(core, &stats);
 	if (all
 	    && (!add(all, "turns_per_s", rate(&stats, stats.turns_per_s))

@@ -139,7 +139,7 @@ wait_for_room(weft_dgram *dgram)
 		dgram->stuck = false;
 	if (!dgram->sends.first || dgram->writer.pending || dgram->closing)
 		return;
-	rc = dgram->stuck ? weft_op_sleep(&dgram->writer, weft_in(STUCK_NS))
+	rc = dgram->stuck ? weft_op_sleep(&dgram->writer, weft_after(STUCK_NS))
 	                  : weft_op_poll(&dgram->writer, dgram->fd, WEFT_WRITABLE, WEFT_NEVER);
 	if (rc < 0)
 		weft__dgram_end_sends(dgram, rc);

@@ -475,5 +475,6 @@ weft__dns_engine_due(struct weft__dns *dns)
 
 	if (!ares_timeout(engine->channel, NULL, &tv))
 		return WEFT_NEVER;
-	return weft_in((uint64_t)tv.tv_sec * WEFT_S + ((uint64_t)tv.tv_usec / 1000 + 1) * WEFT_MS);
+	return weft_after((uint64_t)tv.tv_sec * WEFT_S
+	                  + ((uint64_t)tv.tv_usec / 1000 + 1) * WEFT_MS);
 }

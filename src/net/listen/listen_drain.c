@@ -46,7 +46,8 @@ weft__listener_begin_drain(weft_listener *listener)
 	       && weft_op_init(&listener->drain, weft__notice_loop(&listener->notice), on_drained,
 	                       listener)
 	                  == 0
-	       && weft_op_begin(&listener->drain, on_drain_asked, listener, weft_in(DRAIN_NS)) == 0;
+	       && weft_op_begin(&listener->drain, on_drain_asked, listener, weft_after(DRAIN_NS))
+	                  == 0;
 }
 
 void

@@ -132,7 +132,7 @@ greet(void *arg)
 	struct greeting g = *(struct greeting *)arg;
 	weft_listener *listener = g.listener;
 	int rc = weft_tls_start(g.stream, listener->tls, WEFT_TLS_SERVER, NULL,
-	                        weft_in(listener->handshake_ns));
+	                        weft_after(listener->handshake_ns));
 
 	weft__sys->release(arg);
 	listener->greeted--;
@@ -279,7 +279,7 @@ static void
 rest(weft_listener *listener)
 {
 	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
-	if (weft_timer_start(loop_of(listener), &listener->timer, weft_in(REST_NS), 0, on_rested,
+	if (weft_timer_start(loop_of(listener), &listener->timer, weft_after(REST_NS), 0, on_rested,
 	                     listener)
 	    == 0)
 		listener->flags |= WEFT__LISTENER_RESTS;

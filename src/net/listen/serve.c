@@ -90,7 +90,7 @@ limit_greetings(struct service *service)
 
 	service->timer.tag |= WEFT__TAG_FIRM;
 	if (!service->listener->tls
-	    || weft_timer_start(loop, &service->timer, weft_in(HANDSHAKE_NS), 0, cut_greetings,
+	    || weft_timer_start(loop, &service->timer, weft_after(HANDSHAKE_NS), 0, cut_greetings,
 	                        service)
 	               < 0)
 		cut_greetings(NULL, service);
@@ -106,7 +106,7 @@ shake_hands(struct peer *peer)
 	if (rc < 0)
 		return rc;
 	rc = weft_tls_start(peer->stream, peer->tls, WEFT_TLS_SERVER, NULL,
-	                    weft_in(peer->handshake_ns));
+	                    weft_after(peer->handshake_ns));
 	(void)weft_scope_close(&scope);
 	return rc;
 }

@@ -105,8 +105,8 @@ linger(weft_stream *stream)
 	out->linger.tag |= WEFT__TAG_FIRM;
 	out->linger.owner = loop;
 	if (loop->ending
-	    || weft__timer_arm(&loop->wheel, &out->linger, weft_in(stream->linger_ns), 0, on_linger,
-	                       stream)
+	    || weft__timer_arm(&loop->wheel, &out->linger, weft_after(stream->linger_ns), 0,
+	                       on_linger, stream)
 	               < 0)
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
 	weft__loop_changed(loop);

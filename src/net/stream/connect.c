@@ -118,7 +118,8 @@ secure(void *arg)
 {
 	struct connection *c = arg;
 	weft_stream *stream = c->stream;
-	int rc = weft_tls_start(stream, c->tls, WEFT_TLS_CLIENT, c->name, weft_in(c->handshake_ns));
+	int rc = weft_tls_start(stream, c->tls, WEFT_TLS_CLIENT, c->name,
+	                        weft_after(c->handshake_ns));
 
 	c->securing = 0;
 	if (rc == 0 && c->op)
@@ -257,7 +258,7 @@ try_next(struct connection *c)
 		return;
 	}
 	if (c->next < c->count) {
-		c->timed = weft_timer_start(c->loop, &c->timer, weft_in(c->stagger_ns), 0,
+		c->timed = weft_timer_start(c->loop, &c->timer, weft_after(c->stagger_ns), 0,
 		                            on_stagger, c)
 		           == 0;
 		if (!c->timed) /* no memory for the timer: do not wait */

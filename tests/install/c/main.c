@@ -13,5 +13,5 @@ main(void)
 	weft_tls_close(tls);
 	if (value.type != &weft_type_integer) /* one address, inside and outside */
 		return 2;
-	return weft_in(0) == WEFT_NEVER;
+	return weft_after(0) == WEFT_NEVER;
 }

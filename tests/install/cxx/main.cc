@@ -9,5 +9,5 @@ main()
 	if (weft_set_hooks(&hooks) < 0)
 		return 1;
 	std::printf("weft %s from C++\n", weft_version());
-	return weft_in(0) == WEFT_NEVER;
+	return weft_after(0) == WEFT_NEVER;
 }

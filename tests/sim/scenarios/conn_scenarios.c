@@ -75,9 +75,9 @@ dial_again(struct call *call)
 		if (call->fd < 0)
 			continue;
 		call->name = sim_random_below(3) ? dial.open : dial.shut;
-		due_ns = sim_random_below(8) == 0
-		                 ? WEFT_NEVER
-		                 : weft_in(sim_random_below(UINT64_C(1) << sim_random_below(31)));
+		due_ns = sim_random_below(8) == 0 ? WEFT_NEVER
+		                                  : weft_after(sim_random_below(
+							  UINT64_C(1) << sim_random_below(31)));
 		rc = weft_op_connect(&call->op, call->fd, (struct sockaddr *)&call->name,
 		                     sizeof(call->name), due_ns);
 		sim_check(rc == 0 || is_refusal(rc));
@@ -318,7 +318,7 @@ begin_wires(void *arg)
 		sim_check(weft_op_init(&line->close, NULL, on_line_closed, line) == 0);
 		open_line(line);
 	}
-	while (weft_timer_start(NULL, &wires.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &wires.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(10 * WEFT_US), act_on_line, NULL)
 	       == WEFT_ENOMEM)
 		continue;

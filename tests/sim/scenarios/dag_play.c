@@ -78,7 +78,7 @@ dawdle(const struct part *part)
 	if (sim_random_below(3) == 0)
 		return 0;
 	if (part->place == WEFT_DAG_LOOP && weft_self())
-		return weft_sleep_until(weft_in(ns));
+		return weft_sleep_until(weft_after(ns));
 	pause_ns(ns);
 	return weft_canceled();
 }
@@ -280,7 +280,7 @@ check_end(struct round *round, int64_t rc)
 static uint64_t
 draw_deadline(void)
 {
-	return sim_random_below(4) ? WEFT_NEVER : weft_in(sim_random_below(300 * WEFT_US));
+	return sim_random_below(4) ? WEFT_NEVER : weft_after(sim_random_below(300 * WEFT_US));
 }
 
 static bool
@@ -366,7 +366,7 @@ begin_rounds(void *arg)
 		start_round(round);
 	}
 	if (sim_random_below(2) && !play.spoil)
-		(void)weft_timer_start(NULL, &play.timer, weft_in(WEFT_US),
+		(void)weft_timer_start(NULL, &play.timer, weft_after(WEFT_US),
 		                       10 * WEFT_US + sim_random_below(100 * WEFT_US), act, NULL);
 	weft_timer_set_background(&play.timer, true);
 }

@@ -120,11 +120,12 @@ serve(void *arg)
 			messages[i] = (weft_message){ .data = &room[i], .size = size };
 		rc = weft_dgram_recv(mail.server, messages, BATCH,
 		                     sim_random_below(4) ? WEFT_NEVER
-		                                         : weft_in(sim_random_below(WEFT_MS)));
+		                                         : weft_after(sim_random_below(WEFT_MS)));
 		check_error(rc);
 		check_questions(messages, rc);
 		if (rc > 0) {
-			rc = weft_dgram_send(mail.server, messages, (size_t)rc, weft_in(WEFT_MS));
+			rc = weft_dgram_send(mail.server, messages, (size_t)rc,
+			                     weft_after(WEFT_MS));
 			check_error(rc);
 		}
 	} while (rc != WEFT_ESHUTDOWN);
@@ -165,7 +166,7 @@ ask(struct client *client, const weft_addr *to)
 	for (size_t i = 0; i < sizeof(q.filler); i++)
 		q.filler[i] = (unsigned char)(q.number + i);
 	client->asked++;
-	rc = weft_dgram_send(client->dgram, &message, 1, weft_in(10 * WEFT_MS));
+	rc = weft_dgram_send(client->dgram, &message, 1, weft_after(10 * WEFT_MS));
 	check_error(rc);
 	return rc == 1;
 }
@@ -176,7 +177,7 @@ hear(struct client *client)
 {
 	struct question room;
 	weft_message message = { .data = &room, .size = sizeof(room) };
-	int rc = weft_dgram_recv(client->dgram, &message, 1, weft_in(10 * WEFT_MS));
+	int rc = weft_dgram_recv(client->dgram, &message, 1, weft_after(10 * WEFT_MS));
 	const struct question *q;
 
 	check_error(rc);
@@ -202,7 +203,7 @@ run_client(void *arg)
 		if (ask(client, places[sim_random_below(3)]))
 			(void)hear(client);
 	while (!weft__load(&mail.healed, WEFT__ACQUIRE))
-		if (weft_sleep_until(weft_in(WEFT_MS)) < 0)
+		if (weft_sleep_until(weft_after(WEFT_MS)) < 0)
 			continue;
 	while (hear(client)) /* what is left of before */
 		continue;
@@ -228,8 +229,8 @@ be_refused(void *arg)
 		bool sends = sim_random_below(2);
 
 		message.size = sizeof(room);
-		rc = sends ? weft_dgram_send(mail.lonely, &message, 1, weft_in(10 * WEFT_MS))
-		           : weft_dgram_recv(mail.lonely, &message, 1, weft_in(10 * WEFT_MS));
+		rc = sends ? weft_dgram_send(mail.lonely, &message, 1, weft_after(10 * WEFT_MS))
+		           : weft_dgram_recv(mail.lonely, &message, 1, weft_after(10 * WEFT_MS));
 		check_error(rc);
 		sent += 2 * (sends && rc == 1); /* it may come twice */
 		refused += rc == WEFT_ECONNREFUSED;

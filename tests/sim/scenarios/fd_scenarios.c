@@ -142,7 +142,7 @@ recv_more(struct conn *conn)
 	    || HELD - conn->held < IN)
 		return;
 	if (sim_random_below(4) == 0)
-		deadline_ns = weft_in(sim_random_below(400) * WEFT_US);
+		deadline_ns = weft_after(sim_random_below(400) * WEFT_US);
 	rc = server.multi ? weft_op_recv_multi(&conn->recv, conn->fd, deadline_ns)
 	                  : weft_op_recv(&conn->recv, conn->fd, conn->in, 1 + sim_random_below(IN),
 	                                 0, deadline_ns);
@@ -243,7 +243,7 @@ on_accept(weft_op *op, int64_t result, void *arg)
 	once_end(&server.accept_once);
 	if (server.closing || result == WEFT_ESHUTDOWN)
 		close_listener();
-	else if (weft_op_sleep(&server.retry, weft_in(WEFT_MS)) < 0)
+	else if (weft_op_sleep(&server.retry, weft_after(WEFT_MS)) < 0)
 		accept_more();
 }
 

@@ -107,7 +107,7 @@ fill(const struct fetch *fetch, unsigned char *buf, size_t from, size_t size)
 static int
 rest_ns(uint64_t ns)
 {
-	return weft_sleep_until(weft_in(ns));
+	return weft_sleep_until(weft_after(ns));
 }
 
 /* --- the server ------------------------------------------------------------ */
@@ -480,14 +480,14 @@ draw_fetch(void)
 		.id = id,
 		.size = 2 + sim_random_below(below),
 		.leave_at = SIZE_MAX,
-		.deadline_ns = play.calm ? WEFT_NEVER : weft_in(5 * WEFT_S),
+		.deadline_ns = play.calm ? WEFT_NEVER : weft_after(5 * WEFT_S),
 	};
 	if (play.calm && costs(fetch->ask))
 		fetch->ask = ASK_WHOLE;
 	if (!play.calm && sim_random_below(8) == 0)
 		fetch->leave_at = sim_random_below(fetch->size);
 	if (!play.calm && sim_random_below(8) == 0)
-		fetch->deadline_ns = weft_in(sim_random_below(WEFT_MS));
+		fetch->deadline_ns = weft_after(sim_random_below(WEFT_MS));
 	(void)snprintf(fetch->url, sizeof(fetch->url), "http://127.0.0.1:%u%s?id=%u",
 	               ntohs(play.world.name.sin_port), paths[fetch->ask], id);
 	return fetch;

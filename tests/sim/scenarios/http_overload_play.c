@@ -42,7 +42,7 @@ static struct {
 static int
 on_work(weft_http *http, void *arg)
 {
-	int rc = weft_sleep_until(weft_in(HANDLE_NS));
+	int rc = weft_sleep_until(weft_after(HANDLE_NS));
 
 	(void)arg;
 	return rc < 0 ? rc

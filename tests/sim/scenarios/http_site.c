@@ -35,7 +35,7 @@ http_byte(uint32_t id, size_t at)
 static int
 rest_ns(uint64_t ns)
 {
-	return weft_sleep_until(weft_in(ns));
+	return weft_sleep_until(weft_after(ns));
 }
 
 /* --- judging --------------------------------------------------------------- */

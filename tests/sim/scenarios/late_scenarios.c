@@ -49,7 +49,7 @@ call_line(struct late_line *line)
 {
 	if (late.left == 0)
 		return;
-	line->deadline_ns = weft_in(sim_random_below(4 * WEFT_MS));
+	line->deadline_ns = weft_after(sim_random_below(4 * WEFT_MS));
 	if (begin_call(line) < 0)
 		return;
 	late.left--;
@@ -153,7 +153,8 @@ run_late(void *arg)
 	memset(&late.holder, 0, sizeof(late.holder));
 	for (uint64_t i = 0; i < LINES; i++)
 		open_line(&late.lines[i], i % KINDS);
-	sim_check(weft_timer_start(late.loop, &late.holder, weft_in(0), WEFT_MS, hold, NULL) == 0);
+	sim_check(weft_timer_start(late.loop, &late.holder, weft_after(0), WEFT_MS, hold, NULL)
+	          == 0);
 	sim_check(weft_loop_run(late.loop) == 0);
 	for (int i = 0; i < LINES; i++)
 		close_line(&late.lines[i]);

@@ -279,7 +279,7 @@ act_on_life(uint64_t what)
 		weft_loop_wake(life.loop);
 		break;
 	case 7:
-		rc = weft_loop_wait_stopped(life.loop, weft_in(20 * WEFT_US));
+		rc = weft_loop_wait_stopped(life.loop, weft_after(20 * WEFT_US));
 		sim_check(rc == 0 || rc == WEFT_ETIMEDOUT);
 		break;
 	case 8:
@@ -318,7 +318,7 @@ end_life(void)
 {
 	uint64_t since_ns = sim_time();
 
-	while (weft_loop_wait_stopped(life.loop, weft_in(WEFT_MS)) != 0) {
+	while (weft_loop_wait_stopped(life.loop, weft_after(WEFT_MS)) != 0) {
 		int rc = weft_loop_run(life.loop);
 
 		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY);

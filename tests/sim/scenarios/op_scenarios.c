@@ -17,7 +17,7 @@ draw_deadline(void)
 		return WEFT_NOWAIT;
 	case 1:
 	case 2:
-		return weft_in(sim_random_below(500) * WEFT_US);
+		return weft_after(sim_random_below(500) * WEFT_US);
 	default:
 		return WEFT_NEVER;
 	}
@@ -144,7 +144,7 @@ begin_own(void *arg)
 		sim_check(weft_op_init(&request->op, NULL, on_request, request) == 0);
 		begin_request(request);
 	}
-	while (weft_timer_start(NULL, &own.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &own.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(40 * WEFT_US), act_on_request, NULL)
 	       == WEFT_ENOMEM)
 		continue;
@@ -372,7 +372,7 @@ begin_mix(void *arg)
 		mix.slots[i].fd = fds[i];
 		sim_check(weft_op_init(&mix.slots[i].op, NULL, on_slot, &mix.slots[i]) == 0);
 	}
-	while (weft_timer_start(NULL, &mix.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &mix.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(60 * WEFT_US), act_on_slot, NULL)
 	       == WEFT_ENOMEM)
 		continue;

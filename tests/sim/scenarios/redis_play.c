@@ -54,7 +54,7 @@ spoils(enum redis_spoil spoil)
 static int
 rest(void)
 {
-	return weft_sleep_until(weft_in(sim_random_below(UINT64_C(1) << sim_random_below(24))));
+	return weft_sleep_until(weft_after(sim_random_below(UINT64_C(1) << sim_random_below(24))));
 }
 
 /* --- the server ------------------------------------------------------------ */
@@ -173,9 +173,9 @@ draw_ask(uint32_t id)
 
 	ask->id = id;
 	ask->name = (uint32_t)sim_random_below(4);
-	ask->deadline_ns = weft_in(play.calm ? LONG_NS : 5 * WEFT_S);
+	ask->deadline_ns = weft_after(play.calm ? LONG_NS : 5 * WEFT_S);
 	if (!play.calm && sim_random_below(4) == 0)
-		ask->deadline_ns = weft_in(sim_random_below(10 * WEFT_MS));
+		ask->deadline_ns = weft_after(sim_random_below(10 * WEFT_MS));
 	return ask;
 }
 

@@ -76,7 +76,7 @@ act_on_op(void)
 		weft_op_cancel(&town.op);
 		return;
 	}
-	if (weft__signal_op(&town.op, UINT64_C(1) << SIGNO, weft_in(sim_random_below(WEFT_MS)))
+	if (weft__signal_op(&town.op, UINT64_C(1) << SIGNO, weft_after(sim_random_below(WEFT_MS)))
 	    == 0)
 		once_begin(&town.once);
 }
@@ -107,7 +107,7 @@ begin_fickle(void *arg)
 	(void)arg;
 	begin_steady(&town.steady[1]);
 	sim_check(weft_op_init(&town.op, NULL, on_op, NULL) == 0);
-	while (weft_timer_start(NULL, &town.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &town.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(100 * WEFT_US), act, NULL)
 	       == WEFT_ENOMEM)
 		continue;

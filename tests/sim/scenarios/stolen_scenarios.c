@@ -209,7 +209,7 @@ begin_thief(void *arg)
 		sim_check(
 			weft_op_init(&thief.waiters[i].op, NULL, on_waiter_done, &thief.waiters[i])
 			== 0);
-	while (weft_timer_start(NULL, &thief.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &thief.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(10 * WEFT_US), on_thief_timer, NULL)
 	       == WEFT_ENOMEM)
 		continue;

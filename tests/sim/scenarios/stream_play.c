@@ -74,7 +74,7 @@ flow_of(const struct end *end, bool in)
 static uint64_t
 draw_deadline(void)
 {
-	return weft_in(sim_random_below(UINT64_C(1) << (8 + sim_random_below(17))));
+	return weft_after(sim_random_below(UINT64_C(1) << (8 + sim_random_below(17))));
 }
 
 static bool
@@ -558,7 +558,7 @@ run_acceptor(void *arg)
 		if (rc == 0)
 			serve(stream, 0);
 		else if (rc != WEFT_ETIMEDOUT)
-			(void)weft_sleep_until(weft_in(WEFT_MS));
+			(void)weft_sleep_until(weft_after(WEFT_MS));
 	}
 	weft_listener_close(play.listener);
 	count_up(&play.ended);
@@ -588,7 +588,7 @@ reach(uint32_t where, uint64_t deadline_ns)
 static void
 visit(uint32_t where)
 {
-	uint64_t deadline_ns = weft_in(sim_random_below(WEFT_S / 4));
+	uint64_t deadline_ns = weft_after(sim_random_below(WEFT_S / 4));
 	weft_stream *stream;
 	struct end *end;
 	int64_t n;

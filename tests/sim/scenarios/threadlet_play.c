@@ -51,14 +51,14 @@ play_start(struct level *home, uint32_t where)
 static uint64_t
 draw_deadline(void)
 {
-	return weft_in(sim_random_below(UINT64_C(1) << sim_random_below(21)));
+	return weft_after(sim_random_below(UINT64_C(1) << sim_random_below(21)));
 }
 
 /* Of scopes: long enough for most of what is done inside. */
 static uint64_t
 draw_late(void)
 {
-	return weft_in(sim_random_below(UINT64_C(1) << (10 + sim_random_below(15))));
+	return weft_after(sim_random_below(UINT64_C(1) << (10 + sim_random_below(15))));
 }
 
 /* Is there a deadline that ends whoever waits here? */

@@ -80,7 +80,7 @@ arm_entry(struct entry *entry)
 	uint64_t how = sim_random_below(8), every_ns = 0, due_ns;
 	int rc;
 
-	due_ns = how < 3   ? weft_in(draw_ns())
+	due_ns = how < 3   ? weft_after(draw_ns())
 	         : how < 7 ? weft_loop_now(clockwork.loop) + draw_ns()
 	                   : sim_random_below(sim_time());
 	if (sim_random_below(4) == 0)
@@ -444,7 +444,7 @@ ask_for_callback(void)
 		(void)weft_loop_post_last(tasks.loop, &tasks.last_node);
 		break;
 	case 3:
-		(void)weft_timer_start(tasks.loop, &tasks.timer, weft_in(soon_ns), 0, on_timer,
+		(void)weft_timer_start(tasks.loop, &tasks.timer, weft_after(soon_ns), 0, on_timer,
 		                       NULL);
 		break;
 	case 4:
@@ -455,7 +455,7 @@ ask_for_callback(void)
 		break;
 	case 6:
 		if (!tasks.op.pending)
-			(void)weft_op_sleep(&tasks.op, weft_in(soon_ns));
+			(void)weft_op_sleep(&tasks.op, weft_after(soon_ns));
 		break;
 	default:
 		(void)weft_watch_start(tasks.loop, &tasks.watch, tasks.pair[0], WEFT_WRITABLE,

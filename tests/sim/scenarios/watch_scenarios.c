@@ -151,7 +151,7 @@ begin_sight(void *arg)
 	(void)arg;
 	for (int i = 0; i < EYES; i++)
 		open_eye(&sight.eyes[i]);
-	while (weft_timer_start(NULL, &sight.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &sight.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(30 * WEFT_US), act_on_eye, NULL)
 	       == WEFT_ENOMEM)
 		continue;
@@ -263,7 +263,7 @@ static int64_t
 start_thing(struct thing *thing)
 {
 	weft_loop *loop = scarce.loop;
-	uint64_t soon_ns = weft_in(sim_random_below(WEFT_MS));
+	uint64_t soon_ns = weft_after(sim_random_below(WEFT_MS));
 
 	switch (sim_random_below(9)) {
 	case 0:

@@ -37,7 +37,7 @@ draw_deadline(void)
 		return WEFT_NOWAIT;
 	case 1:
 	case 2:
-		return weft_in(sim_random_below(200) * WEFT_US);
+		return weft_after(sim_random_below(200) * WEFT_US);
 	default:
 		return WEFT_NEVER;
 	}
@@ -150,7 +150,7 @@ begin_work(void *arg)
 		sim_check(weft_op_init(&task->op, NULL, on_task, task) == 0);
 		start_task(task);
 	}
-	while (weft_timer_start(NULL, &work.timer, weft_in(WEFT_US),
+	while (weft_timer_start(NULL, &work.timer, weft_after(WEFT_US),
 	                        1 + sim_random_below(40 * WEFT_US), act_on_task, NULL)
 	       == WEFT_ENOMEM)
 		continue;

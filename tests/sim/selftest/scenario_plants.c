@@ -38,7 +38,7 @@ sleep_once(uint32_t times)
 	once = (struct once){ 0 };
 	tells = times;
 	sim_check(weft_op_init(&op, loop, on_slept, NULL) == 0);
-	while (weft_op_sleep(&op, weft_in(WEFT_US)) == WEFT_ENOMEM)
+	while (weft_op_sleep(&op, weft_after(WEFT_US)) == WEFT_ENOMEM)
 		continue;
 	once_begin(&once);
 	sim_check(weft_loop_run(loop) == 0);
@@ -217,7 +217,7 @@ fire_early(void *arg)
 {
 	weft_loop_opts opts = WEFT_INIT;
 	weft_loop *loop = loop_make(&opts);
-	uint64_t due_ns = weft_in(WEFT_MS);
+	uint64_t due_ns = weft_after(WEFT_MS);
 	weft_timer timer = { 0 };
 
 	(void)arg;
@@ -230,7 +230,7 @@ fire_early(void *arg)
 static void
 time_out_late(void *arg)
 {
-	uint64_t deadline_ns = weft_in(WEFT_MS);
+	uint64_t deadline_ns = weft_after(WEFT_MS);
 
 	(void)arg;
 	pause_ns(2 * WEFT_MS);

@@ -18,7 +18,7 @@ sleep_judged(void)
 	int rc;
 
 	call_begin(&call, &self);
-	rc = weft_sleep_until(weft_in(WEFT_US));
+	rc = weft_sleep_until(weft_after(WEFT_US));
 	call_end(&call, rc, rc == 0);
 }
 
@@ -64,7 +64,7 @@ static int
 be_early(void *arg)
 {
 	(void)arg;
-	(void)open_judged(0, weft_in(WEFT_S));
+	(void)open_judged(0, weft_after(WEFT_S));
 	tell(WEFT_ETIMEDOUT);
 	return 0;
 }

@@ -106,7 +106,7 @@ sleep_long(weft_dag_step *step, void *arg)
 {
 	(void)step;
 	(void)arg;
-	return weft_sleep_until(weft_in(3600 * WEFT_S));
+	return weft_sleep_until(weft_after(3600 * WEFT_S));
 }
 
 static int

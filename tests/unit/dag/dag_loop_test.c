@@ -73,7 +73,7 @@ sleep_for_ever(weft_dag_step *step, void *arg)
 static int
 sleep_a_little(weft_dag_step *step, void *arg)
 {
-	int rc = weft_sleep_until(weft_in(WEFT_MS));
+	int rc = weft_sleep_until(weft_after(WEFT_MS));
 
 	return rc < 0 ? rc : add_up(step, arg);
 }
@@ -230,7 +230,7 @@ run_deadline(void *arg)
 	weft_dag_add(dag, NODE("blocks", wait_at_gate, .place = WEFT_DAG_BLOCKING));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
-	CHECK_EQ(weft_dag_run_wait(run, weft_in(2 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dag_run_wait(run, weft_after(2 * WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_dag_run_free(run);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, weft_now()), WEFT_ETIMEDOUT);
@@ -254,7 +254,7 @@ TEST(the_deadline_of_a_run_without_a_loop_is_seen_by_its_steps)
 	weft_dag_add(dag, NODE("after", wait_at_gate, .inputs = INPUTS("computes")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
-	CHECK_EQ(weft_dag_run_wait(run, weft_in(2 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dag_run_wait(run, weft_after(2 * WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft__load(&arrived, WEFT__RELAXED), 1);
 	weft_dag_run_free(run);
 	run = run_of(dag, NULL);
@@ -382,7 +382,7 @@ static int
 run_aborted(void *arg)
 {
 	weft_dag *dag = all_places();
-	weft_abort *abort = weft_abort_new_timeout(NULL, weft_in(WEFT_MS));
+	weft_abort *abort = weft_abort_new_timeout(NULL, weft_after(WEFT_MS));
 	const weft_dag_run_opts opts = { .abort = abort };
 	weft_dag_run *run = run_of(dag, &opts);
 
@@ -478,7 +478,7 @@ count_inside(weft_dag_step *step, void *arg)
 	while (now > seen && !weft__cas(&most, &seen, now, WEFT__RELAXED))
 		;
 	if (arg)
-		rc = weft_sleep_until(weft_in(WEFT_MS / 10));
+		rc = weft_sleep_until(weft_after(WEFT_MS / 10));
 	else
 		sched_yield();
 	(void)weft__add(&inside, UINT32_MAX, WEFT__RELAXED);
@@ -552,7 +552,7 @@ run_limit_canceled(void *arg)
 	CHECK_EQ(weft_dag_run_op(holder, &op, WEFT_NEVER), 0);
 	await_arrivals(1);
 	waits = run_of(dag, NULL);
-	CHECK_EQ(weft_dag_run_wait(waits, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dag_run_wait(waits, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_dag_run_free(waits);
 	open_gate();
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 0);

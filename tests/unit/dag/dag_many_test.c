@@ -90,7 +90,7 @@ TEST(a_million_nodes_run_side_by_side_by_a_thread_and_a_pool)
 static int
 sleep_a_little(weft_dag_step *step, void *arg)
 {
-	int rc = weft_sleep_until(weft_in(WEFT_MS));
+	int rc = weft_sleep_until(weft_after(WEFT_MS));
 
 	return rc < 0 ? rc : add_up(step, arg);
 }

@@ -65,7 +65,7 @@ work(weft_dag_step *step, void *arg)
 	    == weft__load(&world->stop_after, WEFT__RELAXED))
 		weft_dag_run_cancel(world->run);
 	if (node->place == WEFT_DAG_LOOP && attempt % 2 == 0)
-		(void)weft_sleep_until(weft_in(WEFT_US * 20));
+		(void)weft_sleep_until(weft_after(WEFT_US * 20));
 	for (int i = 0; i < node->input_count; i++) {
 		const weft_value *in = weft_dag_step_in(step, (size_t)i);
 

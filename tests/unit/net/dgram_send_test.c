@@ -52,7 +52,7 @@ static int
 send_waiting(void *arg)
 {
 	weft_message message = letter("waited", &at);
-	uint64_t deadline_ns = weft_in(2 * WEFT_MS);
+	uint64_t deadline_ns = weft_after(2 * WEFT_MS);
 
 	CHECK_EQ(weft_dgram_send(dgram, &message, 1, deadline_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= deadline_ns);
@@ -67,8 +67,8 @@ drain_later(void *arg)
 {
 	(void)arg;
 	while (trace[0] != 't')
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
-	OK(weft_sleep_until(weft_in(2 * WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(2 * WEFT_MS)));
 	drain_sink(sent);
 	return 0;
 }
@@ -101,8 +101,8 @@ end_later(void *arg)
 	weft_fn end = *(weft_fn *)arg;
 
 	while (trace[0] != 't')
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
-	OK(weft_sleep_until(weft_in(2 * WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(2 * WEFT_MS)));
 	end(dgram);
 	return 0;
 }
@@ -246,7 +246,7 @@ TEST(an_op_is_cancelled_or_late_and_others_go_on)
 	open_full(true);
 	message = letter("x", &at);
 	send_op(loop, &a, &message, WEFT_NEVER);
-	send_op(loop, &b, &message, weft_in(WEFT_MS));
+	send_op(loop, &b, &message, weft_after(WEFT_MS));
 	send_op(loop, &c, &message, WEFT_NEVER);
 	weft_op_cancel(&a.op);
 	while (b.op.pending)
@@ -336,7 +336,7 @@ TEST(who_waits_for_a_full_peer_does_not_spin)
 	open_full(false);
 	message = letter("x", &at);
 	count_calls();
-	send_op(loop, &a, &message, weft_in(20 * WEFT_MS));
+	send_op(loop, &a, &message, weft_after(20 * WEFT_MS));
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&a, WEFT_ETIMEDOUT);
 	CHECK(counted(&calls.waits) < 100);

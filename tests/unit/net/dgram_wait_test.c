@@ -31,7 +31,7 @@ recv_and_close(void *arg)
 {
 	struct got got;
 
-	CHECK_EQ(recv_text(dgram, &got, weft_in(HOUR)), 1);
+	CHECK_EQ(recv_text(dgram, &got, weft_after(HOUR)), 1);
 	CHECK_STR(got.text, arg);
 	note(MARK('r'));
 	weft_dgram_close(dgram);
@@ -127,7 +127,7 @@ static int
 recv_in_vain(void *arg)
 {
 	struct got got;
-	uint64_t deadline_ns = weft_in(WEFT_MS);
+	uint64_t deadline_ns = weft_after(WEFT_MS);
 
 	(void)arg;
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
@@ -277,13 +277,13 @@ recv_interrupted(void *arg)
 
 	(void)arg;
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);
-	CHECK_EQ(recv_text(dgram, &got, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(dgram, &got, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_dgram_interrupt(dgram); /* the next, and that waits */
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	send_it("x");
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), 1);
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);
-	CHECK_EQ(recv_text(dgram, &got, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(dgram, &got, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	return 0;
 }
 

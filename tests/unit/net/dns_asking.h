@@ -58,7 +58,7 @@ static inline void
 drive_to(weft_loop *loop, const char *name)
 {
 	while (world_count(name) == 0)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 }
 
 static inline const char *

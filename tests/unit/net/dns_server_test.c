@@ -290,7 +290,7 @@ TEST(dns_looks_for_an_answer_before_it_tells_that_time_is_up)
 
 	world_begin();
 	loop = world_loop(NULL);
-	deadline = weft_in(WEFT_S); /* longer than until it is released */
+	deadline = weft_after(WEFT_S); /* longer than until it is released */
 	ask_max(loop, &a, "tcp://held.test:1", 1, deadline);
 	drive_to(loop, "held.test");
 	world_release();
@@ -332,7 +332,7 @@ TEST(dns_asks_anew_after_a_reset_for_what_is_on_its_way)
 	dns->reopen = true; /* as weft_dns_reset() does on a loop that runs */
 	weft__dns_poke(dns);
 	while (world_count("held.test") < 2)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(a.told, 0);
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
@@ -352,12 +352,12 @@ TEST(dns_takes_no_half_of_an_answer_for_the_whole_when_it_is_reset)
 	ask(loop, &a, "tcp://half.test:1");
 	drive_to(loop, "half.test");
 	for (int i = 0; i < 20; i++)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) > 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) > 0);
 	dns = weft__dns_of(loop);
 	dns->reopen = true;
 	weft__dns_poke(dns);
 	while (world_count("half.test") < 2)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) > 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) > 0);
 	CHECK_EQ(a.told, 0);
 	weft_op_cancel(&a.op);
 	CHECK_EQ(weft_loop_run(loop), 0);

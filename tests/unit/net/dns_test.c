@@ -280,7 +280,7 @@ TEST(dns_ends_a_wait_at_once_when_it_is_cancelled_and_spares_the_others)
 	ask(loop, &a, "tcp://held.test:1");
 	weft_op_cancel(&a.op); /* after it */
 	while (a.told == 0)
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(a.result, WEFT_ECANCELED);
 	CHECK_EQ(b.told, 0);
 	world_release();
@@ -319,7 +319,7 @@ TEST(dns_ends_a_wait_at_its_deadline)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask_max(loop, &a, "tcp://held.test:1", 1, weft_in(20 * WEFT_MS));
+	ask_max(loop, &a, "tcp://held.test:1", 1, weft_after(20 * WEFT_MS));
 	ask_max(loop, &b, "tcp://held.test:1", 1, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, WEFT_ETIMEDOUT);
@@ -390,7 +390,7 @@ TEST(dns_is_freed_with_an_idle_loop_while_nobody_waits)
 	CHECK_EQ(weft_loop_run(loop), 0);
 	world_release();
 	while (weft_loop_free(loop) == WEFT_EBUSY) /* a thread is on its way */
-		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	world_end();
 }
 
@@ -508,7 +508,8 @@ use_names(void *arg)
 	CHECK_EQ(weft_dns_resolve("tcp://both.test:80", out, 4, WEFT_NEVER), 2);
 	CHECK_EQ(weft_dns_resolve("tcp://nx.test:80", out, 4, WEFT_NEVER), WEFT_ENONAME);
 	CHECK(strstr(weft_detail(), "tcp://nx.test:80") != NULL);
-	CHECK_EQ(weft_dns_resolve("tcp://held.test:80", out, 4, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dns_resolve("tcp://held.test:80", out, 4, weft_after(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_dns_resolve("tcp://b d:80", out, 4, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_addr_parse("tcp://192.0.2.1:0", &addr), 0);
 	for (int i = 0; i < 2; i++)
@@ -537,7 +538,7 @@ TEST(dns_suspends_threadlets)
 	world_release();
 	weft_loop_stop(loop);
 	while (weft_loop_state(loop) != WEFT_STOPPED)
-		(void)weft_loop_run_once(loop, weft_in(WEFT_MS));
+		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	CHECK_EQ(weft_loop_free(loop), 0);
 	world_end();
 }

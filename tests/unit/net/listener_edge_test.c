@@ -42,7 +42,7 @@ come_and_go(void *arg)
 		weft_close(peer);
 		house->guests++;
 	}
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	for (int i = 0; i < 4; i++)
 		weft_close(guests[i]);
 	weft_listener_close(house->listener);
@@ -67,7 +67,7 @@ ask_at_once(void *arg)
 	weft_stream *guest, *peer;
 
 	for (int i = 0; i < 4; i++) {
-		CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
+		CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)),
 		         WEFT_ETIMEDOUT);
 		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 		OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
@@ -77,7 +77,7 @@ ask_at_once(void *arg)
 		weft_close(guest);
 	}
 	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
-	OK(weft_listener_accept(house->listener, &peer, weft_in(HOUR)));
+	OK(weft_listener_accept(house->listener, &peer, weft_after(HOUR)));
 	weft_close(peer);
 	weft_close(guest);
 	weft_listener_close(house->listener);
@@ -115,12 +115,12 @@ change_hands(void *arg)
 	struct house *house = arg;
 	weft_stream *guest, *peer;
 
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(2 * WEFT_MS))); /* it is accepted for the next who asks */
+	OK(weft_sleep_until(weft_after(2 * WEFT_MS))); /* it is accepted for the next who asks */
 	OK(weft_listener_start(house->listener, NULL, on_guest, house));
 	for (int i = 0; i < 100 && house->guests == 0; i++)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	if (house->guests == 0)
 		weft_listener_close(house->listener);
 	weft_close(guest);
@@ -308,9 +308,9 @@ end_shared(void *arg)
 	struct shared *shared = arg;
 	weft_threadlet serving = weft_go(serve_shared, shared);
 
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(weft_cancel(serving));
-	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(20 * WEFT_MS)));
 	weft_listener_close(shared->listener);
 	return 0;
 }

@@ -285,7 +285,7 @@ TEST(a_process_without_descriptors_does_not_spin)
 	come(&house);
 	before = use_up_numbers();
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
-	until_ns = weft_in(200 * WEFT_MS);
+	until_ns = weft_after(200 * WEFT_MS);
 	for (; weft_now() < until_ns; count++)
 		CHECK(weft_loop_run_once(loop, until_ns) >= 0);
 	/* It rests 20 ms after each try, which takes a few turns. */

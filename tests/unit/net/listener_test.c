@@ -47,7 +47,7 @@ visit(void *arg)
 	weft_stream *stream;
 	char buf[8];
 
-	OK(weft_connect(house->address, NULL, &stream, weft_in(HOUR)));
+	OK(weft_connect(house->address, NULL, &stream, weft_after(HOUR)));
 	check_addresses(house, stream);
 	CHECK_EQ(weft_write(stream, "word", 4, WEFT_NEVER), 4);
 	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
@@ -80,7 +80,7 @@ accept_one(void *arg)
 	weft_stream *peer;
 
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(weft_go(visit, house) > 0);
 	OK(weft_listener_accept(house->listener, &peer, WEFT_NEVER));
 	(void)echo(peer, house);
@@ -223,7 +223,7 @@ accept_in_turns(void *arg)
 
 	/* The accept of the second call is left to the loop, and the third does not
 	 * take its place. */
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
 		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));

@@ -113,7 +113,7 @@ move_away(void *arg)
 	h->stops = true;
 	pass(stream, "de", 2);
 	OK(weft_event_wait(&h->stopped, WEFT_NEVER));
-	CHECK_EQ(weft_peek(stream, 3, &seen, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_peek(stream, 3, &seen, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_move(stream, h->to));
 	weft_event_set(&h->moved);
 	return 0;

@@ -196,7 +196,7 @@ close_beside_silence(void *arg)
 TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
 {
 	struct silence silence = { .silent = NULL };
-	uint64_t deadline_ns = weft_in(60 * WEFT_S);
+	uint64_t deadline_ns = weft_after(60 * WEFT_S);
 	weft_loop *loop = make();
 
 	make_world();
@@ -328,7 +328,8 @@ ask_in_vain(void *arg)
 	CHECK(strstr(weft_detail(), quiet->address) != NULL);
 	/* Its own deadline is for all of it. */
 	opts.handshake_ns = HOUR;
-	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, weft_in(LIMIT_NS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, weft_after(LIMIT_NS)),
+	         WEFT_ETIMEDOUT);
 	CHECK(!stream);
 	return 0;
 }

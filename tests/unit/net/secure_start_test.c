@@ -53,13 +53,13 @@ hear(weft_stream *stream, const char *line)
 static int
 start_client(weft_stream *stream)
 {
-	return weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", weft_in(HOUR));
+	return weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", weft_after(HOUR));
 }
 
 static int
 start_server(weft_stream *stream)
 {
-	return weft_tls_start(stream, world.server, WEFT_TLS_SERVER, NULL, weft_in(HOUR));
+	return weft_tls_start(stream, world.server, WEFT_TLS_SERVER, NULL, weft_after(HOUR));
 }
 
 /* --- a dialogue ----------------------------------------------------------- */
@@ -396,9 +396,9 @@ write_and_begin(void *arg)
 	struct ends *ends = arg;
 
 	fill(weft_stream_fd(ends->a));
-	(void)weft_write(ends->a, "STARTTLS\n", 9, weft_in(WEFT_MS));
+	(void)weft_write(ends->a, "STARTTLS\n", 9, weft_after(WEFT_MS));
 	CHECK_EQ(weft_tls_start(ends->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                        weft_in(5 * WEFT_MS)),
+	                        weft_after(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	weft_stream_reset(ends->a);
 	weft_close(ends->b);

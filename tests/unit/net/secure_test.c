@@ -21,7 +21,8 @@ be_server(void *arg)
 	char buf[3000];
 	ssize_t n;
 
-	line->result = weft_tls_start(line->b, world.server, WEFT_TLS_SERVER, NULL, weft_in(HOUR));
+	line->result = weft_tls_start(line->b, world.server, WEFT_TLS_SERVER, NULL,
+	                              weft_after(HOUR));
 	if (line->result < 0) {
 		(void)snprintf(line->text, sizeof(line->text), "%s", weft_detail());
 		weft_close(line->b);
@@ -79,7 +80,7 @@ talk(void *arg)
 	CHECK(weft_peek(line->a, 4, &seen, WEFT_NEVER) == 4);
 	CHECK(memcmp(seen, "two\n", 4) == 0);
 	OK(weft_skip(line->a, 4));
-	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	/* The last word, and the peer's echo after it. */
 	CHECK_EQ(weft_write(line->a, "end", 3, WEFT_NEVER), 3);
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
@@ -321,7 +322,7 @@ wait_for_silence(void *arg)
 	struct line *line = arg;
 
 	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                        weft_in(WEFT_MS)),
+	                        weft_after(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	weft_close(line->a);
 	weft_close(line->b);
@@ -346,7 +347,7 @@ visit(const struct house *house, weft_tls *tls, int expected)
 	weft_connect_opts opts = { .tls = tls };
 	weft_stream *stream;
 
-	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_in(HOUR)), expected);
+	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_after(HOUR)), expected);
 	if (expected < 0) {
 		CHECK(strstr(weft_detail(), house->address) != NULL);
 		return;
@@ -397,7 +398,7 @@ leave_silent(void *arg)
 	while (house->served == 0)
 		OK(weft_yield());
 	weft_listener_close(house->listener);
-	n = weft_read(silent, &byte, 1, weft_in(HOUR));
+	n = weft_read(silent, &byte, 1, weft_after(HOUR));
 	CHECK(n == 0 || n == WEFT_ECONNRESET);
 	CHECK_EQ(house->ended, 0);
 	CHECK_EQ(weft_write(served, "x", 1, WEFT_NEVER), 1);

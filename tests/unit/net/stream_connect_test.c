@@ -76,7 +76,7 @@ wait_for_answer(void *arg)
 {
 	struct place *place = arg;
 	weft_stream *stream = NULL;
-	uint64_t until_ns = weft_in(20 * WEFT_MS);
+	uint64_t until_ns = weft_after(20 * WEFT_MS);
 
 	CHECK_EQ(weft_connect(place->text, NULL, &stream, until_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= until_ns);
@@ -236,7 +236,7 @@ call_half_dead_host(void *arg)
 	weft_connect_opts opts = { .stagger_ns = HOUR };
 	weft_stream *stream;
 
-	OK(weft_connect(host->name, &opts, &stream, weft_in(HOUR / 2)));
+	OK(weft_connect(host->name, &opts, &stream, weft_after(HOUR / 2)));
 	check_is_with(stream, &host->second);
 	weft_close(stream);
 	return 0;
@@ -261,7 +261,7 @@ call_quick_host(void *arg)
 	weft_connect_opts opts = { .stagger_ns = HOUR };
 	weft_stream *stream;
 
-	OK(weft_connect(host->name, &opts, &stream, weft_in(HOUR / 2)));
+	OK(weft_connect(host->name, &opts, &stream, weft_after(HOUR / 2)));
 	check_is_with(stream, &host->first);
 	weft_close(stream);
 	return 0;
@@ -289,7 +289,8 @@ call_dead_host(void *arg)
 	weft_connect_opts opts = { .stagger_ns = WEFT_MS };
 	weft_stream *stream;
 
-	CHECK_EQ(weft_connect(host->name, &opts, &stream, weft_in(20 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_connect(host->name, &opts, &stream, weft_after(20 * WEFT_MS)),
+	         WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), host->name) != NULL);
 	return 0;
 }

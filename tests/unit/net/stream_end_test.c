@@ -102,7 +102,7 @@ move_away(void *arg)
 	struct scene *scene = arg;
 	char byte;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	scene->calls = 1;
 	scene->moved = weft_stream_move(scene->stream, scene->other);
 	scene->calls = 2;
@@ -147,7 +147,7 @@ read_meanwhile(void *arg)
 	while (scene->calls == 0)
 		OK(weft_yield());
 	if (scene->calls == 1)
-		scene->result = weft_read(scene->stream, scene->got, 4, weft_in(WEFT_MS));
+		scene->result = weft_read(scene->stream, scene->got, 4, weft_after(WEFT_MS));
 	return 0;
 }
 
@@ -227,7 +227,7 @@ read_twice(void *arg)
 
 	CHECK_EQ(weft_read(scene->stream, &byte, 1, WEFT_NEVER), WEFT_EINTR);
 	CHECK(weft_go(interrupt_later, scene) > 0);
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(HOUR)), WEFT_EINTR);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(HOUR)), WEFT_EINTR);
 	weft_close(scene->stream);
 	return 0;
 }
@@ -368,7 +368,7 @@ use_and_move(void *arg)
 {
 	struct chase *chase = arg;
 	char byte;
-	ssize_t n = weft_read(chase->stream, &byte, 1, weft_in(WEFT_MS / 100));
+	ssize_t n = weft_read(chase->stream, &byte, 1, weft_after(WEFT_MS / 100));
 
 	CHECK(n == WEFT_EINTR || n == WEFT_ETIMEDOUT);
 	OK(weft_stream_move(chase->stream, chase->next));
@@ -406,7 +406,7 @@ fork_and_interrupt(void *arg)
 	int status;
 	pid_t pid;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	pid = fork();
 	if (pid == 0) {
 		weft_stream_interrupt(scene->stream);
@@ -414,7 +414,7 @@ fork_and_interrupt(void *arg)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_close(scene->stream);
 	weft_close(scene->bell);
 	return 0;

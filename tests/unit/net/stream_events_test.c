@@ -299,7 +299,7 @@ TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
 	OK(weft_op_init(&c.op, loop, on_sent, &c));
 	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
 	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &c.op, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &c.op, weft_after(WEFT_MS)), 1);
 	weft_op_cancel(&b.op);
 	while (c.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);

@@ -190,7 +190,7 @@ send_late(void *arg)
 {
 	struct sending *s = arg;
 
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, weft_in(5 * WEFT_MS)),
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, weft_after(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	s->is_last = true;
@@ -207,7 +207,7 @@ cancel_it(void *arg)
 
 	while (!s->is_last)
 		OK(weft_yield());
-	OK(weft_sleep_until(weft_in(5 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(5 * WEFT_MS)));
 	OK(weft_cancel(s->sender));
 	return 0;
 }

@@ -32,7 +32,7 @@ letter_at(size_t at)
 static uint64_t
 deadline_of(const struct late *late)
 {
-	return late->way == DEADLINE ? weft_in(5 * WEFT_MS) : WEFT_NEVER;
+	return late->way == DEADLINE ? weft_after(5 * WEFT_MS) : WEFT_NEVER;
 }
 
 static void
@@ -113,7 +113,7 @@ read_letters(struct late *late, uint64_t wait_ns)
 	static char buf[65536];
 	ssize_t n;
 
-	while ((n = weft_read(late->ends.b, buf, sizeof(buf), weft_in(wait_ns))) > 0) {
+	while ((n = weft_read(late->ends.b, buf, sizeof(buf), weft_after(wait_ns))) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (buf[i] != letter_at(late->got + (size_t)i))
 				CHECK_EQ(late->got + (size_t)i, -1);
@@ -269,10 +269,10 @@ read_in_scope(void *arg)
 	weft_scope scope;
 	char buf[8];
 
-	OK(weft_scope_open(&scope, 0, weft_in(WEFT_MS)));
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(HOUR)), WEFT_ETIMEDOUT);
+	OK(weft_scope_open(&scope, 0, weft_after(WEFT_MS)));
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_after(HOUR)), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_close(late->ends.a);
 	weft_close(late->ends.b);
 	return 0;

@@ -243,7 +243,7 @@ take_none(void *arg)
 	int fd = -7;
 
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPROTO);
 	CHECK_EQ(weft_read(p->ends.b, buf, 4, WEFT_NEVER), 3);
@@ -301,7 +301,7 @@ pass_to_nobody(void *arg)
 
 	OK(weft_stream_set(p->ends.a, "sndbuf", 5000));
 	while (rc == 0)
-		rc = weft_stream_send_fd(p->ends.a, p->fds[0], weft_in(5 * WEFT_MS));
+		rc = weft_stream_send_fd(p->ends.a, p->fds[0], weft_after(5 * WEFT_MS));
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	return close_both(p);
@@ -328,7 +328,7 @@ ask_late(void *arg)
 	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_read(p->ends.b, buf, 3, WEFT_NEVER), 3);
 	OK(weft_stream_set(p->ends.b, "fds", 1));
-	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);

@@ -126,7 +126,7 @@ write_until_full(void *arg)
 	OK(weft_stream_set(line.near, "sndbuf", 4096));
 	/* On a busy machine a millisecond may be over though there is room again. */
 	for (int i = 0; rc == 1; i++) {
-		rc = (int)weft_write(line.near, "x", 1, weft_in(WEFT_MS));
+		rc = (int)weft_write(line.near, "x", 1, weft_after(WEFT_MS));
 		if (rc == WEFT_ETIMEDOUT)
 			rc = (int)weft_write(line.near, "x", 1, WEFT_NOWAIT);
 		CHECK(i < 64 << 20);

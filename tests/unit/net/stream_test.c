@@ -98,7 +98,7 @@ read_in_ways(void *arg)
 	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
 	CHECK(memcmp(buf, "ody", 3) == 0);
 	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(line->b, "ab", 2, WEFT_NEVER), 2);
 	OK(weft_stream_shutdown(line->b, WEFT_NEVER));
 	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), WEFT_EPIPE);
@@ -141,7 +141,7 @@ read_during_poll(void *arg)
 		;
 	OK(weft_op_poll(&poll, fd, WEFT_WRITABLE, WEFT_NEVER));
 	CHECK_EQ(send(weft_stream_fd(line->b), "one", 3, 0), 3);
-	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(10 * WEFT_S)), 3);
+	CHECK_EQ(weft_read(line->a, buf, 8, weft_after(10 * WEFT_S)), 3);
 	CHECK(poll.pending);
 	weft_op_cancel(&poll);
 	CHECK_EQ(weft_op_wait(&poll, WEFT_NEVER), WEFT_ECANCELED);
@@ -260,7 +260,7 @@ read_late(void *arg)
 	uint64_t until;
 
 	CHECK_EQ(weft_write(line->b, "late", 4, WEFT_NEVER), 4);
-	until = weft_in(WEFT_MS); /* past when the loop looks at it */
+	until = weft_after(WEFT_MS); /* past when the loop looks at it */
 	while (weft_now() < until + WEFT_MS)
 		;
 	CHECK_EQ(weft_read(line->a, line->got, 8, until), 4);
@@ -310,7 +310,7 @@ fill_a(void *arg)
 	static char much[4 << 20];
 	weft_span spans[3] = { { much, 3 << 20 }, { much, 0 }, { "x", 1 } };
 
-	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_after(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_spans(line->a, spans, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_some(line->a, spans, 3), 0);
 	weft_close(line->b);
@@ -454,7 +454,7 @@ talk_by_pipe(void *arg)
 	OK(pipe(fds));
 	OK(weft_stream_open_fd(fds[0], false, &in));
 	OK(weft_stream_open_fd(fds[1], false, &out));
-	CHECK_EQ(weft_read(in, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(in, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(out, "pipe", 4, WEFT_NEVER), 4);
 	CHECK_EQ(weft_read(in, buf, 8, WEFT_NEVER), 4);
 	CHECK_EQ(weft_stream_shutdown(out, WEFT_NEVER), WEFT_EINVAL);

@@ -96,13 +96,13 @@ TEST(as_the_loop_stops_signals_fire)
 TEST(a_signal_fires_by_time_or_is_dropped_with_its_timer)
 {
 	weft_loop *loop = make();
-	weft_abort *soon = weft_abort_new_timeout(loop, weft_in(WEFT_MS));
-	weft_abort *late = weft_abort_new_timeout(loop, weft_in(HOUR));
+	weft_abort *soon = weft_abort_new_timeout(loop, weft_after(WEFT_MS));
+	weft_abort *late = weft_abort_new_timeout(loop, weft_after(HOUR));
 	weft_abort *never = weft_abort_new_timeout(loop, WEFT_NEVER);
 
 	OK(weft_loop_run(loop)); /* they do not keep it */
 	while (weft_abort_check(soon, NULL) == 0)
-		(void)weft_loop_run_once(loop, weft_in(WEFT_MS));
+		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	CHECK_EQ(weft_abort_check(soon, NULL), WEFT_ETIMEDOUT);
 	OK(weft_abort_check(late, NULL));
 	OK(weft_abort_check(never, NULL));
@@ -111,7 +111,7 @@ TEST(a_signal_fires_by_time_or_is_dropped_with_its_timer)
 	OK(weft_loop_run(loop));
 	(void)weft_abort_unref(late);
 	(void)weft_abort_unref(never);
-	late = weft_abort_new_timeout(loop, weft_in(HOUR));
+	late = weft_abort_new_timeout(loop, weft_after(HOUR));
 	(void)weft_abort_unref(late);
 	stop_idle(loop);
 }
@@ -157,8 +157,8 @@ sleep_in_scope(void *arg)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	OK(weft_abort_scope(play->abort, &scope));
-	play->result = weft_sleep_until(weft_in(HOUR));
-	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), play->result);
+	play->result = weft_sleep_until(weft_after(HOUR));
+	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), play->result);
 	play->closed = weft_scope_close(&scope);
 	OK(weft_yield()); /* outside all is as before */
 	return 0;
@@ -357,7 +357,7 @@ TEST(a_threadlet_that_computes_sees_that_the_signal_of_its_scope_has_fired)
 static int
 compute_past_a_timeout(void *arg)
 {
-	uint64_t until_ns = weft_in(WEFT_MS);
+	uint64_t until_ns = weft_after(WEFT_MS);
 	weft_abort *timeout = weft_abort_new_timeout(NULL, until_ns);
 	weft_scope scope;
 

@@ -70,7 +70,7 @@ TEST(what_has_settled_is_there_at_once_everywhere)
 	OK(weft_loop_post(loop, look_in_callback, promises));
 	OK(weft_loop_run(loop));
 	stop_idle(loop);
-	check_each_way(promises, weft_in(HOUR)); /* and when the loop is gone */
+	check_each_way(promises, weft_after(HOUR)); /* and when the loop is gone */
 	for (int i = 0; i < 4; i++)
 		drop(promises[i]);
 	CHECK_EQ(owners(&token), 0);
@@ -162,8 +162,8 @@ await_soon(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_await(p, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_await(p, &value, weft_in(1)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_await(p, &value, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_await(p, &value, weft_after(1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_await(p, &value, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(number_of(&value), 77);
 	note(MARK('t'));
 	return 0;
@@ -177,7 +177,7 @@ TEST(a_deadline_ends_a_wait_and_not_the_promise)
 	(void)go_on(loop, await_soon, NULL);
 	(void)go_on(loop, await_5, MARK('w'));
 	while (!trace[0])
-		(void)weft_loop_run_once(loop, weft_in(WEFT_MS));
+		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	(void)await_soon(NULL); /* a plain thread */
 	OK(weft_promise_resolve(p, integer(5)));
 	OK(weft_loop_run(loop));
@@ -220,7 +220,7 @@ await_in_callback(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_await(p, NULL, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_await(p, NULL, weft_in(HOUR)), WEFT_EDEADLK);
+	CHECK_EQ(weft_await(p, NULL, weft_after(HOUR)), WEFT_EDEADLK);
 	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	note(MARK('d'));
 }

@@ -17,7 +17,7 @@ sleep_awhile(void *arg)
 
 	p = weft_promise_new_op(arg, &op);
 	CHECK(p && op && !op->pending);
-	OK(weft_op_sleep(op, weft_in(WEFT_MS)));
+	OK(weft_op_sleep(op, weft_after(WEFT_MS)));
 	end = weft_promise_then(hold(p), note_and_add, NULL, MARK('s'));
 	check_pending(p);
 }
@@ -47,7 +47,7 @@ sleep_and_cancel(void *arg)
 	weft_op *op;
 
 	p = weft_promise_new_op(arg, &op);
-	OK(weft_op_sleep(op, weft_in(HOUR)));
+	OK(weft_op_sleep(op, weft_after(HOUR)));
 	OK(weft_loop_post(arg, cancel_op, op));
 	end = weft_promise_then(hold(p), NULL, note_and_fail, MARK('c'));
 }
@@ -94,10 +94,10 @@ forget_sleeping(void *arg)
 	weft_op *op;
 
 	p = weft_promise_new_op(arg, &op);
-	OK(weft_op_sleep(op, weft_in(WEFT_MS)));
+	OK(weft_op_sleep(op, weft_after(WEFT_MS)));
 	drop(p);
 	p = weft_promise_new_op(arg, &op);
-	OK(weft_op_sleep(op, weft_in(WEFT_MS)));
+	OK(weft_op_sleep(op, weft_after(WEFT_MS)));
 	end = weft_promise_then(p, note_and_add, NULL, MARK('f'));
 }
 
@@ -496,7 +496,7 @@ sleep_and_give(const weft_value *in, weft_value *out, void *arg)
 {
 	CHECK(!in);
 	CHECK(weft_self() != 0);
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	return give_token(in, out, arg);
 }
 

@@ -233,7 +233,7 @@ await_p(void *arg)
 {
 	weft_value value = integer(77);
 	uint64_t deadline_ns = now % 3 == 0   ? WEFT_NEVER
-	                       : now % 3 == 1 ? weft_in(now * 10u)
+	                       : now % 3 == 1 ? weft_after(now * 10u)
 	                                      : WEFT_NOWAIT;
 
 	(void)arg;
@@ -274,7 +274,7 @@ static int
 await_on_b(void *arg)
 {
 	weft_value value = integer(77);
-	uint64_t deadline_ns = now % 4 ? WEFT_NEVER : weft_in(now * 10u);
+	uint64_t deadline_ns = now % 4 ? WEFT_NEVER : weft_after(now * 10u);
 
 	(void)arg;
 	results[0] = weft_await(p, &value, deadline_ns);

@@ -488,7 +488,7 @@ TEST_TWICE(a_child_can_be_closed_without_waiting_for_it)
 	check_no_child();
 	child = open_shell(loop, NULL, "exit 3");
 	while (weft__child_look(child, &status) != 0)
-		(void)weft_loop_run_once(loop, weft_in(WEFT_MS));
+		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	CHECK_EQ(WEXITSTATUS(status), 3);
 	OK(weft__child_look(child, &status));
 	OK(weft__child_close_later(child));

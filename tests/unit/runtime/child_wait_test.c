@@ -72,7 +72,7 @@ wait_in_vain(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_child_wait(child, &status, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_child_wait(child, &status, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(status, -1);
 	weft_child_close(child);
 	check_no_child();

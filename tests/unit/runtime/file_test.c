@@ -104,7 +104,7 @@ give_up(void *arg)
 
 	(void)arg;
 	make_fifo();
-	CHECK_EQ(weft_file_open(path, O_RDONLY, 0, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_file_open(path, O_RDONLY, 0, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	/* A job that goes on closes what it opened, or finds nothing. */
 	fd = open(path, O_RDWR | O_NONBLOCK);
 	CHECK(fd >= 0);
@@ -346,13 +346,13 @@ TEST(an_op_that_cannot_go_on_is_taken_back)
 
 	make_stuck(&stuck);
 	read_stuck(&stuck, &asked, WEFT_NEVER);
-	read_stuck(&stuck, &late, weft_in(WEFT_MS));
+	read_stuck(&stuck, &late, weft_after(WEFT_MS));
 	read_stuck(&stuck, &left, WEFT_NEVER);
 	while (late.op.pending)
-		(void)weft_loop_run_once(stuck.loop, weft_in(HOUR));
+		(void)weft_loop_run_once(stuck.loop, weft_after(HOUR));
 	weft_op_cancel(&asked.op);
 	while (asked.op.pending)
-		(void)weft_loop_run_once(stuck.loop, weft_in(HOUR));
+		(void)weft_loop_run_once(stuck.loop, weft_after(HOUR));
 	CHECK_ENDED(&asked, WEFT_ECANCELED);
 	CHECK_ENDED(&late, WEFT_ETIMEDOUT);
 	CHECK(left.op.pending);

@@ -135,7 +135,7 @@ return_where(void *arg)
 static int
 sleep_long(void *arg)
 {
-	int rc = weft_sleep_until(weft_in(HOUR));
+	int rc = weft_sleep_until(weft_after(HOUR));
 
 	(void)arg;
 	CHECK_EQ(rc, WEFT_ECANCELED);
@@ -326,7 +326,7 @@ see_to_it(void *arg)
 	OK(kill(getpid(), SIGTERM));
 	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGTERM), WEFT_NEVER), SIGTERM);
 	OK(weft_yield());
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	return 0;
 }
 
@@ -435,7 +435,7 @@ TEST(a_dump_comes_while_every_loop_is_held_up)
 	while (weft__load(&held, WEFT__ACQUIRE) < 2)
 		sched_yield();
 	weft_runtime_stop(runtime);
-	CHECK_EQ(weft_runtime_wait_stopped(runtime, weft_in(10 * WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_runtime_wait_stopped(runtime, weft_after(10 * WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(raise(SIGUSR1));
 	CHECK(strstr(await_text(errors, "(weft-1) does not answer"), "(weft-0) does not answer"));
 	weft__store(&let_go, 1, WEFT__RELEASE);

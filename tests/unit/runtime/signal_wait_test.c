@@ -11,7 +11,7 @@ wait_for_two(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(raise(SIGUSR2)); /* between two waits */
 	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NEVER), SIGUSR2);
 	OK(raise(SIGUSR1));

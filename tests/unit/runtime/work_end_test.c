@@ -276,7 +276,7 @@ TEST(however_a_stop_meets_work_and_posts_of_work_all_of_it_has_ended_then)
 			OK(weft_op_init(&chains[i].op, loop, on_chain, &chains[i]));
 		}
 		OK(weft_loop_post(loop, start_chains, chains));
-		end_ns = weft_in(test_random(&seed) % (300 * WEFT_US));
+		end_ns = weft_after(test_random(&seed) % (300 * WEFT_US));
 		while (weft_now() < end_ns)
 			;
 		weft_loop_stop(loop);
@@ -309,7 +309,7 @@ call_often(void *arg)
 	struct user *user = arg;
 
 	for (int i = 0; i < 2000; i++) {
-		uint64_t until_ns = i % 4 ? WEFT_NEVER : weft_in(20 * WEFT_US);
+		uint64_t until_ns = i % 4 ? WEFT_NEVER : weft_after(20 * WEFT_US);
 		int rc = weft_work(user->pool, count_run, user->ran, until_ns);
 
 		CHECK(rc == 1 || rc == WEFT_ETIMEDOUT);

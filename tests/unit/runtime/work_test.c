@@ -33,7 +33,7 @@ TEST(work_runs_on_another_thread_and_what_it_returns_is_the_result)
 
 		init(loop, &p);
 		OK(weft_work_op(pool, note_thread, &results[i], &p.op,
-		                i % 2 ? WEFT_NEVER : weft_in(HOUR)));
+		                i % 2 ? WEFT_NEVER : weft_after(HOUR)));
 		CHECK(p.op.pending);
 		OK(weft_loop_run(loop)); /* it keeps the run going */
 		CHECK_ENDED(&p, results[i]);
@@ -441,7 +441,7 @@ TEST(queued_work_that_is_cancelled_or_late_ends_at_once_and_never_runs)
 		init_job(loop, &jobs[i]);
 		open_gate(&jobs[i]);
 		OK(weft_work_op(pool, run_job, &jobs[i], &jobs[i].p.op,
-		                i == 2 ? WEFT_NOWAIT : weft_in(HOUR)));
+		                i == 2 ? WEFT_NOWAIT : weft_after(HOUR)));
 	}
 	weft_op_cancel(&jobs[0].p.op); /* the first, */
 	weft_op_cancel(&jobs[4].p.op); /* the last, and one between */
@@ -473,7 +473,8 @@ TEST(running_work_is_asked_and_waited_for_and_its_result_stands)
 		await_running(&other);
 		init_job(loop, &job);
 		job.until_asked = true;
-		OK(weft_work_op(pool, run_job, &job, &job.p.op, i ? weft_in(WEFT_MS) : WEFT_NEVER));
+		OK(weft_work_op(pool, run_job, &job, &job.p.op,
+		                i ? weft_after(WEFT_MS) : WEFT_NEVER));
 		await_running(&job);
 		if (i == 0)
 			weft_op_cancel(&job.p.op);
@@ -540,7 +541,7 @@ TEST(a_plain_thread_waits_for_its_work)
 	struct job job = { .gate = { 1 } };
 
 	CHECK_EQ(weft_work(pool, run_job, &job, WEFT_NEVER), 1);
-	CHECK_EQ(weft_work(pool, run_job, &job, weft_in(HOUR)), 1);
+	CHECK_EQ(weft_work(pool, run_job, &job, weft_after(HOUR)), 1);
 	CHECK_EQ(weft_work(pool, run_job, &job, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 3; i++) {
 		callers[i].pool = pool;
@@ -563,7 +564,7 @@ TEST(a_plain_thread_leaves_the_queue_at_its_deadline_and_waits_for_what_runs)
 	pthread_t thread_;
 
 	runs.job.until_asked = true;
-	runs.deadline_ns = weft_in(WEFT_MS);
+	runs.deadline_ns = weft_after(WEFT_MS);
 	thread_ = thread(call, &runs);
 	OK(pthread_join(thread_, NULL));
 	/* It had begun by then, or had not. */
@@ -572,7 +573,7 @@ TEST(a_plain_thread_leaves_the_queue_at_its_deadline_and_waits_for_what_runs)
 	runs = (struct caller){ .pool = pool, .deadline_ns = WEFT_NEVER };
 	thread_ = thread(call, &runs);
 	await_running(&runs.job);
-	waits.deadline_ns = weft_in(WEFT_MS);
+	waits.deadline_ns = weft_after(WEFT_MS);
 	(void)call(&waits);
 	CHECK_EQ(waits.rc, WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= waits.deadline_ns);

@@ -68,10 +68,10 @@ cancel_it(void *arg)
 	weft_scope_cancel(&scope);
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(rc, WEFT_ECANCELED);
-	OK(weft_scope_open(&scope, 0, weft_in(WEFT_MS)));
+	OK(weft_scope_open(&scope, 0, weft_after(WEFT_MS)));
 	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, WEFT_NEVER), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
-	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ cancel_queued(void *arg)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, block_in, pool) > 0);
 	OK(weft_event_wait(&running, WEFT_NEVER));
-	CHECK_EQ(weft_work(pool, never_run, NULL, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(pool, never_run, NULL, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_interrupt(weft_self()));
 	CHECK_EQ(weft_work(pool, never_run, NULL, WEFT_NEVER), WEFT_EINTR);
 	OK(weft_event_set(&release));

@@ -91,14 +91,14 @@ try_it(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_chan_recv(chan, &value, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_recv(chan, &value, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(value, 7);
 	OK(weft_chan_send(chan, &value, WEFT_NOWAIT));
 	value = 8;
 	OK(weft_chan_send(chan, &value, WEFT_NOWAIT));
 	CHECK_EQ(weft_chan_count(chan), 2);
 	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_chan_send(chan, &value, weft_in(1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_send(chan, &value, weft_after(1)), WEFT_ETIMEDOUT);
 	weft_chan_close(chan);
 	weft_chan_close(chan);
 	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NEVER), WEFT_EPIPE);
@@ -339,7 +339,7 @@ rest_some_times(void *arg)
 	struct flow *flow = arg;
 
 	for (int i = 0; i < 5; i++)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	(void)weft__add(&flow->rested, 1, WEFT__RELAXED);
 	return 0;
 }
@@ -396,7 +396,7 @@ select_ready(void *arg)
 	CHECK_EQ(weft_select(cases, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_select(cases, 3, WEFT_NOWAIT), 1);
 	CHECK_EQ(cases[1].result, 0);
-	CHECK_EQ(weft_select(cases, 3, weft_in(1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_select(cases, 3, weft_after(1)), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 300; i++) {
 		int which;
 
@@ -467,10 +467,10 @@ select_waits(void *arg)
 	CHECK_EQ(weft_select(cases, 4, WEFT_NEVER), 3);
 	CHECK_EQ(cases[3].result, 42);
 	cases[3].joined = 0;
-	cases[9].until_ns = until_ns = weft_in(WEFT_MS); /* of many */
+	cases[9].until_ns = until_ns = weft_after(WEFT_MS); /* of many */
 	CHECK_EQ(weft_select(cases, 10, WEFT_NEVER), 9);
 	CHECK(weft_now() >= until_ns);
-	cases[9].until_ns = weft_in(HOUR);
+	cases[9].until_ns = weft_after(HOUR);
 	put(pair->peer, "x");
 	CHECK_EQ(weft_select(cases, 10, WEFT_NEVER), 2);
 	CHECK_EQ(cases[2].result, WEFT_READABLE);
@@ -623,8 +623,8 @@ wait_in_vain(void *arg)
 	int value;
 
 	one.value = &value;
-	CHECK_EQ(weft_chan_recv(arg, &value, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_select(&one, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_recv(arg, &value, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_select(&one, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_event_set(&waited));
 	CHECK_EQ(weft_select(&one, 1, WEFT_NEVER), 0);
 	CHECK_EQ(value, 3);

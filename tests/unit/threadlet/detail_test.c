@@ -128,7 +128,7 @@ time_out(void *arg)
 	make_objects();
 	for (int i = 0; i < WAITS; i++) {
 		(void)weft_fail(WEFT_EPROTO, "of an earlier failure");
-		CHECK_EQ(waits[i].fn(weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+		CHECK_EQ(waits[i].fn(weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 		check_detail(waits[i].call, WEFT_ETIMEDOUT);
 	}
 	end_objects();
@@ -177,7 +177,7 @@ TEST(text_of_a_wait_that_was_cancelled_names_the_call)
 
 TEST(text_of_a_plain_threads_wait_names_the_call)
 {
-	CHECK_EQ(wait_shared_event(weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(wait_shared_event(weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	check_detail("weft_event_wait", WEFT_ETIMEDOUT);
 }
 
@@ -206,7 +206,7 @@ read_late(void *arg)
 
 	(void)arg;
 	OK(weft_stream_open_pair(&pair[0], &pair[1]));
-	CHECK_EQ(weft_read(pair[0], &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(pair[0], &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	check_detail("weft_read", WEFT_ETIMEDOUT);
 	weft_close(pair[0]);
 	weft_close(pair[1]);

@@ -41,7 +41,7 @@ throw_past(const std::string &text)
 {
 	suspends_at_end guard;
 
-	CHECK(weft_sleep_until(weft_in(1)) == 0);
+	CHECK(weft_sleep_until(weft_after(1)) == 0);
 	throw std::runtime_error(text);
 }
 
@@ -69,7 +69,7 @@ throw_and_catch(const std::string &text)
 		try {
 			throw_past(text + ", again");
 		} catch (const std::runtime_error &inner) {
-			CHECK(weft_sleep_until(weft_in(1)) == 0);
+			CHECK(weft_sleep_until(weft_after(1)) == 0);
 			check_current(text + ", again");
 			CHECK(inner.what() == text + ", again");
 		}

@@ -345,7 +345,7 @@ TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
 
 	hold_loop(loop);
 	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(cursor, 0);
 	weft__store(&let_go, 1, WEFT__RELEASE);
 	CHECK_EQ(look_at(loop, 1), 1);
@@ -386,7 +386,7 @@ look_in_vain(void *arg)
 	uint64_t cursor = 0;
 
 	looker = weft_self();
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_loop_post(NULL, cancel_looker, NULL));
 	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_ECANCELED);
 	note(MARK('v'));

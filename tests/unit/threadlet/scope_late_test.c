@@ -6,7 +6,7 @@ nap(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 3; i++)
-		OK(weft_sleep_until(weft_in(1)));
+		OK(weft_sleep_until(weft_after(1)));
 	note(arg);
 	return 0;
 }
@@ -110,7 +110,7 @@ clean_up_by(weft_fn fn, void *arg)
 static void
 open_in_cleanup(void *arg)
 {
-	OK(weft_scope_open(&left_open, 0, weft_in(arg ? HOUR : WEFT_MS)));
+	OK(weft_scope_open(&left_open, 0, weft_after(arg ? HOUR : WEFT_MS)));
 	if (arg)
 		CHECK(weft_scope_go(&left_open, nap, arg) > 0);
 	note(MARK('o'));
@@ -127,7 +127,7 @@ leave_cleanup_open(void *arg)
 static int
 sleep_undisturbed(void *arg)
 {
-	OK(weft_sleep_until(weft_in(3 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(3 * WEFT_MS)));
 	OK(weft_canceled());
 	note(arg);
 	return 0;
@@ -166,7 +166,7 @@ sleep_until_told(void *arg)
 static void
 open_with_a_sleeper(void *arg)
 {
-	OK(weft_scope_open(&left_open, 0, weft_in(WEFT_MS)));
+	OK(weft_scope_open(&left_open, 0, weft_after(WEFT_MS)));
 	CHECK(weft_scope_go(&left_open, sleep_until_told, arg) > 0);
 }
 
@@ -299,7 +299,7 @@ TEST(a_scope_left_open_on_the_heap_is_known_to_be_closed_after_a_trim)
 static void
 sleep_in_cleanup(void *arg)
 {
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	OK(weft_yield());
 	note(arg);
 }
@@ -325,7 +325,7 @@ sleep_while_interrupted(void *arg)
 {
 	in_cleanup = weft_self();
 	note(MARK('('));
-	(void)weft_sleep_until(weft_in(2 * WEFT_MS));
+	(void)weft_sleep_until(weft_after(2 * WEFT_MS));
 	OK(weft_canceled());
 	note(arg);
 }

@@ -162,13 +162,13 @@ static int
 nest_deadlines(void *arg)
 {
 	weft_scope outer, inner;
-	uint64_t due_ns = weft_in(WEFT_MS);
+	uint64_t due_ns = weft_after(WEFT_MS);
 
 	(void)arg;
 	OK(weft_scope_open(&outer, 0, due_ns));
-	OK(weft_scope_open(&inner, 0, weft_in(HOUR)));
+	OK(weft_scope_open(&inner, 0, weft_after(HOUR)));
 	CHECK(weft_scope_go(&inner, sleep_until_told, MARK('i')) > 0);
-	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= due_ns);
 	OK(weft_scope_close(&inner));
 	CHECK_EQ(weft_yield(), WEFT_ETIMEDOUT);
@@ -189,11 +189,11 @@ move_deadline(void *arg)
 	weft_scope scope;
 
 	(void)arg;
-	OK(weft_scope_open(&scope, 0, weft_in(WEFT_MS)));
-	OK(weft_scope_set_deadline(&scope, weft_in(HOUR)));
-	OK(weft_sleep_until(weft_in(2 * WEFT_MS)));
+	OK(weft_scope_open(&scope, 0, weft_after(WEFT_MS)));
+	OK(weft_scope_set_deadline(&scope, weft_after(HOUR)));
+	OK(weft_sleep_until(weft_after(2 * WEFT_MS)));
 	CHECK(weft_scope_go(&scope, sleep_until_told, MARK('m')) > 0);
-	OK(weft_scope_set_deadline(&scope, weft_in(1)));
+	OK(weft_scope_set_deadline(&scope, weft_after(1)));
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(weft_scope_open(&scope, 0, WEFT_NOWAIT), 0);
 	CHECK_EQ(weft_yield(), WEFT_ETIMEDOUT);
@@ -217,7 +217,7 @@ clean_up_shielded(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	CHECK(weft_scope_go(&shield, note_and_return, MARK('s')) > 0);
 	OK(weft_scope_open(&inner, 0, WEFT_NEVER));
 	OK(weft_yield());
@@ -259,7 +259,7 @@ sleep_in_shield(void *arg)
 	weft_scope shield;
 
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(2 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(2 * WEFT_MS)));
 	note(arg);
 	OK(weft_scope_close(&shield));
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
@@ -294,7 +294,7 @@ be_interrupted_in_turn(void *arg)
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_EINTR);
 	OK(weft_yield());
 	note(MARK('1'));
-	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_EINTR);
+	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), WEFT_EINTR);
 	note(MARK('2'));
 	return 0;
 }
@@ -353,7 +353,7 @@ interrupt_an_op(void *arg)
 	child = weft_scope_go(&scope, wait_for_finished, arg);
 	OK(weft_yield());
 	OK(weft_interrupt(child));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(weft_interrupt(child));
 	return weft_scope_close(&scope);
 }
@@ -491,7 +491,7 @@ stop_myself(void *arg)
 	weft_loop_stop(NULL);
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(WEFT_MS))); /* the loop waits for us */
+	OK(weft_sleep_until(weft_after(WEFT_MS))); /* the loop waits for us */
 	put(pair->peer, "x");
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	CHECK(weft_scope_go(&shield, sleep_for_ever, MARK('b')) > 0);
@@ -641,7 +641,7 @@ start_bounded(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
-	OK(weft_scope_open(&shield, WEFT_SHIELD, weft_in(WEFT_MS)));
+	OK(weft_scope_open(&shield, WEFT_SHIELD, weft_after(WEFT_MS)));
 	CHECK(weft_go_with(&(weft_go_opts){ .loop = far.there, .scope = &shield }, sleep_until_told,
 	                   MARK('d'))
 	      > 0);

@@ -83,7 +83,7 @@ give_up(void *arg)
 	struct wait *w = arg;
 
 	CHECK_EQ(weft_loop_wait_stopped(w->other, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	w->deadline_ns = weft_in(WEFT_MS);
+	w->deadline_ns = weft_after(WEFT_MS);
 	OK(wait_for_other(w));
 	CHECK_EQ(w->rc, WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= w->deadline_ns);
@@ -139,7 +139,7 @@ wait_and_count(void *arg)
 {
 	struct wait *w = arg;
 	int rc = weft_loop_wait_stopped(w->other,
-	                                w->turns % 3 ? WEFT_NEVER : weft_in(10 * WEFT_US));
+	                                w->turns % 3 ? WEFT_NEVER : weft_after(10 * WEFT_US));
 
 	CHECK(rc == 0 || rc == WEFT_ETIMEDOUT || rc == WEFT_ECANCELED);
 	(void)weft__add(&returned, 1, WEFT__RELAXED);
@@ -214,7 +214,7 @@ end_runtime(void *arg)
 
 	OK(weft_runtime_start(runtime));
 	weft_runtime_stop(runtime);
-	OK(weft_runtime_wait_stopped(runtime, weft_in(HOUR)));
+	OK(weft_runtime_wait_stopped(runtime, weft_after(HOUR)));
 	OK(weft_runtime_free(runtime));
 	return 0;
 }

@@ -68,7 +68,7 @@ misuse_mutex(void *arg)
 	OK(weft_mutex_unlock(&shop->mutex)); /* handed over */
 	CHECK_MISUSE(weft_mutex_unlock(&shop->mutex), WEFT_EPERM);
 	CHECK_EQ(weft_mutex_lock(&shop->mutex, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_in(HOUR)), 0);
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_after(HOUR)), 0);
 	OK(weft_mutex_unlock(&shop->mutex));
 	return 0;
 }
@@ -197,8 +197,8 @@ produce(void *arg)
 	CHECK_EQ(weft_cond_wake(&shop->cond), 0);
 	note(MARK('p'));
 	OK(weft_mutex_unlock(&shop->mutex));
-	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_in(HOUR)), 0);
-	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_after(HOUR)), 0);
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_mutex_unlock(&shop->mutex)); /* held on return */
 	return 0;
 }
@@ -271,7 +271,7 @@ give_up_writing(void *arg)
 {
 	struct shop *shop = arg;
 
-	CHECK_EQ(weft_rwlock_write(&shop->rwlock, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_rwlock_write(&shop->rwlock, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	note(MARK('t'));
 	return 0;
 }
@@ -286,7 +286,7 @@ hold_reading(void *arg)
 	CHECK(weft_go(give_up_writing, shop) > 0);
 	CHECK(weft_go(read_it, shop) > 0);
 	while (strcmp(trace, "trR") != 0)
-		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_sleep_until(weft_after(WEFT_US)));
 	OK(weft_rwlock_unlock(&shop->rwlock));
 	return 0;
 }
@@ -329,7 +329,7 @@ count_units(void *arg)
 	struct counters *c = arg;
 
 	CHECK_EQ(weft_sem_acquire(&c->sem, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_sem_acquire(&c->sem, weft_in(1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_sem_acquire(&c->sem, weft_after(1)), WEFT_ETIMEDOUT);
 	OK(weft_sem_release(&c->sem, 2));
 	CHECK_MISUSE(weft_sem_release(&c->sem, UINT32_MAX), WEFT_EINVAL);
 	OK(weft_group_wait(&c->group, WEFT_NOWAIT));
@@ -387,7 +387,7 @@ rest_some_times(void *arg)
 	struct rally *rally = arg;
 
 	for (int i = 0; i < 10; i++)
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	weft__store(&rally->done, 1, WEFT__RELAXED);
 	return 0;
 }
@@ -467,7 +467,7 @@ set_it(void *arg)
 	OK(weft_event_set(&c->event));
 	OK(weft_event_wait(&c->event, WEFT_NEVER));
 	OK(weft_event_reset(&c->event));
-	CHECK_EQ(weft_event_wait(&c->event, weft_in(1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_event_wait(&c->event, weft_after(1)), WEFT_ETIMEDOUT);
 	return 0;
 }
 

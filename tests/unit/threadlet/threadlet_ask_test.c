@@ -123,7 +123,7 @@ sleep_long(void *arg)
 
 	(void)arg;
 	OK(sem_post(&b));
-	rc = weft_sleep_until(weft_in(HOUR));
+	rc = weft_sleep_until(weft_after(HOUR));
 	weft__store(&result, (uint32_t)rc, WEFT__RELEASE);
 	return 0;
 }
@@ -262,7 +262,7 @@ live_a_little(void *arg)
 	int turns_left = (int)(intptr_t)arg, rc = 0;
 
 	while (turns_left-- > 0 && rc == 0)
-		rc = turns_left % 2 ? weft_yield() : weft_sleep_until(weft_in(20 * WEFT_US));
+		rc = turns_left % 2 ? weft_yield() : weft_sleep_until(weft_after(20 * WEFT_US));
 	return rc;
 }
 
@@ -274,7 +274,7 @@ run_round(uint64_t *seed)
 	uint64_t drawn = test_random(seed);
 
 	OK(weft_scope_open(&scope, drawn % 2 ? WEFT_FAIL_FAST : 0,
-	                   drawn % 3 ? weft_in(drawn % 200 * WEFT_US) : WEFT_NEVER));
+	                   drawn % 3 ? weft_after(drawn % 200 * WEFT_US) : WEFT_NEVER));
 	for (int k = 0; k < 4; k++) {
 		weft_go_opts opts = { .scope = &scope };
 
@@ -285,7 +285,7 @@ run_round(uint64_t *seed)
 			weft__store(&kids[drawn / 16 % KIDS], (uint64_t)id, WEFT__RELAXED);
 	}
 	if (drawn / 1024 % 3 == 0 && id > 0)
-		(void)weft_join(id, NULL, weft_in(100 * WEFT_US));
+		(void)weft_join(id, NULL, weft_after(100 * WEFT_US));
 	if (drawn / 4096 % 5 == 0)
 		weft_scope_cancel(&scope);
 	(void)weft_scope_close(&scope);
@@ -418,9 +418,9 @@ compute_past_deadlines(void *arg)
 	uint64_t due_ns;
 
 	(void)arg;
-	OK(weft_scope_open(&outer, 0, weft_in(HOUR)));
+	OK(weft_scope_open(&outer, 0, weft_after(HOUR)));
 	OK(weft_canceled());
-	due_ns = weft_in(WEFT_MS);
+	due_ns = weft_after(WEFT_MS);
 	OK(weft_scope_set_deadline(&outer, due_ns));
 	while (weft_now() < due_ns)
 		;
@@ -456,7 +456,7 @@ static int
 bound_a_child(void *arg)
 {
 	weft_scope scope;
-	uint64_t due_ns = weft_in(WEFT_MS);
+	uint64_t due_ns = weft_after(WEFT_MS);
 
 	(void)arg;
 	OK(weft_scope_open(&scope, 0, due_ns));
@@ -489,7 +489,7 @@ compute_while_cancelled(void *arg)
 	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	OK(weft_canceled());
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	OK(weft_scope_close(&shield));
 	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);

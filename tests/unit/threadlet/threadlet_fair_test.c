@@ -67,7 +67,7 @@ sleep_until_due(uint64_t *worst, int (*wait)(uint64_t))
 {
 	for (int i = 0; i < TRIALS; i++) {
 		fair.due_turn = 0;
-		fair.due_ns = weft_in(50 * WEFT_US);
+		fair.due_ns = weft_after(50 * WEFT_US);
 		OK(wait(fair.due_ns));
 		if (fair.due_turn)
 			keep_worst(worst, fair.due_turn);

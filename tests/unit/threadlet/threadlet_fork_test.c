@@ -10,7 +10,7 @@ static int
 add_one(void *arg)
 {
 	OK(weft_yield());
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	++*(int *)arg;
 	return 0;
 }
@@ -73,7 +73,7 @@ use(weft_scope *scope, weft_op *op, int what)
 	case 4: return weft_cancel(sibling);
 	case 5: return weft_interrupt(sibling);
 	case 6: return weft_yield();
-	case 7: return weft_sleep_until(weft_in(1));
+	case 7: return weft_sleep_until(weft_after(1));
 	case 8: return weft_wait_fd(pair.fd, WEFT_READABLE, WEFT_NEVER);
 	case 9: return weft_scope_open(&inner, 0, WEFT_NEVER);
 	case 10: return weft_scope_go(scope, sleep_on, NULL);
@@ -123,7 +123,7 @@ try_in_threadlet(void *arg)
 	OK(weft_yield());
 	*(int *)arg += try_all(&scope, &op, USES);
 	OK(weft_loop_post(NULL, try_in_callback, arg));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(weft_cancel(sibling));
 	OK(weft_join(sibling, NULL, WEFT_NEVER));
 	put(pair.peer, "x");
@@ -192,7 +192,7 @@ go_all_ways_here(void *arg)
 	OK(weft_yield());
 	go_all_ways(arg);
 	OK(weft_loop_post(NULL, go_all_ways, arg));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	weft_scope_cancel(&scope);
 	return weft_scope_close(&scope);
 }

@@ -109,7 +109,7 @@ fork_inside(void *arg)
 	CHECK(weft_scope_go(&scope, end_at_once, NULL) > 0);
 	fork_and_live();
 	OK(weft_scope_close(&scope));
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	fork_and_live();
 	note(arg);
 	return 0;
@@ -126,7 +126,7 @@ try_parents_loop(void)
 {
 	if (weft_yield() != WEFT_EXDEV)
 		return 1;
-	if (weft_sleep_until(weft_in(1)) != WEFT_EXDEV)
+	if (weft_sleep_until(weft_after(1)) != WEFT_EXDEV)
 		return 2;
 	if (weft_go(end_at_once, NULL) != WEFT_EXDEV)
 		return 3;

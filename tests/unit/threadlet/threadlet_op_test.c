@@ -39,8 +39,8 @@ close_line(uint64_t deadline_ns)
 	memset(&op, 0x5a, sizeof(op));
 	memset(bytes, 0x5a, sizeof(bytes));
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	CHECK(memcmp(&op, bytes, sizeof(op)) == 0);
 	OK(weft_scope_close(&shield));
 	note(MARK('c'));
@@ -50,7 +50,7 @@ static int
 close_cancelled(void *arg)
 {
 	(void)arg;
-	OK(weft_sleep_until(weft_in(WEFT_MS))); /* a turn, in which it is begun */
+	OK(weft_sleep_until(weft_after(WEFT_MS))); /* a turn, in which it is begun */
 	OK(weft_cancel(weft_self()));
 	close_line(WEFT_NEVER);
 	return 0;
@@ -60,7 +60,7 @@ static int
 close_late(void *arg)
 {
 	(void)arg;
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	close_line(weft_now());
 	OK(weft_canceled());
 	return 0;
@@ -70,7 +70,7 @@ static int
 close_interrupted(void *arg)
 {
 	(void)arg;
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	OK(weft_interrupt(weft_self()));
 	CHECK_EQ(weft_yield(), WEFT_EINTR);
 	close_line(WEFT_NEVER);
@@ -171,7 +171,7 @@ wait_elsewhere(void *arg)
 
 	(void)arg;
 	OK(weft_op_init(&op, other, NULL, NULL));
-	OK(weft_op_sleep(&op, weft_in(HOUR)));
+	OK(weft_op_sleep(&op, weft_after(HOUR)));
 	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NEVER), WEFT_EXDEV);
 	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NOWAIT), WEFT_EXDEV);
 	CHECK(op.pending);
@@ -193,12 +193,12 @@ keep_arg(void *arg)
 	weft_op op;
 
 	OK(weft_op_init(&op, NULL, NULL, arg));
-	OK(weft_op_sleep(&op, weft_in(1)));
+	OK(weft_op_sleep(&op, weft_after(1)));
 	OK(weft_op_wait(&op, WEFT_NEVER));
 	CHECK(op.arg == arg);
 	CHECK(op.on_done == NULL);
-	OK(weft_op_sleep(&op, weft_in(HOUR)));
-	CHECK_EQ(weft_op_wait(&op, weft_in(1)), WEFT_ETIMEDOUT);
+	OK(weft_op_sleep(&op, weft_after(HOUR)));
+	CHECK_EQ(weft_op_wait(&op, weft_after(1)), WEFT_ETIMEDOUT);
 	CHECK(op.arg == arg);
 	return 0;
 }
@@ -232,9 +232,9 @@ wait_for_own(void *arg)
 	OK(weft_op_begin(&own, ignore, NULL, WEFT_NEVER));
 	CHECK_EQ(weft_op_wait(&own, WEFT_NEVER), 42);
 	note(MARK('4'));
-	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_EINTR);
+	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), WEFT_EINTR);
 	note(MARK('i'));
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	OK(weft_yield());
 	return 0;
 }
@@ -281,7 +281,7 @@ receive_one(void *arg)
 	else
 		CHECK_EQ(byte, 'y');
 	for (int i = 0; i < 4; i++)
-		told += weft_sleep_until(weft_in(1)) == WEFT_EINTR;
+		told += weft_sleep_until(weft_after(1)) == WEFT_EINTR;
 	CHECK_EQ(told, 1);
 	note(MARK('r'));
 	return 0;
@@ -294,7 +294,7 @@ send_and_interrupt(void *arg)
 
 	(void)arg;
 	CHECK(weft_go(receive_one, &id) > 0);
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	put(line.peer, "y");
 	OK(weft_interrupt(id));
 	return 0;
@@ -360,7 +360,7 @@ TEST(a_background_threadlet_that_waits_for_a_descriptor_holds_up_no_run)
 	put(line.peer, "y");
 	go_on(loop, await_line, MARK('f')); /* refused: another waits */
 	while (!strchr(trace, 'b'))
-		(void)weft_loop_run_once(loop, weft_in(HOUR));
+		(void)weft_loop_run_once(loop, weft_after(HOUR));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "xb");
 	OK(weft_loop_free(loop));

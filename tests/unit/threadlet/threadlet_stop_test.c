@@ -25,7 +25,7 @@ drop(void *arg)
 {
 	CHECK_EQ(weft_self(), 0);
 	CHECK(weft_loop_current() == idle);
-	CHECK_EQ(weft_sleep_until(weft_in(WEFT_MS)), WEFT_EDEADLK);
+	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_EDEADLK);
 	CHECK_EQ(weft_yield(), WEFT_EDEADLK);
 	note(arg);
 }
@@ -43,7 +43,7 @@ end_idle_loop(void *arg)
 	OK(weft_loop_free(idle));
 	CHECK_EQ(weft_self(), self);
 	CHECK(weft_loop_current() == mine);
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	note(MARK('e'));
 	return 0;
 }
@@ -115,11 +115,11 @@ try_every_wait(void)
 
 	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
-	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_ECANCELED);
+	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(WEFT_NOWAIT), WEFT_ECANCELED);
 	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_op_init(&op, NULL, NULL, NULL));
-	OK(weft_op_sleep(&op, weft_in(HOUR)));
+	OK(weft_op_sleep(&op, weft_after(HOUR)));
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_op_recv(&op, line.fd, &byte, 1, 0, WEFT_NEVER));
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), WEFT_ECANCELED);
@@ -128,7 +128,7 @@ try_every_wait(void)
 static int
 nap(void *arg)
 {
-	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_sleep_until(weft_after(1)));
 	note(arg);
 	return 0;
 }
@@ -143,7 +143,7 @@ come_late(void *arg)
 	CHECK_EQ(weft_scope_go(&scope, nap, NULL), WEFT_ECANCELED);
 	OK(weft_scope_close(&scope));
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	put(line.peer, "y");
 	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	take(line.fd);
@@ -191,7 +191,7 @@ nap_shielded(void *arg)
 
 	(void)arg;
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(30 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(30 * WEFT_MS)));
 	return weft_scope_close(&shield);
 }
 
@@ -232,9 +232,9 @@ leave_while_stopping(void *arg)
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	weft_loop_stop(NULL);
 	if (arg) /* it is on its way to the end already */
-		OK(weft_sleep_until(weft_in(1)));
+		OK(weft_sleep_until(weft_after(1)));
 	weft_loop_leave(NULL);
-	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	OK(weft_sleep_until(weft_after(20 * WEFT_MS)));
 	note(MARK('l'));
 	return weft_scope_close(&shield);
 }
@@ -338,7 +338,7 @@ TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
 	line = make_pair();
 	go_on(loop, stop_and_await_line, MARK('s'));
 	for (int i = 0; i < 5; i++) {
-		uint64_t until_ns = weft_in(2 * WEFT_MS);
+		uint64_t until_ns = weft_after(2 * WEFT_MS);
 
 		CHECK_EQ(weft_loop_run_once(loop, i % 2 ? WEFT_NOWAIT : until_ns), 1);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
@@ -347,7 +347,7 @@ TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
 	}
 	CHECK_STR(trace, "");
 	put(line.peer, "y");
-	while (weft_loop_run_once(loop, weft_in(HOUR)) == 1)
+	while (weft_loop_run_once(loop, weft_after(HOUR)) == 1)
 		;
 	CHECK_STR(trace, "s");
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -362,8 +362,8 @@ TEST(one_turn_of_a_loop_stopped_by_another_thread_keeps_to_its_deadline)
 	line = make_pair();
 	go_on(loop, stop_and_await_line, MARK('s'));
 	weft_loop_stop(loop);
-	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
-	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
 	put(line.peer, "y");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "s");

@@ -150,7 +150,7 @@ time_out(void *arg)
 {
 	const struct pair *pair = arg;
 
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	put(pair->peer, "x");
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOWAIT), WEFT_READABLE);
@@ -173,7 +173,7 @@ try_to_suspend(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_yield(), WEFT_EDEADLK);
-	CHECK_EQ(weft_sleep_until(weft_in(WEFT_MS)), WEFT_EDEADLK);
+	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_EDEADLK);
 	CHECK_EQ(weft_wait_fd(0, WEFT_READABLE, WEFT_NEVER), WEFT_EDEADLK);
 	note(MARK('k'));
 }
@@ -229,7 +229,7 @@ keep_own(void *arg)
 	for (int i = 0; i < 50; i++) {
 		char text[16];
 
-		OK(i % 10 ? weft_yield() : weft_sleep_until(weft_in(1)));
+		OK(i % 10 ? weft_yield() : weft_sleep_until(weft_after(1)));
 		CHECK_EQ(errno, mine);
 		CHECK_EQ(fegetround(), mine % 2 ? FE_UPWARD : FE_DOWNWARD);
 		(void)snprintf(text, sizeof(text), "text %d", mine);
@@ -262,7 +262,7 @@ leave_much(void *arg)
 	(void)fesetround(FE_UPWARD);
 	OK(weft_interrupt(weft_self()));
 	(void)weft_fail(WEFT_EPROTO, "text %d", 1);
-	return arg ? weft_scope_open(arg, WEFT_SHIELD, weft_in(HOUR)) : 0;
+	return arg ? weft_scope_open(arg, WEFT_SHIELD, weft_after(HOUR)) : 0;
 }
 
 static int
@@ -570,7 +570,7 @@ static weft_node nodes[3];
 static void
 sleep_and_note(void *arg)
 {
-	OK(weft_sleep_until(weft_in(1))); /* shielded */
+	OK(weft_sleep_until(weft_after(1))); /* shielded */
 	note(arg);
 }
 
@@ -665,7 +665,7 @@ wait_for_ops(void *arg)
 	OK(weft_op_recv(&op, pair->fd, &byte, 1, 0, WEFT_NEVER));
 	CHECK_EQ(weft_op_wait(&op, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK(op.pending);
-	CHECK_EQ(weft_op_wait(&op, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_op_wait(&op, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(!op.pending);
 	OK(weft_op_recv(&op, pair->fd, &byte, 1, 0, WEFT_NEVER));
 	put(pair->peer, "y");
@@ -693,7 +693,7 @@ static int
 sleep_then_end(void *arg)
 {
 	(void)arg;
-	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	ended++;
 	return 0;
 }
