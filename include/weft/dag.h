@@ -9,7 +9,7 @@
  *      condition says no is skipped, and those behind it find "no value"; one that has
  *      failed takes along all behind it, which never begin.
  *   2. Fail fast: after the first error nothing begins, what runs is asked to end
- *      (weft_canceled(), or its suspending calls return) and waited for; so a run that
+ *      (weft_check_canceled(), or its suspending calls return) and waited for; so a run that
  *      has ended uses nothing of its caller's any more.  With collect_errors all that
  *      does not stand behind an error still runs.
  *   3. The deadline of a step is the sooner one of the run's and its own timeout.  When it

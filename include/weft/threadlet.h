@@ -94,7 +94,7 @@ WEFT_API weft_threadlet weft_self(void);
  * Returns 0, WEFT_ECANCELED, WEFT_ETIMEDOUT (the scope's deadline), or the error of the
  * abort signal.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_canceled(void);
+WEFT_API int weft_check_canceled(void);
 
 /* Let others run, and I/O.
  * Returns 0.

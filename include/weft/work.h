@@ -3,7 +3,7 @@
  * Every loop has two pools, its own or the runtime's: WEFT_CPU, one thread per
  * core, and WEFT_BLOCKING, which grows to 64 threads and shrinks.  Threads start when
  * work finds none that is idle.  Queued work can be cancelled; running work is asked
- * by weft_canceled() and waited for, since its argument is the caller's memory, and
+ * by weft_check_canceled() and waited for, since its argument is the caller's memory, and
  * what it returns is the result in any case.
  *
  * Work may post to loops, its own loop included, and may start other work by them.  A

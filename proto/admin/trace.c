@@ -59,7 +59,7 @@ record(weft_http *http, weft_admin *admin, weft_trace *trace, uint64_t seconds)
 		if (rc == 0)
 			rc = WEFT_ESHUTDOWN;
 		else if (rc == WEFT_ETIMEDOUT)
-			rc = weft_canceled(); /* or was it the scope's deadline? */
+			rc = weft_check_canceled(); /* or was it the scope's deadline? */
 	}
 	ended = weft_trace_end(trace);
 	return rc < 0 ? rc : ended;

@@ -247,7 +247,7 @@ weft_http_event(weft_http *http, const char *event, const char *data, uint64_t d
 	if (rc == 0 && (http->out.bodyless || conn->gone))
 		rc = weft_fail(WEFT_EPIPE, "http: nobody reads the events");
 	if (rc == 0)
-		rc = weft_canceled();
+		rc = weft_check_canceled();
 	size = size_of(event, data);
 	if (rc == 0 && size > sizeof(here) && !(text = weft_alloc(size)))
 		rc = weft_fail(WEFT_ENOMEM, "http: no memory");

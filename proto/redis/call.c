@@ -93,7 +93,7 @@ int
 weft__redis_may_wait(void)
 {
 	if (weft_self() || !weft_loop_current())
-		return weft_canceled();
+		return weft_check_canceled();
 	return weft_fail(WEFT_EDEADLK, "a callback has nothing to suspend");
 }
 

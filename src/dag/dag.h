@@ -492,7 +492,7 @@ struct weft_dag_step {
 /* Run one attempt at a step and finish it. */
 void weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step);
 
-/* What weft_canceled() returns to the functions of steps on this thread. */
+/* What weft_check_canceled() returns to the functions of steps on this thread. */
 int weft__dag_canceled(void *hand);
 
 /* The deadline of an attempt that begins now. */

@@ -10,7 +10,7 @@ weft_self(void)
 }
 
 int
-weft_canceled(void)
+weft_check_canceled(void)
 {
 	struct weft__threadlet *self = weft__self();
 

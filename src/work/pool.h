@@ -121,7 +121,7 @@ int weft__pool_push(weft_pool *pool, struct weft__op *op);
 void weft__pool_report_late(weft_pool *pool);
 
 /* End the work of `op` early.  True if it was queued, and no longer is.  Otherwise its function
- * learns through weft_canceled() that it should return, and why. */
+ * learns through weft_check_canceled() that it should return, and why. */
 bool weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why);
 
 /* --- work.c ------------------------------------------------------------- */

@@ -78,7 +78,7 @@ serve(void *arg)
 	weft_http_stats stats;
 	int rc = weft_http_serve(web->server, web->listener, WEFT_NEVER);
 
-	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self() || weft_canceled() == rc);
+	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self() || weft_check_canceled() == rc);
 	weft_http_server_stats(web->server, &stats);
 	EXPECT(stats.open == 0 && stats.active == 0);
 	close_web(web); /* so that who comes late does not wait */

@@ -38,7 +38,7 @@ nap(int times)
 		went = how(weft_sleep_until(weft_after(SHORT_NS)), 0);
 		times -= went == WELL;
 	}
-	return went == TOLD ? weft_canceled() : 0;
+	return went == TOLD ? weft_check_canceled() : 0;
 }
 
 static int
@@ -252,7 +252,7 @@ fail_late(void *arg)
 
 	(void)arg;
 	(void)nap(2);
-	rc = weft_canceled(); /* then its failure counts for nothing */
+	rc = weft_check_canceled(); /* then its failure counts for nothing */
 	return rc < 0 ? rc : WEFT_EPROTO;
 }
 
@@ -265,7 +265,7 @@ sleep_long(void *arg)
 		rc = weft_sleep_until(WEFT_NEVER);
 	while (rc == WEFT_EINTR);
 	EXPECT(rc == WEFT_ECANCELED || rc == WEFT_ETIMEDOUT);
-	EXPECT(weft_canceled() == rc && weft_yield() == rc);
+	EXPECT(weft_check_canceled() == rc && weft_yield() == rc);
 	++*ended;
 	return rc;
 }
@@ -358,7 +358,7 @@ run_shield(void *arg)
 	int told = nap(1);
 
 	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
-	EXPECT(weft_canceled() == 0);
+	EXPECT(weft_check_canceled() == 0);
 	(void)start_in(&shield, NULL, nap_inside, NULL);
 	(void)nap_shielded(arg);
 	EXPECT(weft_scope_close(&shield) == 0);

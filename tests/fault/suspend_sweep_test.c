@@ -266,7 +266,7 @@ went_well(int64_t rc, int64_t want)
 	if (run.what == INTERRUPT)
 		EXPECT(run.told == 1);
 	else
-		EXPECT(weft_canceled() == (run.what == CLOSE ? 0 : rc));
+		EXPECT(weft_check_canceled() == (run.what == CLOSE ? 0 : rc));
 	return false;
 }
 

@@ -60,7 +60,7 @@ static enum went
 shake_hands(struct end *end)
 {
 	const char *name = end->role == WEFT_TLS_CLIENT ? TLS_HOST : NULL;
-	bool begins = weft_canceled() == 0;
+	bool begins = weft_check_canceled() == 0;
 	int rc = weft_tls_start(end->stream, end->tls, end->role, name, WEFT_NEVER);
 	weft_tls_info info;
 	char byte;

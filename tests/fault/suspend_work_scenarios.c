@@ -29,7 +29,7 @@ do_task(void *arg)
 	struct task *task = arg;
 
 	(void)weft__add(&task->ran, 1, WEFT__RELEASE);
-	while (!weft__load(task->open, WEFT__ACQUIRE) && weft_canceled() == 0)
+	while (!weft__load(task->open, WEFT__ACQUIRE) && weft_check_canceled() == 0)
 		(void)sched_yield();
 	return DONE;
 }

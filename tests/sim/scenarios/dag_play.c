@@ -80,7 +80,7 @@ dawdle(const struct part *part)
 	if (part->place == WEFT_DAG_LOOP && weft_self())
 		return weft_sleep_until(weft_after(ns));
 	pause_ns(ns);
-	return weft_canceled();
+	return weft_check_canceled();
 }
 
 static int64_t

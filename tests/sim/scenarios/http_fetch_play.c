@@ -322,7 +322,7 @@ static bool
 has_cause(const struct fetch *fetch, int64_t rc)
 {
 	if (rc == WEFT_ECANCELED)
-		return weft_canceled() == rc;
+		return weft_check_canceled() == rc;
 	if (rc == WEFT_EAGAIN)
 		return play.tight;
 	if (is_of_connection(rc))
@@ -497,7 +497,7 @@ static int
 run_client(void *arg)
 {
 	(void)arg;
-	for (int i = 0; i < FETCHES && weft_canceled() == 0; i++) {
+	for (int i = 0; i < FETCHES && weft_check_canceled() == 0; i++) {
 		struct fetch *fetch = draw_fetch();
 
 		once_begin(&fetch->once);

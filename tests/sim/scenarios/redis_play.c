@@ -239,7 +239,7 @@ run_caller(void *arg)
 {
 	uint32_t first = (uint32_t)(uintptr_t)arg * CALLS;
 
-	for (uint32_t i = 0; i < CALLS && weft_canceled() == 0; i++) {
+	for (uint32_t i = 0; i < CALLS && weft_check_canceled() == 0; i++) {
 		call_once(first + i);
 		(void)rest();
 	}

@@ -92,13 +92,13 @@ judge(struct end *end, int64_t rc, uint64_t deadline_ns)
 	if (rc >= 0)
 		return !end->closed;
 	if (rc == WEFT_ETIMEDOUT) {
-		if (weft_canceled() != rc)
+		if (weft_check_canceled() != rc)
 			time_check(deadline_ns);
 	} else if (rc == WEFT_EINTR) {
 		sim_check(end->interrupts > 0);
 		end->interrupts--;
 	} else if (rc == WEFT_ECANCELED) {
-		sim_check(weft_canceled() == rc);
+		sim_check(weft_check_canceled() == rc);
 	} else if (rc == WEFT_ESHUTDOWN) {
 		if (!end->closed)
 			sim_fail("shut down, and nobody has closed it");
@@ -131,7 +131,7 @@ judge_opening(const char *what, int rc, uint64_t deadline_ns)
 	bool tcp = !play.local;
 
 	if (rc == 0 || is_injected(rc) || (rc == WEFT_ENOMEM && sim_has_failed(SIM_ALLOC))
-	    || (rc == WEFT_ECANCELED && weft_canceled() == rc)
+	    || (rc == WEFT_ECANCELED && weft_check_canceled() == rc)
 	    || (tcp && (rc == WEFT_ECONNRESET || rc == WEFT_EPIPE)))
 		return;
 	if (tcp && (rc == WEFT_ECONNREFUSED || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
@@ -618,7 +618,7 @@ run_client(void *arg)
 	uint32_t where = weft_loop_current() == play.hosts[1].loop;
 
 	(void)arg;
-	for (int i = 0; i < 3 && weft_canceled() == 0; i++) {
+	for (int i = 0; i < 3 && weft_check_canceled() == 0; i++) {
 		visit(where);
 		(void)weft_sleep_until(draw_deadline());
 	}

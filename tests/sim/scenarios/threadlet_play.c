@@ -86,7 +86,7 @@ draw_wait(const struct actor *actor)
 static bool
 is_late(int64_t rc, uint64_t deadline_ns)
 {
-	if (rc != WEFT_ETIMEDOUT || weft_canceled() == rc)
+	if (rc != WEFT_ETIMEDOUT || weft_check_canceled() == rc)
 		return false;
 	time_check(deadline_ns);
 	return true;
@@ -301,7 +301,7 @@ act_start(struct actor *actor)
 static void
 take_step(struct actor *actor)
 {
-	int rc = weft_canceled();
+	int rc = weft_check_canceled();
 
 	actor_step(actor);
 	if (rc == 0)

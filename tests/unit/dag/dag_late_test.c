@@ -189,7 +189,7 @@ count_inside(weft_dag_step *step, void *arg)
 	(void)arg;
 	if (now > weft__load(&most, WEFT__RELAXED))
 		weft__store(&most, now, WEFT__RELAXED);
-	while (weft_dag_step_attempt(step) == 0 && !weft_canceled())
+	while (weft_dag_step_attempt(step) == 0 && !weft_check_canceled())
 		sched_yield();
 	(void)weft__add(&inside, UINT32_MAX, WEFT__RELAXED);
 	return 0;
@@ -372,7 +372,7 @@ wait_until_asked(weft_dag_step *step, void *arg)
 	(void)step;
 	(void)arg;
 	weft__store(&arrived, 1, WEFT__RELEASE);
-	while ((rc = weft_canceled()) == 0)
+	while ((rc = weft_check_canceled()) == 0)
 		sched_yield();
 	return rc;
 }

@@ -37,7 +37,7 @@ wait_at_gate(weft_dag_step *step, void *arg)
 	(void)arg;
 	(void)weft__add(&arrived, 1, WEFT__RELAXED);
 	while (!weft__load(&opened, WEFT__ACQUIRE) && rc == 0) {
-		rc = weft_canceled();
+		rc = weft_check_canceled();
 		sched_yield();
 	}
 	return rc;

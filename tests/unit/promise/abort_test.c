@@ -312,14 +312,14 @@ compute_until_fired(const weft_abort *signal)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	OK(weft_abort_scope(signal, &scope));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	weft__store(&computes, 1, WEFT__RELEASE);
 	while (!weft__load(&has_fired, WEFT__ACQUIRE))
 		;
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
 	CHECK_EQ(weft_abort_check(signal, NULL), WEFT_ECANCELED);
 	OK(weft_scope_close(&scope));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 }
 
 static int
@@ -366,7 +366,7 @@ compute_past_a_timeout(void *arg)
 	OK(weft_abort_scope(timeout, &scope));
 	while (weft_now() < until_ns)
 		;
-	CHECK_EQ(weft_canceled(), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_check_canceled(), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_abort_check(timeout, NULL), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
 	OK(weft_yield());

@@ -25,9 +25,9 @@ run_job(void *arg)
 	job->number = weft__add(&job_numbers, 1, WEFT__RELAXED) + 1;
 	weft__store(&job->running, 1, WEFT__RELEASE);
 	while (!weft__load(&job->gate, WEFT__ACQUIRE)
-	       && !(job->until_asked && weft_canceled()))
+	       && !(job->until_asked && weft_check_canceled()))
 		sched_yield();
-	job->asked = weft_canceled();
+	job->asked = weft_check_canceled();
 	return 1;
 }
 

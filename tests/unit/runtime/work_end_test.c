@@ -49,7 +49,7 @@ static int
 post_around_stop(void *arg)
 {
 	post_rc[0] = weft_loop_post(target, on_post, arg);
-	while (!weft_canceled())
+	while (!weft_check_canceled())
 		sched_yield();
 	post_rc[1] = weft_loop_post(target, on_post, arg);
 	return 5;

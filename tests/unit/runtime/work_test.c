@@ -495,7 +495,7 @@ TEST(running_work_is_asked_and_waited_for_and_its_result_stands)
 		OK(weft_loop_run(loop));
 		CHECK_EQ(job.asked, 0);
 	}
-	CHECK_EQ(weft_canceled(), 0); /* not a pool's thread */
+	CHECK_EQ(weft_check_canceled(), 0); /* not a pool's thread */
 	OK(weft_pool_free(pool));
 	OK(weft_loop_free(loop));
 }
@@ -737,7 +737,7 @@ fork_in_work(void *arg)
 
 	(void)arg;
 	if (pid == 0)
-		test_child_exit(weft_pool_free(inner) != 0 || weft_canceled() != 0);
+		test_child_exit(weft_pool_free(inner) != 0 || weft_check_canceled() != 0);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	return status == 0;
 }

@@ -40,9 +40,9 @@ run_until_asked(void *arg)
 {
 	(void)arg;
 	OK(weft_event_set(&running));
-	while (weft_canceled() == 0)
+	while (weft_check_canceled() == 0)
 		;
-	return weft_canceled();
+	return weft_check_canceled();
 }
 
 static int

@@ -128,7 +128,7 @@ static int
 sleep_undisturbed(void *arg)
 {
 	OK(weft_sleep_until(weft_after(3 * WEFT_MS)));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	note(arg);
 	return 0;
 }
@@ -326,7 +326,7 @@ sleep_while_interrupted(void *arg)
 	in_cleanup = weft_self();
 	note(MARK('('));
 	(void)weft_sleep_until(weft_after(2 * WEFT_MS));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	note(arg);
 }
 

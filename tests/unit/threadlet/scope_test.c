@@ -72,7 +72,7 @@ sleep_for_ever(void *arg)
 	int rc = weft_sleep_until(WEFT_NEVER);
 
 	note(arg);
-	CHECK_EQ(weft_canceled(), rc);
+	CHECK_EQ(weft_check_canceled(), rc);
 	CHECK_EQ(weft_yield(), rc);
 	return rc;
 }
@@ -518,7 +518,7 @@ TEST(a_loop_that_stops_cancels_its_threadlets_and_waits_for_their_end)
 static int
 see_whether_cancelled(void *arg)
 {
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
 	note(arg);
 	return 0;
 }
@@ -640,7 +640,7 @@ start_bounded(void *arg)
 	weft_scope shield;
 
 	(void)arg;
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, weft_after(WEFT_MS)));
 	CHECK(weft_go_with(&(weft_go_opts){ .loop = far.there, .scope = &shield }, sleep_until_told,
 	                   MARK('d'))

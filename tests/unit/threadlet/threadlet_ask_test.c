@@ -419,19 +419,19 @@ compute_past_deadlines(void *arg)
 
 	(void)arg;
 	OK(weft_scope_open(&outer, 0, weft_after(HOUR)));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	due_ns = weft_after(WEFT_MS);
 	OK(weft_scope_set_deadline(&outer, due_ns));
 	while (weft_now() < due_ns)
 		;
-	CHECK_EQ(weft_canceled(), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_check_canceled(), WEFT_ETIMEDOUT);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	OK(weft_scope_close(&shield));
-	CHECK_EQ(weft_canceled(), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_check_canceled(), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&outer));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	return 0;
 }
 
@@ -447,7 +447,7 @@ compute_in_scope(void *arg)
 
 	while (weft_now() < *due_ns)
 		;
-	CHECK_EQ(weft_canceled(), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_check_canceled(), WEFT_ETIMEDOUT);
 	note(MARK('d'));
 	return 0;
 }
@@ -484,14 +484,14 @@ compute_while_cancelled(void *arg)
 
 	(void)arg;
 	first = weft_self();
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	OK(pthread_join(thread(cancel_first, NULL), NULL));
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	OK(weft_sleep_until(weft_after(1)));
 	OK(weft_scope_close(&shield));
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	note(MARK('c'));
 	return 0;

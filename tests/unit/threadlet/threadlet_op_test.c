@@ -62,7 +62,7 @@ close_late(void *arg)
 	(void)arg;
 	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	close_line(weft_now());
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	return 0;
 }
 

@@ -113,7 +113,7 @@ try_every_wait(void)
 	weft_op op;
 	char byte;
 
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(WEFT_NOWAIT), WEFT_ECANCELED);
@@ -381,17 +381,17 @@ compute_until_stopped(void *arg)
 {
 	weft_scope shield;
 
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	weft__store(&computes, 1, WEFT__RELEASE);
 	if (!arg)
 		weft_loop_stop(NULL);
 	while (arg && !weft__load(&is_stopped, WEFT__ACQUIRE))
 		;
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	OK(weft_scope_close(&shield));
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
-	CHECK_EQ(weft_canceled(), WEFT_ECANCELED); /* it stays so */
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED); /* it stays so */
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	note(MARK('c'));
 	return 0;

@@ -53,7 +53,7 @@ see_self(void *arg)
 	weft_threadlet *out = arg;
 
 	*out = weft_self();
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	CHECK(weft_loop_current() != NULL);
 	return 0;
 }
@@ -273,7 +273,7 @@ find_nothing(void *arg)
 	CHECK(where == __builtin_frame_address(0)); /* else it shows nothing */
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	CHECK_STR(weft_detail(), "");
-	OK(weft_canceled());
+	OK(weft_check_canceled());
 	OK(weft_yield());
 	return 0;
 }
