@@ -33,7 +33,7 @@ inbox_run(void)
 static void
 inbox_leave(void)
 {
-	weft_loop_leave(loop);
+	weft_loop_break(loop);
 }
 
 #include "post_bench.h"

@@ -43,7 +43,7 @@ side_run(struct side *side)
 static void
 side_leave(struct side *side)
 {
-	weft_loop_leave(side->loop);
+	weft_loop_break(side->loop);
 }
 
 #include "wake_bench.h"

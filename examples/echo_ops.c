@@ -132,7 +132,8 @@ static void
 on_signal(int signo)
 {
 	(void)signo;
-	weft_loop_stop(loop); /* any thread, any moment, a signal handler too */
+	weft_loop_shutdown(
+		loop); /* any thread, any moment, a signal handler too */
 }
 
 int

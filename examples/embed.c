@@ -69,6 +69,6 @@ main(void)
 		rc = serve(loop);
 	if (rc < 0)
 		fprintf(stderr, "embed: %s\n", weft_strerror(rc));
-	weft_loop_stop(loop); /* disarms the timer */
+	weft_loop_shutdown(loop); /* disarms the timer */
 	return weft_loop_free(loop) < 0 || rc < 0;
 }

@@ -33,7 +33,7 @@ main(void)
 		pthread_create(&thread[i], NULL, produce, loop);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	weft_loop_stop(loop); /* what was accepted still runs */
+	weft_loop_shutdown(loop); /* what was accepted still runs */
 	weft_loop_wait_stopped(loop, WEFT_NEVER);
 	printf("%ld\n", sum);
 	return weft_loop_free(loop) < 0;

@@ -21,7 +21,7 @@ tell(struct program *program, const char *text)
 		return;
 	fflush(stdout);
 	fprintf(stderr, "Uncaught %s\n", text);
-	weft_loop_leave(program->loop);
+	weft_loop_break(program->loop);
 }
 
 static bool
@@ -41,7 +41,7 @@ on_exit_called(weft_js *js, int status, void *arg)
 	(void)js;
 	(void)status;
 	program->exited = true;
-	weft_loop_leave(program->loop);
+	weft_loop_break(program->loop);
 }
 
 /* Evaluates the program's first argument, and shows what it comes to as console.log does.  A

@@ -81,7 +81,7 @@ WEFT_API int weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns);
 /* Make the present, else the next, run return after one turn, which does not
  * block.  All is kept, and the loop can be run again.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_loop_leave(weft_loop *loop);
+WEFT_API void weft_loop_break(weft_loop *loop);
 
 /* Run on a new thread, until stopped or told to leave, as with WEFT_LOOP_KEEP.
  * Returns 0 when it runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN (no thread).
@@ -93,7 +93,7 @@ WEFT_API int weft_loop_start(weft_loop *loop);
  * happens as the loop goes on running; an idle one that has nothing to run or finish
  * is stopped at once.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_loop_stop(weft_loop *loop);
+WEFT_API void weft_loop_shutdown(weft_loop *loop);
 
 /* Wait until the loop is stopped: nothing of it runs after this returned 0.  At
  * the deadline what has not ended is reported (WEFT_REPORT_LATE_STOP).

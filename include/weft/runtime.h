@@ -68,10 +68,10 @@ WEFT_API int weft_runtime_free(weft_runtime *runtime);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_runtime_start(weft_runtime *runtime);
 
-/* Begin to stop all its loops, as weft_loop_stop(); wait until all are stopped.
+/* Begin to stop all its loops, as weft_loop_shutdown(); wait until all are stopped.
  * wait returns as weft_loop_wait_stopped().
  * Thread: any.  Blocks: no; waits.  Since: 0.1. */
-WEFT_API void weft_runtime_stop(weft_runtime *runtime);
+WEFT_API void weft_runtime_shutdown(weft_runtime *runtime);
 WEFT_API int  weft_runtime_wait_stopped(weft_runtime *runtime,
                                         uint64_t deadline_ns);
 

@@ -417,7 +417,7 @@ stop_idle(weft_loop *loop)
 }
 
 void
-weft_loop_stop(weft_loop *loop)
+weft_loop_shutdown(weft_loop *loop)
 {
 	uint32_t state;
 
@@ -577,7 +577,7 @@ is_told_to_leave(weft_loop *loop)
 	       && weft__exchange(&loop->leave, 0, WEFT__ACQUIRE);
 }
 
-/* Run iterations until the loop is stopped, weft_loop_leave() is called, or there is no work. */
+/* Run iterations until the loop is stopped, weft_loop_break() is called, or there is no work. */
 static void
 turn_on(void *arg)
 {
@@ -671,7 +671,7 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 }
 
 void
-weft_loop_leave(weft_loop *loop)
+weft_loop_break(weft_loop *loop)
 {
 	loop = weft__loop_or_current(loop);
 	if (!loop || weft__loop_is_forked(loop))

@@ -147,7 +147,7 @@ struct weft__loop_promises {
 struct weft_loop {
 	struct weft__inbox inbox;
 	weft__a32  state;       /* weft_state; threads that wait for STOPPED park here */
-	weft__a32  leave;       /* 1: weft_loop_leave() was called: return from the run */
+	weft__a32  leave;       /* 1: weft_loop_break() was called: return from the run */
 	weft__a32  refs;        /* held by weft_loop_ref() */
 	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped, listings, ... */
 	weft__a32  going;       /* 1: the loop is being freed */

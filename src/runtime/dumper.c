@@ -79,6 +79,6 @@ weft__dumper_stop(struct weft__dumper *dumper, uint64_t deadline_ns)
 {
 	if (!dumper->loop || weft__loop_is_forked(dumper->loop))
 		return 0;
-	weft_loop_stop(dumper->loop);
+	weft_loop_shutdown(dumper->loop);
 	return weft_loop_wait_stopped(dumper->loop, deadline_ns);
 }

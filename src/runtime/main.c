@@ -135,7 +135,7 @@ supervise(void *arg)
 
 	(void)weft_event_wait(&program->ended, WEFT_NEVER);
 	program->stopping = true;
-	weft_runtime_stop(program->runtime);
+	weft_runtime_shutdown(program->runtime);
 	begin_grace(program);
 	rc = weft_runtime_wait_stopped(program->runtime, program->deadline_ns);
 	if (rc < 0 && program->signo)
@@ -205,7 +205,7 @@ end_control(struct program *program)
 		return;
 	for (int i = 0; i < 2; i++)
 		(void)weft_watch_stop(&program->watches[i]);
-	weft_loop_stop(program->control);
+	weft_loop_shutdown(program->control);
 	(void)weft_loop_run(program->control); /* run what is left */
 	(void)weft_loop_free(program->control);
 }

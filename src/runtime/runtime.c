@@ -243,18 +243,18 @@ weft_runtime_start(weft_runtime *runtime)
 	if (rc == 0)
 		enlist(runtime);
 	else
-		weft_runtime_stop(runtime);
+		weft_runtime_shutdown(runtime);
 	return rc;
 }
 
 void
-weft_runtime_stop(weft_runtime *runtime)
+weft_runtime_shutdown(weft_runtime *runtime)
 {
 	if (!runtime)
 		return;
 	weft__store(&runtime->stopping, 1, WEFT__RELAXED);
 	for (uint32_t i = 0; i < runtime->count; i++)
-		weft_loop_stop(runtime->loops[i]);
+		weft_loop_shutdown(runtime->loops[i]);
 }
 
 static void

@@ -288,7 +288,7 @@ play_held(struct world *world)
 	held.may_go = true;
 	(void)pthread_cond_broadcast(&held.cond);
 	(void)pthread_mutex_unlock(&held.mutex);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, weft_after(HOUR)));
 	OK(weft_loop_free(loop));
 }

@@ -252,7 +252,7 @@ TEST(admin_is_opened_and_closed_without_a_threadlet_and_does_not_keep_a_loop)
 	OK(weft_loop_run(loop));
 	OK(weft_loop_post(loop, close_by_callback, admin));
 	OK(weft_loop_run(loop));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	if (weft_loop_state(loop) != WEFT_STOPPED)
 		OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));

@@ -61,7 +61,7 @@ make_crew(void *state)
 static void
 end_loop(struct world *w)
 {
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 	if (weft_loop_state(w->loop) != WEFT_STOPPED)
 		EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);

@@ -69,7 +69,7 @@ stop(void *state)
 {
 	struct world *w = state;
 
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 }
 
 static void
@@ -77,7 +77,7 @@ stop_and_wait(void *state)
 {
 	struct world *w = state;
 
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 	EXPLORE_CHECK(weft_loop_wait_stopped(w->loop, WEFT_NEVER) == 0);
 	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPED);
 	/* Nothing runs any more: what ran is seen, and stays. */
@@ -157,8 +157,8 @@ leave_then_stop(void *state)
 {
 	struct world *w = state;
 
-	weft_loop_leave(w->loop);
-	weft_loop_stop(w->loop);
+	weft_loop_break(w->loop);
+	weft_loop_shutdown(w->loop);
 }
 
 /* Run until it is stopped, however often it is left. */
@@ -195,7 +195,7 @@ stop_from_inside(void *state)
 {
 	struct world *w = state;
 
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 	weft__loop_exit(w->loop);
 }
 

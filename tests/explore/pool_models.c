@@ -493,7 +493,7 @@ post_back(void *arg)
 	struct world *w = arg;
 
 	if (w->stops)
-		weft_loop_stop(w->loop);
+		weft_loop_shutdown(w->loop);
 	w->post_rc = weft_loop_post_node(w->loop, &w->node);
 	return count_first(arg);
 }
@@ -505,7 +505,7 @@ work_and_stop(struct world *w)
 	EXPLORE_CHECK(weft_op_init(&w->op, w->loop, on_done, w) == 0);
 	EXPLORE_CHECK(weft_work_op(w->pool, post_back, w, &w->op, WEFT_NEVER) == 0);
 	if (!w->stops)
-		weft_loop_stop(w->loop);
+		weft_loop_shutdown(w->loop);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPED);
 	EXPLORE_CHECK(w->results == 1);

@@ -112,7 +112,7 @@ setup_stopping(void *state)
 	struct world *w = state;
 
 	setup(w);
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPING);
 }
 
@@ -135,7 +135,7 @@ setup_chaining(void *state)
 	w->node = (weft_node){ .fn = chain_near, .arg = w };
 	EXPLORE_CHECK(weft_promise_resolve(w->promise, weft_value_integer(7)) == 0);
 	EXPLORE_CHECK(weft_loop_post_node(w->loop, &w->node) == 0);
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 }
 
 static void
@@ -215,7 +215,7 @@ stop(void *state)
 {
 	struct world *w = state;
 
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 }
 
 static void
@@ -279,7 +279,7 @@ make_first(void *state)
 static void
 end_loop(struct world *w)
 {
-	weft_loop_stop(w->loop);
+	weft_loop_shutdown(w->loop);
 	if (weft_loop_state(w->loop) != WEFT_STOPPED)
 		EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);

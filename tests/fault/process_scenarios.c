@@ -229,7 +229,7 @@ run_child_stop(const char *backend)
 	if (children[2])
 		(void)weft_child_kill(children[2], SIGKILL);
 	turn(world.loop);
-	weft_loop_stop(world.loop);
+	weft_loop_shutdown(world.loop);
 	for (int i = 0; weft_loop_state(world.loop) != WEFT_STOPPED && i < 100; i++)
 		(void)weft_loop_run_once(world.loop, weft_after(WAIT_NS / 10));
 	EXPECT(weft_loop_state(world.loop) == WEFT_STOPPED);

@@ -267,7 +267,7 @@ check_works(struct world *world)
 void
 end_world(struct world *world)
 {
-	weft_loop_stop(world->loop);
+	weft_loop_shutdown(world->loop);
 	for (int i = 0; i < STEPS_MIN; i++)
 		if (weft_loop_state(world->loop) != WEFT_STOPPED)
 			(void)weft_loop_run_once(world->loop, WEFT_NOWAIT);
@@ -311,7 +311,7 @@ static void
 on_leave(weft_timer *timer, void *arg)
 {
 	(void)timer;
-	weft_loop_leave(arg);
+	weft_loop_break(arg);
 }
 
 static void
@@ -519,7 +519,7 @@ stop_crowd(struct crowd *crowd)
 	weft_loop *loop = crowd->world.loop;
 	bool stopped = false;
 
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	for (int i = 0; !stopped && i < 100; i++) {
 		stopped = weft_loop_wait_stopped(loop, weft_after(WAIT_NS)) == 0;
 		if (!stopped && fault_hits() > 0 && !fault_is_honest())

@@ -53,7 +53,7 @@ on_close(void *arg)
 
 	EXPECT(face->close_left == 1 && !face->stream);
 	face->close_left = face->end_left = 0;
-	weft_loop_leave(faces.world.loop); /* that is all there is to wait for */
+	weft_loop_break(faces.world.loop); /* that is all there is to wait for */
 }
 
 static void
@@ -195,7 +195,7 @@ on_peer(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	if (!peer) {
 		EXPECT(error == WEFT_ESHUTDOWN || fault_hits() > 0);
 		faces.accept_left = 0;
-		weft_loop_leave(faces.world.loop);
+		weft_loop_break(faces.world.loop);
 		if (faces.listener) {
 			faces.listener = NULL;
 			weft_listener_close(listener);

@@ -467,7 +467,7 @@ run_stop(void *arg)
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	started = start_in(&scope, NULL, sleep_long, &ended) > 0;
 	(void)nap(1);
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 	do
 		rc = weft_sleep_until(WEFT_NEVER);
 	while (rc == WEFT_EINTR);

@@ -49,7 +49,7 @@ on_timer(weft_timer *timer, void *arg)
 	all_parked();
 	if (arg)
 		abort();
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 }
 
 int

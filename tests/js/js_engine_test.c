@@ -322,7 +322,7 @@ TEST(js_an_engine_needs_a_loop_and_its_thread)
 	CHECK_EQ(weft_js_load(s.js, NULL, NULL), WEFT_EINVAL);
 	OK(weft_loop_start(s.loop));
 	CHECK_EQ(weft_js_eval(s.js, "1", NULL, NULL), WEFT_EXDEV);
-	weft_loop_stop(s.loop);
+	weft_loop_shutdown(s.loop);
 	OK(weft_loop_wait_stopped(s.loop, WEFT_NEVER));
 	OK(weft_js_free(s.js));
 	OK(weft_loop_free(s.loop));
@@ -336,7 +336,7 @@ TEST(js_a_loop_that_stops_takes_the_timers_along)
 	eval(&s, "setTimeout(() => say('never'), 1e6); setInterval(() => say('never'), 1e6);"
 	         "setImmediate(() => say('never')); new Promise(() => {});"
 	         "globalThis.id = setTimeout(() => {}, 1e6)");
-	weft_loop_stop(s.loop);
+	weft_loop_shutdown(s.loop);
 	if (weft_loop_state(s.loop) != WEFT_STOPPED)
 		OK(weft_loop_run(s.loop));
 	eval(&s, "clearTimeout(id); setTimeout(() => say('never'), 1)");

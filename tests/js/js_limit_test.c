@@ -92,7 +92,7 @@ static void
 leave(weft_timer *timer, void *arg)
 {
 	(void)timer;
-	weft_loop_leave(arg);
+	weft_loop_break(arg);
 }
 
 static void
@@ -106,11 +106,11 @@ check_endless(const char *source)
 	eval(&s, source);
 	OK(weft_timer_start(s.loop, &timer, weft_after(WEFT_MS), 0, leave, s.loop));
 	OK(weft_loop_run(s.loop));
-	weft_loop_leave(s.loop);
+	weft_loop_break(s.loop);
 	OK(weft_loop_run(s.loop));
 	CHECK_EQ(s.errors, 0);
 	CHECK(eval_integer(&s, "const before = n; n") > 1000);
-	weft_loop_leave(s.loop);
+	weft_loop_break(s.loop);
 	OK(weft_loop_run(s.loop));
 	CHECK_EQ(eval_integer(&s, "n > before"), 1); /* and they go on */
 	end(&s);

@@ -221,7 +221,7 @@ TEST(js_a_loop_that_stops_rejects_what_scripts_wait_for)
 	promise = weft_promise_new(s.loop);
 	OK(weft_js_expose(s.js, "given", false, give_promise, promise));
 	eval(&s, wait_text);
-	weft_loop_stop(s.loop);
+	weft_loop_shutdown(s.loop);
 	OK(weft_loop_run(s.loop));
 	(void)weft_promise_unref(promise);
 	OK(weft_js_free(s.js));

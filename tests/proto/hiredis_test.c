@@ -306,7 +306,7 @@ stop_loop(struct user *user, const redisReply *reply)
 {
 	(void)reply;
 	if (user->replies == 10)
-		weft_loop_stop(user->loop);
+		weft_loop_shutdown(user->loop);
 	if (user->replies < 10)
 		echo(user);
 }
@@ -343,7 +343,7 @@ stop_now(struct user *user, const redisReply *reply)
 {
 	(void)reply;
 	CHECK_EQ(redisAsyncCommand(user->context, on_blocked, NULL, "BLPOP nothing 0"), REDIS_OK);
-	weft_loop_stop(user->loop);
+	weft_loop_shutdown(user->loop);
 }
 
 TEST(a_command_that_blocks_ends_with_the_loop)
@@ -371,7 +371,7 @@ TEST(a_context_that_asked_for_nothing_goes_with_its_loop)
 	context = redisAsyncConnectUnix(redis.socket);
 	OK(weft_redis_attach_hiredis(user.loop, context));
 	turn(user.loop);
-	weft_loop_stop(user.loop);
+	weft_loop_shutdown(user.loop);
 	OK(weft_loop_run(user.loop));
 	end(&user);
 }

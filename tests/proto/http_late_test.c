@@ -336,7 +336,7 @@ static void
 stop_loop(void *arg)
 {
 	(void)arg;
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 }
 
 /* One waits for a body, one for a head, one for a connection. */

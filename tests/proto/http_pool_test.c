@@ -431,7 +431,7 @@ TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
 	(void)go_on(loop, leave_idle, world);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(world->peer.open, 1);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	peer_close(&world->peer);
 	OK(weft_http_client_free(world->client));
@@ -455,7 +455,7 @@ TEST(a_client_is_freed_after_its_loop_has_run)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(world->peer.open, 0);
 	peer_close(&world->peer);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 	free(world);

@@ -481,7 +481,7 @@ TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
 	(void)go_on(loop, leave_open, world);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(world->peer.open, 1);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	weft_redis_close(world->redis);
 	OK(weft_loop_free(loop));
@@ -506,7 +506,7 @@ stop_inside(void *arg)
 	OK(weft_redis_open(peer_address(&world->peer, NULL, NULL), NULL, &world->redis));
 	CHECK(weft_go(call_until_stopped, world) > 0);
 	UNTIL(peer_heard(&world->peer, "BLPOP never") == 1);
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 	CHECK(ask(world, "GET", "k", WEFT_NEVER) < 0);
 	return 0;
 }

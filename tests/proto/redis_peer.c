@@ -515,7 +515,7 @@ world_run(struct world *world, void (*play)(struct world *world))
 	peer_open(&world->peer, loop);
 	(void)go_on(loop, enter, world);
 	OK(weft_loop_run(loop));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	if (weft_loop_state(loop) != WEFT_STOPPED)
 		OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));

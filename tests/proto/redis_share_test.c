@@ -294,7 +294,7 @@ stop_under(const struct world *world)
 		else
 			(void)go_on(other, run_until_end_there, &guests[i]);
 	}
-	weft_loop_stop(house->loop);
+	weft_loop_shutdown(house->loop);
 	OK(weft_loop_wait_stopped(house->loop, WEFT_NEVER));
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);

@@ -253,7 +253,7 @@ stop_the_loop(void *arg)
 	tell(scene->stream, "BLPOP a 0\r\n");
 	while (scene->store->blocked_count == 0)
 		(void)weft_yield();
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 	weft_close(scene->stream);
 	return 0;
 }

@@ -204,7 +204,7 @@ main(int argc, char **argv)
 	for (int i = 0; i < 100 + 2 + 10; i++)
 		MUST(weft_sem_acquire(&ran, WEFT_NEVER) == 0);
 	MUST(weft_trace_end(trace) == 0);
-	weft_loop_stop(second);
+	weft_loop_shutdown(second);
 	MUST(weft_loop_wait_stopped(second, WEFT_NEVER) == 0);
 	MUST(weft_loop_free(first) == 0 && weft_loop_free(second) == 0);
 	MUST(weft_dag_free(dag) == 0); /* names in the trace are its own */

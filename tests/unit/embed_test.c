@@ -72,7 +72,7 @@ do_deed(void *arg)
 		deed->ran++;
 		break;
 	case LEAVE:
-		weft_loop_leave(deed->loop);
+		weft_loop_break(deed->loop);
 		deed->ran++;
 		break;
 	default:
@@ -330,7 +330,7 @@ TEST(threads_that_post_to_an_embedded_loop_are_all_heard)
 static void *
 stop(void *arg)
 {
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 	return NULL;
 }
 
@@ -368,7 +368,7 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 		(void)weft_loop_fd(loop);
 		(void)weft_loop_fd(busy);
 		OK(weft_loop_post(busy, count, &ran));
-		weft_loop_stop(busy);
+		weft_loop_shutdown(busy);
 		CHECK_EQ(weft_loop_state(busy), WEFT_STOPPING);
 		CHECK(readable(busy, -1)); /* a host that does not ask is told */
 		CHECK_EQ(weft_loop_next(busy), WEFT_NOWAIT);
@@ -376,7 +376,7 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 		OK(weft_loop_run_once(busy, WEFT_NOWAIT));
 		CHECK_EQ(ran, 1);
 	}
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	OK(weft_loop_free(loop));
 	OK(weft_loop_free(busy));
@@ -406,7 +406,7 @@ post_and_stop(void *arg)
 	struct deed *deed = arg;
 
 	(void)post_many(deed);
-	weft_loop_stop(deed->loop);
+	weft_loop_shutdown(deed->loop);
 	return NULL;
 }
 

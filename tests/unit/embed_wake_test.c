@@ -103,7 +103,7 @@ turn_inner(struct nest *nest)
 {
 	CHECK(weft_loop_run_once(nest->inner, WEFT_NOWAIT) >= 0);
 	nest->turns++;
-	weft_loop_leave(nest->outer); /* before it waits: let the test look */
+	weft_loop_break(nest->outer); /* before it waits: let the test look */
 	plan(nest);
 }
 

@@ -119,7 +119,7 @@ void
 in_value_of_a_stopped_loop()
 {
 	CHECK(weft_loop_set(loop, weft_local_new(throw_it), &loop) == 0);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 }
 
 void

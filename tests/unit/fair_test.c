@@ -71,7 +71,7 @@ be_run(void *arg)
 		quiet.calls_max = calls_taken;
 	if (--quiet.left == 0) {
 		over = true;
-		weft_loop_leave(loop);
+		weft_loop_break(loop);
 	}
 }
 

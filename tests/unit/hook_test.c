@@ -489,7 +489,7 @@ TEST(a_loop_that_ends_has_dropped_its_hooks)
 	struct probe x = probe('x', "r");
 
 	push(loop, &x);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	push(other, &x);
 	OK(weft_loop_free(other));
@@ -508,7 +508,7 @@ TEST(a_loop_stops_when_its_hooks_have_done_their_work)
 	x.more = 3;
 	push(loop, &x);
 	turn(loop);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "rxrxrxrx");
@@ -661,7 +661,7 @@ TEST(hooks_are_misused)
 	CHECK_STR(trace, "rx");
 	weft_loop_drop_hook(loop, &x.hook);
 	weft_loop_drop_hook(loop, &x.hook);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_push_hook(loop, &x.hook), WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
 }

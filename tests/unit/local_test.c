@@ -94,7 +94,7 @@ TEST(values_end_as_the_loop_stops_and_not_again_as_it_is_freed)
 
 	OK(weft_loop_set(loop, key_a, MARK('a')));
 	OK(weft_loop_set(loop, key_plain, MARK('p')));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_STR(trace, "a");
 	CHECK(weft_loop_get(loop, key_a) == NULL);
 	CHECK_EQ(weft_loop_set(loop, key_a, MARK('b')), WEFT_ESHUTDOWN);
@@ -108,7 +108,7 @@ TEST(values_outlive_what_was_accepted_before_the_stop)
 
 	OK(weft_loop_set(loop, key_a, MARK('a')));
 	OK(weft_loop_post(loop, note, MARK('p')));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_STR(trace, "");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "pa");
@@ -128,7 +128,7 @@ TEST(what_a_drop_queues_still_runs)
 	int key = weft_local_new(drop_late);
 
 	OK(weft_loop_set(loop, key, MARK('d')));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_STR(trace, "dm");
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	OK(weft_loop_free(loop));
@@ -142,7 +142,7 @@ TEST(a_drop_that_sets_anew_is_refused_as_the_loop_stops_or_is_freed)
 		OK(weft_loop_set(loop, key_again, MARK('x')));
 		OK(weft_loop_set(loop, key_a, MARK('a')));
 		if (i == 0)
-			weft_loop_stop(loop);
+			weft_loop_shutdown(loop);
 		OK(weft_loop_free(loop));
 		CHECK_STR(trace, "xa");
 		CHECK_EQ(again_rc, WEFT_ESHUTDOWN);
@@ -253,7 +253,7 @@ drop_busy(void *value)
 	post_rc = weft_loop_post(dropping, ran, NULL);
 	node = (weft_node){ .fn = ran };
 	OK(weft_loop_post_last(dropping, &node));
-	weft_loop_stop(dropping);
+	weft_loop_shutdown(dropping);
 	stop_rc = weft_loop_free(dropping);
 }
 
@@ -282,7 +282,7 @@ TEST(what_a_drop_does_as_an_idle_loop_is_stopped_is_refused_or_run)
 		key = weft_local_new(drop_busy);
 	last_ran = 0;
 	OK(weft_loop_set(loop, key, MARK('d')));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(post_rc, WEFT_ESHUTDOWN);
 	CHECK_EQ(stop_rc, WEFT_EBUSY);

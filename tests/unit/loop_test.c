@@ -44,7 +44,7 @@ TEST(a_referenced_loop_is_not_freed)
 	CHECK(weft_loop_ref(loop) == loop);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	CHECK(weft_loop_unref(loop) == NULL);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	CHECK(weft_loop_unref(loop) == NULL);
 	OK(weft_loop_free(loop));
@@ -138,7 +138,7 @@ use_null(void *arg)
 	try_from_inside(NULL);
 	CHECK_EQ(weft_loop_now(NULL), weft_loop_now(arg));
 	weft_loop_wake(NULL);
-	weft_loop_leave(NULL);
+	weft_loop_break(NULL);
 	OK(weft_loop_post(NULL, note, MARK('a')));
 }
 
@@ -146,7 +146,7 @@ static void
 stop_null(void *arg)
 {
 	(void)arg;
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 }
 
 TEST(no_loop_means_the_one_that_runs_here)
@@ -196,7 +196,7 @@ TEST(an_idle_loop_belongs_to_one_thread_after_the_other)
 static void
 leave_and_post(void *arg)
 {
-	weft_loop_leave(arg);
+	weft_loop_break(arg);
 	OK(weft_loop_post(arg, note, MARK('b')));
 }
 
@@ -224,7 +224,7 @@ TEST(an_idle_loop_told_to_leave_does_so_in_its_next_run_and_only_there)
 	weft_timer late = WEFT_INIT, soon = WEFT_INIT;
 
 	arm(loop, &late, HOUR);
-	weft_loop_leave(loop);
+	weft_loop_break(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_timer_stop(&late), 1);
 	arm(loop, &soon, WEFT_MS);
@@ -237,7 +237,7 @@ static void *
 leave_sleeper(void *arg)
 {
 	watch_for(arg, WEFT_SLEEPING);
-	weft_loop_leave(arg);
+	weft_loop_break(arg);
 	return NULL;
 }
 
@@ -257,12 +257,12 @@ TEST(a_loop_that_has_left_its_thread_is_idle_in_every_respect)
 	for (int i = 0; i < 300; i++) {
 		weft_loop *loop = make_started();
 
-		weft_loop_leave(loop);
+		weft_loop_break(loop);
 		watch_for(loop, WEFT_IDLE);
 		OK(i % 2 ? weft_loop_run(loop) : weft_loop_start(loop));
-		weft_loop_leave(loop);
+		weft_loop_break(loop);
 		watch_for(loop, WEFT_IDLE);
-		(i % 3 ? weft_loop_wake : weft_loop_stop)(loop);
+		(i % 3 ? weft_loop_wake : weft_loop_shutdown)(loop);
 		CHECK(i % 3 || weft_loop_state(loop) == WEFT_STOPPED);
 		OK(weft_loop_free(loop));
 	}
@@ -304,7 +304,7 @@ TEST(stopping_an_idle_loop_without_accepted_posts_stops_it_at_once)
 
 	arm(loop, &timer, 0);
 	CHECK(weft_schedule_timeout(loop, HOUR, note, MARK('n')) > 0);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	OK(weft_loop_wait_stopped(loop, WEFT_NOWAIT));
 	CHECK_EQ(weft_timer_stop(&timer), 0);
@@ -316,12 +316,12 @@ TEST(a_stopped_loop_never_runs_again)
 {
 	weft_loop *loop = make();
 
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_run(loop), WEFT_EALREADY);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), WEFT_EALREADY);
 	CHECK_EQ(weft_loop_start(loop), WEFT_EALREADY);
-	weft_loop_stop(loop);
-	weft_loop_leave(loop);
+	weft_loop_shutdown(loop);
+	weft_loop_break(loop);
 	weft_loop_wake(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	OK(weft_loop_free(loop));
@@ -337,7 +337,7 @@ TEST(after_a_wait_for_its_stop_every_call_finds_the_loop_stopped)
 		weft_timer timer = WEFT_INIT;
 
 		OK(weft_loop_start(loop));
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 		if (i % 4 == 0)
 			CHECK_EQ(weft_loop_run(loop), WEFT_EALREADY);
@@ -360,7 +360,7 @@ TEST(a_stopped_idle_loop_with_accepted_posts_ends_when_it_is_run)
 
 		OK(weft_loop_post(loop, note, MARK('a')));
 		arm(loop, &timer, 0);
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 		CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NOWAIT), WEFT_ETIMEDOUT);
@@ -405,7 +405,7 @@ count_call(void *arg)
 static void *
 stop_and_wait(void *arg)
 {
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 	return MARK(weft_loop_wait_stopped(arg, WEFT_NEVER) ? 0 : called);
 }
 
@@ -522,7 +522,7 @@ TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
 		if (state > 0)
 			OK(weft_loop_start(loop));
 		if (state == 2)
-			weft_loop_stop(loop);
+			weft_loop_shutdown(loop);
 		child = test_fork();
 		if (child == 0)
 			test_child_exit(free_and_make_own(loop, held));

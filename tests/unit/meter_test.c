@@ -132,7 +132,7 @@ post_and_again(void)
 	if (--wakes_left > 0)
 		on_park = post_and_again;
 	else
-		weft_loop_leave(woken);
+		weft_loop_break(woken);
 }
 
 TEST(the_lag_of_posts_is_that_from_waking_to_running)

@@ -90,7 +90,7 @@ stats_of(weft_loop *loop)
 static inline void
 end(weft_loop *loop)
 {
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 }

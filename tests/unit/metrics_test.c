@@ -99,7 +99,7 @@ TEST(refused_posts_are_counted_whatever_refused_them)
 		posted++;
 	CHECK_EQ(weft_loop_post(loop, nothing, NULL), WEFT_EAGAIN);
 	CHECK_EQ(stats_of(loop).posts_refused, 2);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_post(loop, nothing, NULL), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_node(loop, &node), WEFT_ESHUTDOWN);
 	CHECK_EQ(stats_of(loop).posts_refused, 4);
@@ -149,7 +149,7 @@ TEST(what_was_accepted_was_executed_when_stop_races_with_producers)
 		}
 		while (stats_of(loop).posts_executed < 1000)
 			weft__sys->yield();
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 		for (int i = 0; i < 3; i++) {
 			OK(pthread_join(producers[i].thread, NULL));
@@ -199,7 +199,7 @@ TEST(watched_descriptors_and_polls_left_out_are_counted)
 	OK(weft_loop_post(loop, post_again, loop));
 	CHECK_EQ(write(fds[1], "", 1), 1);
 	for (int i = 0; i < 300 && stats_of(loop).posts_executed < 201; i++) {
-		weft_loop_leave(loop);
+		weft_loop_break(loop);
 		OK(weft_loop_run(loop));
 	}
 	CHECK(stats_of(loop).polls_skipped > 100);
@@ -352,7 +352,7 @@ TEST(a_stopped_loop_still_tells_what_it_did)
 	OK(weft_loop_post(loop, nothing, NULL));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(stats_of(loop).alive, 1);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(stats_of(loop).alive, 0);
 	CHECK_EQ(stats_of(loop).posts_executed, 1);

@@ -70,7 +70,7 @@ TEST(a_listed_loop_has_its_counters_and_texts)
 	CHECK_STR(info.backend, "");
 	CHECK_STR(info.backend_reason, "not opened yet");
 	CHECK(info.stats.backend == NULL && info.stats.backend_reason == NULL);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(list_loops(&info, 1), 1);
 	CHECK_EQ(info.state, WEFT_STOPPED);
 	OK(weft_loop_free(loop));

@@ -210,7 +210,7 @@ TEST(what_cannot_be_done_at_once_times_out_and_not_early)
 static void
 stop_loop(void *arg)
 {
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 }
 
 TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)

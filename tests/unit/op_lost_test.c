@@ -334,7 +334,7 @@ wait_on(void *arg)
 	begin_all();
 	prepare_loss(-EPERM, false);
 	lose();
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 	(void)weft_sleep_until(WEFT_NEVER);
 	return 0;
 }

@@ -150,7 +150,7 @@ TEST(a_movable_loop_that_has_run_here_can_be_started)
 	put('x');
 	while (weft_loop_state(letter.loop) < WEFT_RUNNING)
 		;
-	weft_loop_stop(letter.loop);
+	weft_loop_shutdown(letter.loop);
 	OK(weft_loop_wait_stopped(letter.loop, WEFT_NEVER));
 	CHECK(letter.got == 1 || letter.got == WEFT_ESHUTDOWN);
 	end(letter.loop);

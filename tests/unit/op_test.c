@@ -500,7 +500,7 @@ stop_loop(struct probe *p)
 {
 	struct probe late = { 0 };
 
-	weft_loop_stop(p->op.loop);
+	weft_loop_shutdown(p->op.loop);
 	init(p->op.loop, &late);
 	CHECK_EQ(weft_op_sleep(&late.op, WEFT_NOWAIT), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_op_begin(&late.op, on_cancel, &late, WEFT_NEVER), WEFT_ESHUTDOWN);
@@ -556,7 +556,7 @@ TEST(a_loop_that_stops_waits_for_whoever_finishes_late_on_another_thread)
 	begin(loop, &p, WEFT_NEVER);
 	OK(weft_loop_start(loop));
 	OK(pthread_create(&thread, NULL, finish_late, &p));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(pthread_join(thread, NULL));
 	CHECK_ENDED(&p, 12);
@@ -570,7 +570,7 @@ TEST(an_idle_loop_with_ops_ends_them_when_it_is_stopped_and_run)
 
 	start_sleep(loop, &s, weft_after(HOUR));
 	begin(loop, &o, WEFT_NEVER);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	if (weft_loop_state(loop) != WEFT_STOPPED)
 		OK(weft_loop_run(loop));
 	CHECK_ENDED(&s, WEFT_ESHUTDOWN);

@@ -253,7 +253,7 @@ TEST(trimming_is_misused)
 	CHECK_MISUSE(weft_loop_trim(NULL), WEFT_EINVAL);
 	OK(weft_loop_post(loop, try_elsewhere, loop));
 	OK(weft_loop_run(loop));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_trim(loop), WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
 }

@@ -67,7 +67,7 @@ run_post(void *arg)
 	if (count % feed.toggle_every == 0)
 		toggle();
 	if (count == feed.stop_at)
-		weft_loop_stop(NULL);
+		weft_loop_shutdown(NULL);
 }
 
 static void
@@ -209,7 +209,7 @@ race(uint64_t *seed)
 	(void)pthread_barrier_wait(&feed.barrier);
 	for (uint64_t i = 0; i < pause; i++)
 		weft__pause();
-	weft_loop_stop(feed.loop);
+	weft_loop_shutdown(feed.loop);
 	OK(weft_loop_wait_stopped(feed.loop, WEFT_NEVER));
 	(void)pthread_barrier_wait(&feed.barrier);
 	check_all_ran();

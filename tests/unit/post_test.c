@@ -269,8 +269,8 @@ stop_and_try(void *arg)
 	weft_loop *loop = arg, *other = make();
 
 	note(MARK('s'));
-	weft_loop_stop(loop);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_post(loop, note, MARK('x')), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_first(loop, note, MARK('x')), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_node(loop, &node), WEFT_ESHUTDOWN);
@@ -338,7 +338,7 @@ stop_among_posts(struct race *race, bool started, uint64_t pause)
 	(void)pthread_barrier_wait(&race->barrier);
 	for (uint64_t i = 0; i < pause; i++)
 		weft__pause();
-	weft_loop_stop(race->loop);
+	weft_loop_shutdown(race->loop);
 	if (!started && weft_loop_state(race->loop) != WEFT_STOPPED)
 		OK(weft_loop_run(race->loop));
 	OK(weft_loop_wait_stopped(race->loop, WEFT_NEVER));
@@ -377,8 +377,8 @@ play(void *arg)
 
 	if (hits_left-- > 0 && !weft_loop_post(sides[other], play, MARK(other)))
 		return;
-	weft_loop_stop(sides[0]);
-	weft_loop_stop(sides[1]);
+	weft_loop_shutdown(sides[0]);
+	weft_loop_shutdown(sides[1]);
 }
 
 TEST(two_loops_that_sleep_between_posts_wake_each_other_every_time)

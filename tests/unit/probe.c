@@ -52,7 +52,7 @@ make_started(void)
 void
 stop_and_free(weft_loop *loop)
 {
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 }
@@ -60,7 +60,7 @@ stop_and_free(weft_loop *loop)
 void
 stop_idle(weft_loop *loop)
 {
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	if (weft_loop_state(loop) != WEFT_STOPPED)
 		OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));

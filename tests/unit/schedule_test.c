@@ -265,7 +265,7 @@ set_many(void *arg)
 static void
 stop(void *arg)
 {
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 }
 
 TEST(numbers_set_by_many_threads_differ_and_all_run)
@@ -421,7 +421,7 @@ set_and_stop(void *arg)
 
 	*id = weft_schedule_immediate(NULL, note, MARK('i'));
 	CHECK(weft_schedule_timeout(NULL, 0, note, MARK('t')) > 0);
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 	CHECK_EQ(weft_schedule_timeout(NULL, 0, note, NULL), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_schedule_interval(NULL, 1, note, NULL), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_schedule_immediate(NULL, note, NULL), WEFT_ESHUTDOWN);
@@ -454,7 +454,7 @@ static void
 clear_elsewhere_and_stop(void *arg)
 {
 	OK(pthread_join(thread(clear_first, arg), NULL));
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 }
 
 TEST(nothing_is_alive_after_a_stop_that_crossed_a_clear)

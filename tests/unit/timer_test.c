@@ -405,7 +405,7 @@ TEST(a_timer_may_become_background_and_come_back_at_any_time)
 static void
 stop_loop(struct alarm *p)
 {
-	weft_loop_stop(p->loop);
+	weft_loop_shutdown(p->loop);
 	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOWAIT, 0, on_fire, p), WEFT_ESHUTDOWN);
 	note(MARK('.'));
 }
@@ -513,7 +513,7 @@ TEST(the_timers_of_a_loop_are_no_other_threads)
 	CHECK_MISUSE(weft_timer_stop(&far), WEFT_EXDEV);
 	OK(weft_loop_post(loop, arm_far, &barrier)); /* after our look at it */
 	(void)pthread_barrier_wait(&barrier);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	CHECK_EQ(weft_timer_stop(&far), 0);
 	OK(weft_loop_free(loop));

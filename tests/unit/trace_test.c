@@ -432,7 +432,7 @@ TEST(recordings_end_and_are_freed_while_others_write)
 	weft__store(&over, 1, WEFT__RELAXED);
 	for (int i = 0; i < 3; i++)
 		OK(pthread_join(threads[i], NULL));
-	weft_loop_stop(target);
+	weft_loop_shutdown(target);
 	OK(weft_loop_wait_stopped(target, WEFT_NEVER));
 	OK(weft_loop_free(target));
 }

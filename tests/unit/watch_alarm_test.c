@@ -181,7 +181,7 @@ static void
 leave(weft_timer *timer, void *arg)
 {
 	(void)timer;
-	weft_loop_leave(arg);
+	weft_loop_break(arg);
 }
 
 /* How often the loop goes to wait in a while. */

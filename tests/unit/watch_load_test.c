@@ -19,7 +19,7 @@ static void
 wake_up(weft_timer *timer, void *arg)
 {
 	(void)timer;
-	weft_loop_leave(arg);
+	weft_loop_break(arg);
 }
 
 /* How many calls the loop makes in a while in which nothing is to be done. */

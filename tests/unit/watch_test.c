@@ -353,7 +353,7 @@ TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
 static void
 stop_loop(void *arg)
 {
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 }
 
 static void
@@ -398,7 +398,7 @@ TEST(an_idle_loop_that_is_stopped_tells_its_watches_when_it_is_run)
 		struct watcher p = { .calls = 0 };
 
 		watch(loop, &p, pair.fd, muted ? 0 : WEFT_READABLE);
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		CHECK_EQ(p.ends, 0); /* nobody is called from inside a call */
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
@@ -451,7 +451,7 @@ TEST(a_watch_that_is_told_of_the_end_may_be_freed_by_its_callback)
 	p->act = free_self;
 	watch(loop, p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_start(loop));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	close_pair(pair);
 	OK(weft_loop_free(loop));
@@ -498,7 +498,7 @@ TEST(watches_that_make_no_sense_are_refused)
 	CHECK_MISUSE(weft_watch_start(NULL, &p.watch, 0, BOTH, on_ready, &p), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
 	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, on_ready, &p), WEFT_EXDEV);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 }

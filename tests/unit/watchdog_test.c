@@ -133,7 +133,7 @@ TEST(a_loop_with_a_thread_of_its_own_is_watched_too)
 
 		OK(weft_loop_start(loop));
 		OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 		CHECK_STR(trace, "c");
 		free_watched(loop);

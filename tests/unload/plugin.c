@@ -31,7 +31,7 @@ plugin_use(void)
 	(void)weft_go_with(&opts, sleep_and_count, &counted);
 	(void)weft_loop_post(loop, count, &counted);
 	(void)weft_loop_run(loop);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	rc = weft_loop_free(loop);
 	return rc < 0 ? rc : counted;
 }

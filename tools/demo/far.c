@@ -317,7 +317,7 @@ far_stop(struct far *far)
 	if (far->runs)
 		(void)weft_event_wait(&far->gone, WEFT_NEVER);
 	if (far->loop) {
-		weft_loop_stop(far->loop);
+		weft_loop_shutdown(far->loop);
 		(void)weft_loop_wait_stopped(far->loop, weft_after(5 * WEFT_S));
 		(void)weft_loop_free(far->loop);
 	}

@@ -195,7 +195,7 @@ load_stop(struct load *load)
 	if (load->runs)
 		(void)weft_event_wait(&load->gone, WEFT_NEVER);
 	if (load->loop) {
-		weft_loop_stop(load->loop);
+		weft_loop_shutdown(load->loop);
 		(void)weft_loop_wait_stopped(load->loop, weft_after(5 * WEFT_S));
 		(void)weft_loop_free(load->loop);
 	}

@@ -479,7 +479,7 @@ end_loop(struct loop_core *core)
 	{
 		weft_loop_drop_hook(loop, &core->hook);
 		weftpy_admin_close(core);
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		while (weft_loop_run_once(loop, WEFT_NEVER) > 0)
 			continue;
 	}

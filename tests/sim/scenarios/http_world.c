@@ -138,7 +138,7 @@ http_world_end(struct http_world *world)
 	check_counts(world);
 	sim_check(weft_http_server_free(world->server) == 0);
 	since_ns = sim_time();
-	weft_runtime_stop(world->runtime);
+	weft_runtime_shutdown(world->runtime);
 	sim_check(weft_runtime_wait_stopped(world->runtime, WEFT_NEVER) == 0);
 	if (sim_time() - since_ns > LIVE_NS)
 		sim_fail("not live: stopping took more than 60 s");

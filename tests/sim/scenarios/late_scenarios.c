@@ -162,7 +162,7 @@ run_late(void *arg)
 	for (int i = 0; i < LINES; i++)
 		for (int end = 0; end < 2; end++)
 			(void)weft__sys->close(late.lines[i].ends[end]);
-	weft_loop_stop(late.loop);
+	weft_loop_shutdown(late.loop);
 	sim_check(weft_loop_free(late.loop) == 0);
 }
 

@@ -91,7 +91,7 @@ stop_soon(void *arg)
 	struct host *host = arg;
 
 	pause_ns(sim_random_below(200) * WEFT_US);
-	weft_loop_stop(host->loop);
+	weft_loop_shutdown(host->loop);
 }
 
 static void
@@ -239,7 +239,7 @@ static void
 live_and_leave(void *arg)
 {
 	live(arg);
-	weft_loop_leave(NULL);
+	weft_loop_break(NULL);
 }
 
 static void
@@ -273,7 +273,7 @@ act_on_life(uint64_t what)
 		break;
 	case 4:
 	case 5:
-		weft_loop_leave(life.loop);
+		weft_loop_break(life.loop);
 		break;
 	case 6:
 		weft_loop_wake(life.loop);
@@ -301,7 +301,7 @@ lead_life(void *arg)
 	for (int i = 0; i < 60; i++)
 		act_on_life(sim_random_below(16));
 	if (life.all_stop && sim_random_below(2))
-		weft_loop_stop(life.loop);
+		weft_loop_shutdown(life.loop);
 }
 
 /* Whoever alone stops it may still be inside when it is freed. */
@@ -309,7 +309,7 @@ static void
 stop_life(void *arg)
 {
 	(void)arg;
-	weft_loop_stop(life.loop);
+	weft_loop_shutdown(life.loop);
 }
 
 /* An idle loop that has accepted posts stops when it is run. */
@@ -343,7 +343,7 @@ run_life(void *arg)
 		threads[i] = thread_start("life", lead_life, NULL);
 	pause_ns(sim_random_below(300) * WEFT_US);
 	for (int i = 0; i < 60; i++) {
-		weft_loop_leave(life.loop); /* who runs it may wait for it */
+		weft_loop_break(life.loop); /* who runs it may wait for it */
 		pause_ns(20 * WEFT_US);
 	}
 	sim_heal();

@@ -325,7 +325,7 @@ host_call(struct host *host, weft_fn fn, void *arg)
 void
 host_stop(struct host *host)
 {
-	weft_loop_stop(host->loop);
+	weft_loop_shutdown(host->loop);
 	sim_check(weft_loop_wait_stopped(host->loop, WEFT_NEVER) == 0);
 	sim_check(weft_loop_state(host->loop) == WEFT_STOPPED);
 }

@@ -158,7 +158,7 @@ stop_here(void *arg)
 	for (int i = 0; i < ENDS; i++)
 		if (sim_random_below(4) == 0)
 			close_end(&play.ends[i]);
-	weft_loop_stop(play.host.loop);
+	weft_loop_shutdown(play.host.loop);
 	for (int i = 0; i < ENDS; i++)
 		if (sim_random_below(2))
 			close_end(&play.ends[i]);

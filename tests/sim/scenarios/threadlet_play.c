@@ -448,7 +448,7 @@ void
 play_stop(uint32_t where)
 {
 	crew_stopping[where] = true;
-	weft_loop_stop(play.hosts[where].loop);
+	weft_loop_shutdown(play.hosts[where].loop);
 }
 
 void

@@ -152,7 +152,7 @@ run_timers(void *arg)
 	sim_check(weft_loop_run(clockwork.loop) == 0);
 	for (int i = 0; i < TIMERS; i++)
 		sim_check(!clockwork.entries[i].armed);
-	weft_loop_stop(clockwork.loop);
+	weft_loop_shutdown(clockwork.loop);
 	sim_check(weft_loop_free(clockwork.loop) == 0);
 }
 
@@ -484,7 +484,7 @@ run_tasks(void *arg)
 	}
 	sim_check(tasks.made[0] == tasks.run[0]);
 	sim_check(tasks.made[1] == tasks.run[1]);
-	weft_loop_stop(tasks.loop);
+	weft_loop_shutdown(tasks.loop);
 	sim_check(weft_loop_free(tasks.loop) == 0);
 	(void)weft__sys->close(tasks.pair[0]);
 	(void)weft__sys->close(tasks.pair[1]);

@@ -497,7 +497,7 @@ TEST(an_op_of_another_loop_may_be_cancelled_as_its_run_ends)
 
 	CHECK_EQ(weft_loop_start(loop), 0);
 	on_a_loop(run_there_and_cancel, loop);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NEVER), 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
@@ -513,7 +513,7 @@ TEST(a_node_that_was_never_begun_says_so)
 	weft_dag_add(dag, NODE("a", nothing));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, &opts);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
 	CHECK_EQ(weft_dag_run_op(run, &op, WEFT_NEVER), WEFT_ESHUTDOWN);
 	weft_dag_run_free(run);

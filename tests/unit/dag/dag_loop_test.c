@@ -589,7 +589,7 @@ TEST(a_plain_thread_runs_a_graph_with_the_help_of_a_loop)
 		weft_dag_run_free(run);
 	}
 	run = run_of(dag, &opts);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NEVER), 0);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_ESHUTDOWN);
 	weft_dag_run_free(run);
@@ -602,7 +602,7 @@ stop_soon(void *arg)
 {
 	while (weft__load(&arrived, WEFT__RELAXED) < 3)
 		sched_yield();
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 	return NULL;
 }
 
@@ -648,7 +648,7 @@ TEST(a_threadlet_can_wait_for_a_run_on_another_loop)
 
 	CHECK_EQ(weft_loop_start(loop), 0);
 	on_a_loop(run_elsewhere, loop);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NEVER), 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }

@@ -180,7 +180,7 @@ TEST(a_threadlet_may_close_it)
 static void
 check_told_of_stop(weft_loop *loop)
 {
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	if (weft_loop_state(loop) != WEFT_STOPPED)
 		OK(weft_loop_run(loop));
 	CHECK_EQ(reader.calls, 1);

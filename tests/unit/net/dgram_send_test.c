@@ -318,7 +318,7 @@ TEST(a_loop_that_stops_ends_ops)
 	send_op(loop, &a, &message, WEFT_NEVER);
 	send_op(loop, &b, &message, WEFT_NEVER);
 	turns(loop, 2);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&a, WEFT_ESHUTDOWN);
 	CHECK_ENDED(&b, WEFT_ESHUTDOWN);

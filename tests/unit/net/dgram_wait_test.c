@@ -488,7 +488,7 @@ TEST(a_socket_may_be_closed_after_its_loop_has_stopped)
 	open_it();
 	go_on(loop, recv_until, &want);
 	turn(loop);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "e");
 	CHECK_EQ(weft_dgram_fd(dgram), WEFT_ESHUTDOWN);

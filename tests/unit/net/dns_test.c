@@ -367,7 +367,7 @@ TEST(dns_ends_with_its_loop)
 	ask(loop, &b, "tcp://held2.test:1");
 	a.op.on_done = on_told_then_release;
 	drive_to(loop, "held2.test");
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(a.result, WEFT_ESHUTDOWN);
@@ -536,7 +536,7 @@ TEST(dns_suspends_threadlets)
 	run_threadlet(loop, use_names, &done);
 	CHECK_EQ(done, 1);
 	world_release();
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	while (weft_loop_state(loop) != WEFT_STOPPED)
 		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	CHECK_EQ(weft_loop_free(loop), 0);

@@ -393,7 +393,7 @@ stop_during_a_drain(void *arg)
 	start_server(server);
 	begin_close(server);
 	CHECK(!server->closed);
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 	pass(WEFT_S);
 	return 0;
 }

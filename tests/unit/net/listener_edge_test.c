@@ -207,7 +207,7 @@ TEST(a_listener_that_was_stopped_is_told_when_its_loop_stops)
 	turns(house.loop, 2);
 	OK(weft_listener_stop(house.listener));
 	turns(house.loop, 2);
-	weft_loop_stop(house.loop);
+	weft_loop_shutdown(house.loop);
 	OK(weft_loop_run(house.loop));
 	CHECK_EQ(house.calls, 1);
 	CHECK_EQ(house.result, WEFT_ESHUTDOWN);
@@ -229,7 +229,7 @@ TEST(a_listener_that_has_no_room_is_told_when_its_loop_stops)
 	while (!house.bell)
 		(void)weft_loop_run_once(house.loop, WEFT_NEVER);
 	turns(house.loop, 2);
-	weft_loop_stop(house.loop);
+	weft_loop_shutdown(house.loop);
 	OK(weft_loop_run(house.loop));
 	CHECK_EQ(house.calls, 2);
 	CHECK_EQ(house.result, WEFT_ESHUTDOWN);
@@ -358,7 +358,7 @@ stop_and_close(void *arg)
 {
 	struct ending *ending = arg;
 
-	weft_loop_stop(ending->house.loop);
+	weft_loop_shutdown(ending->house.loop);
 	ending->inside = true;
 	weft_listener_close(ending->house.listener);
 	ending->inside = false;

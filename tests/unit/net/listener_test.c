@@ -562,7 +562,7 @@ TEST(a_callback_is_told_when_its_loop_stops)
 
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
 	turns(loop, 2);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(house.calls, 1);
 	CHECK_EQ(house.last_error, WEFT_ESHUTDOWN);

@@ -206,7 +206,7 @@ TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
 	while (silence.house.listener)
 		turn(loop);
 	turns(loop, 10);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	while (weft_loop_state(loop) != WEFT_STOPPED && weft_now() < deadline_ns)
 		(void)weft_loop_run_once(loop, deadline_ns);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);

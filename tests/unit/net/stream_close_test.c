@@ -10,7 +10,7 @@
 
 /* How the stream is closed. */
 enum way {
-	RESET,        /* in a callback, after weft_loop_stop() */
+	RESET,        /* in a callback, after weft_loop_shutdown() */
 	CLOSE,        /* the same by weft_close() */
 	CLOSE_AT_END, /* in on_data, which the stopping loop calls */
 	RESET_AT_END,
@@ -90,7 +90,7 @@ stop_and_close(void *arg)
 
 	if (scene->way == CLOSE_THEN_STOP)
 		close_stream(scene, false);
-	weft_loop_stop(scene->loop);
+	weft_loop_shutdown(scene->loop);
 	if (scene->way == RESET || scene->way == CLOSE)
 		close_stream(scene, scene->way == RESET);
 }
@@ -191,7 +191,7 @@ TEST(on_close_follows_the_writes_of_a_stream_reset_between_two_runs)
 	turns(scene.loop, 2);
 	close_stream(&scene, true);
 	CHECK_EQ(scene.closes, 0);
-	weft_loop_stop(scene.loop);
+	weft_loop_shutdown(scene.loop);
 	end_scene(&scene);
 }
 
@@ -239,7 +239,7 @@ stop_with_a_queue(bool full)
 	OK(shutdown(pair.peer, SHUT_WR));
 	turns(loop, 8);
 	CHECK_EQ(holder.ends, 0);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(holder.ends, 1);
 	CHECK_EQ(holder.closes, 1);

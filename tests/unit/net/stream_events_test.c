@@ -197,7 +197,7 @@ TEST(a_loop_that_stops_is_told_as_the_end)
 
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
 	turns(loop, 2);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.ends, 1);
 	CHECK_EQ(guest.error, WEFT_ESHUTDOWN);

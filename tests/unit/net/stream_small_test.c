@@ -248,7 +248,7 @@ write_and_stop(void *arg)
 
 	connect_line(line);
 	say(line->near, "last word");
-	weft_loop_stop(weft_loop_current());
+	weft_loop_shutdown(weft_loop_current());
 	return 0;
 }
 

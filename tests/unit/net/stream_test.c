@@ -668,7 +668,7 @@ TEST(a_loop_that_stops_ends_reads_and_a_close_still_works)
 
 	(void)go_on(loop, wait_for_byte, &line);
 	turns(loop, 3);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(line.result, WEFT_ECANCELED);
 	weft_close(line.a);

@@ -565,7 +565,7 @@ TEST(what_cannot_be_tried_or_started_is_refused)
 	CHECK_MISUSE(weft_promise_try(loop, NULL, NULL) ? 1 : 0, 0);
 	CHECK_MISUSE(weft_promise_go(loop, NULL, NULL) ? 1 : 0, 0);
 	CHECK_MISUSE(weft_promise_go(NULL, sleep_in_vain, NULL) ? 1 : 0, 0);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK(!weft_promise_go(loop, sleep_in_vain, NULL));
 	p = weft_promise_try(loop, give_token, MARK('a'));

@@ -583,7 +583,7 @@ static int
 stop_loop(const weft_value *in, weft_value *out, void *arg)
 {
 	(void)in;
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 	note(MARK('s'));
 	*out = integer(1);
 	return 0;
@@ -659,7 +659,7 @@ TEST(the_first_promise_of_a_loop_may_come_when_that_has_stopped)
 {
 	weft_loop *loop = make();
 
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	p = weft_promise_new(loop);
 	check_rejected(p, WEFT_ESHUTDOWN);
@@ -677,7 +677,7 @@ TEST(of_a_loop_that_has_stopped_promises_are_rejected_and_not_chained)
 
 	q = weft_promise_new(loop);
 	OK(weft_promise_resolve(q, alone(&token, 2)));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	p = weft_promise_new(loop);

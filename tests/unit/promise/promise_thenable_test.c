@@ -368,7 +368,7 @@ TEST(what_is_resolved_with_a_thenable_as_the_loop_stops_ends)
 
 	p = weft_promise_new(loop);
 	OK(weft_promise_resolve(p, thenable(&one, settle_at_once)));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK(weft_promise_state(p, NULL) != WEFT_PENDING);
 	drop(p);

@@ -333,7 +333,7 @@ static void
 stop_a(void *arg)
 {
 	(void)arg;
-	weft_loop_stop(loop_a);
+	weft_loop_shutdown(loop_a);
 }
 
 static void

@@ -505,7 +505,7 @@ TEST_TWICE(a_loop_that_stops_kills_and_reaps_its_children)
 
 	start_wait(child, loop, &p, WEFT_NEVER);
 	init(loop, &late);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, WEFT_ESHUTDOWN);
 	check_no_child();
@@ -543,7 +543,7 @@ close_while_stopping(void *arg)
 {
 	weft_loop *loop = arg;
 
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft__child_close_op(dying.child, &dying.close.op), WEFT_ESHUTDOWN);
 	check_no_child();
 }

@@ -153,7 +153,7 @@ close_as_the_loop_stops(void *arg)
 	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
 	last_words = dup(weft_child_fd(child, 1));
 	CHECK_EQ(weft_wait_fd(last_words, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_ECANCELED);
 	weft_child_close(child);
 	check_no_child();
@@ -184,7 +184,7 @@ close_stubborn(void *arg)
 
 	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
 	CHECK_EQ(weft_wait_fd(weft_child_fd(child, 1), WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
-	weft_loop_stop(arg);
+	weft_loop_shutdown(arg);
 	weft_child_close(child); /* it has to be killed, after the grace */
 	check_no_child();
 	return 0;
@@ -216,7 +216,7 @@ TEST(a_child_that_its_threadlet_left_open_ends_with_the_loop)
 	CHECK(weft_go_with(&opts, leave_it_open, &child) > 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(waitpid(-1, NULL, WNOHANG), 0); /* it lives */
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	check_no_child();
 	weft_child_close(child);

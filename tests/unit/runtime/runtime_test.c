@@ -20,7 +20,7 @@ make_runtime(uint32_t loops)
 static void
 end_runtime(weft_runtime *runtime)
 {
-	weft_runtime_stop(runtime);
+	weft_runtime_shutdown(runtime);
 	OK(weft_runtime_wait_stopped(runtime, WEFT_NEVER));
 	OK(weft_runtime_free(runtime));
 }
@@ -434,7 +434,7 @@ TEST(a_dump_comes_while_every_loop_is_held_up)
 	}
 	while (weft__load(&held, WEFT__ACQUIRE) < 2)
 		sched_yield();
-	weft_runtime_stop(runtime);
+	weft_runtime_shutdown(runtime);
 	CHECK_EQ(weft_runtime_wait_stopped(runtime, weft_after(10 * WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(raise(SIGUSR1));
 	CHECK(strstr(await_text(errors, "(weft-1) does not answer"), "(weft-0) does not answer"));

@@ -349,7 +349,7 @@ static void
 leave_at_last(struct ear *ear)
 {
 	CHECK(weft__load(&last_heard, WEFT__ACQUIRE));
-	weft_loop_leave(ear->watch.loop);
+	weft_loop_break(ear->watch.loop);
 }
 
 TEST(a_signal_storm_loses_no_last_signal)
@@ -422,7 +422,7 @@ TEST(a_loop_that_stops_tells_its_signal_watches_once)
 
 	for (int i = 0; i < 3; i++)
 		hear(loop, &ears[i], i ? SIGUSR1 : SIGUSR2);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(ears[i].ends, 1);
@@ -589,7 +589,7 @@ TEST(a_loop_that_stops_ends_the_ops_that_wait_for_signals)
 	struct probe p = { .results = 0 };
 
 	await(loop, &p, BIT(SIGUSR1), WEFT_NEVER);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, WEFT_ESHUTDOWN);
 	CHECK(handler_of(SIGUSR1) == SIG_DFL);

@@ -19,7 +19,7 @@ TEST(a_loop_that_stops_ends_what_is_queued_and_waits_for_what_runs)
 	OK(weft_work_op(pool, run_job, &runs, &runs.p.op, WEFT_NEVER));
 	await_running(&runs);
 	push_open_job(loop, pool, &queued);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK(weft_loop_state(loop) != WEFT_STOPPED);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	init_job(loop, &late);
@@ -65,7 +65,7 @@ TEST(work_posts_to_a_loop_that_stops_as_anybody_does)
 	OK(weft_work_op(WEFT_BLOCKING, post_around_stop, &posts, &p.op, WEFT_NEVER));
 	while (posts == 0)
 		turn(target);
-	weft_loop_stop(target);
+	weft_loop_shutdown(target);
 	OK(weft_loop_run(target));
 	CHECK_ENDED(&p, 5);
 	OK(post_rc[0]);
@@ -279,7 +279,7 @@ TEST(however_a_stop_meets_work_and_posts_of_work_all_of_it_has_ended_then)
 		end_ns = weft_after(test_random(&seed) % (300 * WEFT_US));
 		while (weft_now() < end_ns)
 			;
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 		/* No work is left: nothing of the pool is in use. */
 		OK(weft_pool_free(pool));

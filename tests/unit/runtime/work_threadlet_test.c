@@ -148,7 +148,7 @@ start_and_stop(void *arg)
 	for (int i = 0; i < 50; i++)
 		CHECK(weft_go(wait_in_pool, &values[i]) > 0);
 	OK(weft_yield());
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 	return 0;
 }
 

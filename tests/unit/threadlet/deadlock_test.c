@@ -236,7 +236,7 @@ put_when_asleep(void *arg)
 	if (pair)
 		put(pair->peer, "x");
 	else
-		weft_loop_stop(loop);
+		weft_loop_shutdown(loop);
 	return NULL;
 }
 
@@ -321,7 +321,7 @@ cancel_when_asleep(void *arg)
 	watch_for(both[0], WEFT_SLEEPING);
 	watch_for(both[1], WEFT_SLEEPING);
 	watch_for(both[0], WEFT_SLEEPING);
-	weft_loop_stop(both[1]);
+	weft_loop_shutdown(both[1]);
 	return NULL;
 }
 
@@ -482,7 +482,7 @@ TEST(a_deadlock_in_a_runtime_without_weft_main_is_reported)
 	CHECK(weft_go_with(&opts, finish_after, NULL) > 0);
 	OK(weft_event_wait(&finished, WEFT_NEVER));
 	CHECK_EQ(reported(), 1);
-	weft_runtime_stop(runtime);
+	weft_runtime_shutdown(runtime);
 	OK(weft_runtime_wait_stopped(runtime, WEFT_NEVER));
 	OK(weft_runtime_free(runtime));
 	listen_no_more();

@@ -298,7 +298,7 @@ TEST(a_plain_thread_sees_a_loop_that_sleeps_in_another)
 	watch_for(loop, WEFT_SLEEPING);
 	CHECK_EQ(look_at(loop, 1), 2);
 	CHECK_STR(seen[0].name, "b");
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	CHECK_EQ(look_at(loop, 1), 0);
 	OK(weft_loop_free(loop));
@@ -495,7 +495,7 @@ TEST(threadlets_are_listed_by_the_number_of_their_loop)
 	CHECK_STR(seen[0].name, "two");
 	CHECK_STR(seen[1].name, "one");
 	OK(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 	cursor = 0;

@@ -488,7 +488,7 @@ stop_myself(void *arg)
 	weft_scope shield;
 	struct pair *pair = arg;
 
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	OK(weft_sleep_until(weft_after(WEFT_MS))); /* the loop waits for us */
@@ -534,7 +534,7 @@ TEST(what_accepted_work_starts_on_a_stopping_loop_is_cancelled_from_birth)
 	weft_loop *loop = make();
 
 	OK(weft_loop_post(loop, go_late, MARK('p')));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "p");
@@ -654,7 +654,7 @@ TEST(the_deadline_of_a_scope_counts_on_a_loop_that_was_stopped_before_it_ran)
 
 	far = (typeof(far)){ .here = here, .there = there };
 	go_on(here, start_bounded, NULL);
-	weft_loop_stop(here);
+	weft_loop_shutdown(here);
 	OK(weft_loop_run(here));
 	CHECK_STR(trace, "d");
 	OK(weft_loop_free(here));

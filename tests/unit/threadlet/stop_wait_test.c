@@ -30,7 +30,7 @@ stop_other(void *arg)
 	for (; w->turns < 10; w->turns++)
 		OK(weft_yield());
 	CHECK_EQ(w->rc, WEFT_EAGAIN); /* it waits, and we run */
-	weft_loop_stop(w->other);
+	weft_loop_shutdown(w->other);
 	return 0;
 }
 
@@ -168,9 +168,9 @@ TEST(all_threadlets_that_wait_for_a_loop_are_told_once)
 			waits[i] = (struct wait){ .other = other, .turns = i };
 			(void)go_on(i % 2 ? home : there, wait_and_count, &waits[i]);
 		}
-		OK(weft_loop_post(home, (weft_fn)(void (*)(void))weft_loop_stop, other));
+		OK(weft_loop_post(home, (weft_fn)(void (*)(void))weft_loop_shutdown, other));
 		OK(weft_loop_run(home));
-		weft_loop_stop(there);
+		weft_loop_shutdown(there);
 		OK(weft_loop_wait_stopped(there, WEFT_NEVER));
 		OK(pthread_join(plain, NULL));
 		CHECK_EQ(weft__load(&returned, WEFT__RELAXED), round * WAITERS);
@@ -198,7 +198,7 @@ TEST(whoever_has_waited_for_a_loop_may_free_it)
 
 		(void)go_on(loop, wait_and_free, &w);
 		if (round % 2)
-			weft_loop_stop(w.other);
+			weft_loop_shutdown(w.other);
 		else
 			(void)go_on(loop, stop_other, &w);
 		OK(weft_loop_run(loop));
@@ -213,7 +213,7 @@ end_runtime(void *arg)
 	weft_runtime *runtime = arg;
 
 	OK(weft_runtime_start(runtime));
-	weft_runtime_stop(runtime);
+	weft_runtime_shutdown(runtime);
 	OK(weft_runtime_wait_stopped(runtime, weft_after(HOUR)));
 	OK(weft_runtime_free(runtime));
 	return 0;

@@ -55,7 +55,7 @@ ask_whom_no_loop_has(void *arg)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	first = go_far(&scope, end_at_once);
 	OK(weft_join(first, NULL, WEFT_NEVER));
-	weft_loop_stop(far);
+	weft_loop_shutdown(far);
 	while (weft_loop_state(far) != WEFT_STOPPED)
 		(void)sched_yield();
 	OK(weft_loop_free(far));
@@ -104,7 +104,7 @@ TEST(an_ended_child_of_an_idle_loop_can_be_asked_and_that_loop_stopped)
 	OK(sem_wait(&b));
 	OK(weft_cancel(first)); /* its scope has it */
 	OK(weft_interrupt(first));
-	weft_loop_stop(far);
+	weft_loop_shutdown(far);
 	CHECK_EQ(weft_loop_state(far), WEFT_STOPPED);
 	OK(weft_loop_free(far));
 	OK(weft_cancel(first));
@@ -163,7 +163,7 @@ ask_first_then_second(int (*ask)(weft_threadlet), int why)
 	go_on(near, reuse_number, NULL);
 	OK(weft_loop_start(near));
 	OK(sem_wait(&b));
-	weft_loop_stop(far);
+	weft_loop_shutdown(far);
 	OK(weft_loop_wait_stopped(far, WEFT_NEVER));
 	OK(weft_cancel(first));
 	OK(weft_loop_free(far));
@@ -235,7 +235,7 @@ ask_while_far_is_blocked(bool free_far)
 	OK(sem_wait(&b)); /* the second sleeps */
 	OK(weft_cancel(second));
 	if (free_far)
-		weft_loop_stop(far);
+		weft_loop_shutdown(far);
 	OK(sem_post(&a));
 	see_that_second_was_told(WEFT_ECANCELED);
 	stop_and_free(far);

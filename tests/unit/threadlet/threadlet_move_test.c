@@ -10,7 +10,7 @@
 static void
 cross(void)
 {
-	weft_loop_leave(weft_loop_current());
+	weft_loop_break(weft_loop_current());
 	OK(weft_sleep_until(weft_now() + 1));
 }
 

@@ -375,7 +375,7 @@ TEST(a_background_threadlet_that_waits_is_cancelled_as_the_loop_stops)
 	line = make_pair();
 	CHECK(weft_go_with(&opts, await_line, MARK('b')) > 0);
 	OK(weft_loop_run(loop));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "x");
 	OK(weft_loop_free(loop));

@@ -37,7 +37,7 @@ end_idle_loop(void *arg)
 	weft_loop *mine = weft_loop_current();
 
 	if (arg) {
-		weft_loop_stop(idle);
+		weft_loop_shutdown(idle);
 		CHECK_EQ(weft_loop_state(idle), WEFT_STOPPED);
 	}
 	OK(weft_loop_free(idle));
@@ -163,7 +163,7 @@ static void
 come_late_to(weft_loop *loop)
 {
 	line = make_pair();
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "l");
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -214,7 +214,7 @@ TEST(a_stopping_loop_that_waits_for_another_does_not_spin)
 
 	far = make_started();
 	go_on(loop, wait_for_far, MARK('w'));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "w");
 	CHECK(turns_of(loop) <= 16);
@@ -230,10 +230,10 @@ leave_while_stopping(void *arg)
 	weft_scope shield;
 
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 	if (arg) /* it is on its way to the end already */
 		OK(weft_sleep_until(weft_after(1)));
-	weft_loop_leave(NULL);
+	weft_loop_break(NULL);
 	OK(weft_sleep_until(weft_after(20 * WEFT_MS)));
 	note(MARK('l'));
 	return weft_scope_close(&shield);
@@ -275,15 +275,15 @@ TEST(a_loop_that_has_left_its_thread_goes_on_with_its_threadlets_on_another)
 	OK(sem_wait(&ready));
 	OK(sem_wait(&ready));
 	for (int i = 0; i < 3; i++) {
-		weft_loop_leave(loop);
+		weft_loop_break(loop);
 		watch_for(loop, WEFT_IDLE);
 		OK(weft_loop_start(loop));
 	}
 	OK(weft_cancel(id));
 	OK(sem_wait(&done));
-	weft_loop_leave(loop);
+	weft_loop_break(loop);
 	watch_for(loop, WEFT_IDLE);
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 	OK(weft_loop_run(loop)); /* and here */
 	CHECK_STR(trace, "12");
@@ -324,7 +324,7 @@ stop_and_await_line(void *arg)
 {
 	weft_scope shield;
 
-	weft_loop_stop(NULL);
+	weft_loop_shutdown(NULL);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	note(arg);
@@ -361,7 +361,7 @@ TEST(one_turn_of_a_loop_stopped_by_another_thread_keeps_to_its_deadline)
 
 	line = make_pair();
 	go_on(loop, stop_and_await_line, MARK('s'));
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
 	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
 	put(line.peer, "y");
@@ -384,7 +384,7 @@ compute_until_stopped(void *arg)
 	OK(weft_check_canceled());
 	weft__store(&computes, 1, WEFT__RELEASE);
 	if (!arg)
-		weft_loop_stop(NULL);
+		weft_loop_shutdown(NULL);
 	while (arg && !weft__load(&is_stopped, WEFT__ACQUIRE))
 		;
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
@@ -406,7 +406,7 @@ TEST(a_threadlet_that_computes_sees_that_its_loop_is_stopped)
 	(void)go_on(loop, compute_until_stopped, MARK(1));
 	while (!weft__load(&computes, WEFT__ACQUIRE))
 		(void)sched_yield();
-	weft_loop_stop(loop);
+	weft_loop_shutdown(loop);
 	weft__store(&is_stopped, 1, WEFT__RELEASE);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
