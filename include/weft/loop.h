@@ -151,7 +151,7 @@ WEFT_API int weft_loop_post_node(weft_loop *loop, weft_node *node);
  * callbacks of a turn add to is flushed once.  A node that is queued stays so.
  * Returns 0, also while stopping.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_loop_post_last(weft_loop *loop, weft_node *node);
+WEFT_API int weft_loop_post_before_wait(weft_loop *loop, weft_node *node);
 
 /* Make the present, else the next, wait of the loop return at once.
  * Thread: any.  Blocks: no.  Since: 0.1. */
@@ -174,7 +174,7 @@ WEFT_API int64_t weft_loop_trim(weft_loop *loop);
  * stay put and unchanged while pushed.  What is called may push and drop any hook: one
  * that was pushed meanwhile takes part from the next point on. */
 typedef struct weft_loop_hook {
-	/* Once a turn, before the wait is decided and before weft_loop_post_last():
+	/* Once a turn, before the wait is decided and before weft_loop_post_before_wait():
 	 * run a queue of one's own, return > 0 if more is left: do not block or end. */
 	int  (*ready)(weft_loop *loop, void *arg);
 	/* Around each wait and each look at descriptors, spinning included; `may_block`

@@ -99,7 +99,7 @@ weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once)
 	wire->closer = (weft_node){ .fn = close_now, .arg = wire };
 	if (at_once)
 		weft_stream_reset(wire->stream);
-	else if (!weft_self() || weft_loop_post_last(wire->redis->loop, &wire->closer) < 0)
+	else if (!weft_self() || weft_loop_post_before_wait(wire->redis->loop, &wire->closer) < 0)
 		weft_close(wire->stream);
 }
 
@@ -172,7 +172,7 @@ waits_for_more(struct weft__redis_wire *wire)
 		return false;
 	}
 	wire->turns_waited++;
-	(void)weft_loop_post_last(wire->redis->loop, &wire->flush);
+	(void)weft_loop_post_before_wait(wire->redis->loop, &wire->flush);
 	return true;
 }
 
@@ -199,7 +199,7 @@ schedule_flush(struct weft__redis_wire *wire)
 	if (wire->flush_queued || wire->write.pending)
 		return;
 	wire->flush_queued = true;
-	(void)weft_loop_post_last(wire->redis->loop, &wire->flush);
+	(void)weft_loop_post_before_wait(wire->redis->loop, &wire->flush);
 }
 
 /* --- pending entries --------------------------------------------------------- */

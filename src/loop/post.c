@@ -169,17 +169,17 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 }
 
 int
-weft_loop_post_last(weft_loop *loop, weft_node *public)
+weft_loop_post_before_wait(weft_loop *loop, weft_node *public)
 {
 	struct weft__node *node = (struct weft__node *)(void *)public;
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = weft__loop_check(loop, "weft_loop_post_last");
+	rc = weft__loop_check(loop, "weft_loop_post_before_wait");
 	if (rc < 0)
 		return rc;
 	if (!node || !node->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_post_last: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_post_before_wait: NULL");
 	if (weft__load(&node->state, WEFT__RELAXED))
 		return 0; /* stays queued */
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);

@@ -233,7 +233,7 @@ run_ready(weft_loop *loop)
 		weft__loop_told(loop, WEFT_PHASE_INBOX, 0);
 }
 
-/* Run the nodes of weft_loop_post_last(), once each, whatever they add. */
+/* Run the nodes of weft_loop_post_before_wait(), once each, whatever they add. */
 static SELDOM void
 run_last(weft_loop *loop)
 {

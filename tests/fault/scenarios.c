@@ -358,7 +358,7 @@ post_much(struct world *world, weft_node nodes[3])
 		nodes[i] = (weft_node){ .fn = on_call, .arg = world };
 	accepted(world, weft_loop_post_node(world->loop, &nodes[0]));
 	accepted(world, weft_loop_post_node(world->loop, &nodes[1]));
-	accepted(world, weft_loop_post_last(world->loop, &nodes[2]));
+	accepted(world, weft_loop_post_before_wait(world->loop, &nodes[2]));
 }
 
 static void

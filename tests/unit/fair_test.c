@@ -163,7 +163,7 @@ count_turn(void *arg)
 {
 	turn_count++;
 	if (!over)
-		OK(weft_loop_post_last(loop, arg));
+		OK(weft_loop_post_before_wait(loop, arg));
 }
 
 static int
@@ -252,7 +252,7 @@ measure(enum source kind, int kinds, int width)
 			per_turn += width < BUDGET ? width : BUDGET;
 		}
 	last = (weft_node){ .fn = count_turn, .arg = &last };
-	OK(weft_loop_post_last(loop, &last));
+	OK(weft_loop_post_before_wait(loop, &last));
 	OK(weft_loop_run(loop));
 	if (quiet.turns_max > bound || quiet.calls_max > (bound + 1) * per_turn)
 		printf("%s, flood %#x of %d: %lld turns, %lld callbacks\n", names[kind],

@@ -239,7 +239,7 @@ TEST(ready_comes_before_what_was_posted_last)
 
 	push(loop, &x);
 	OK(weft_loop_post(loop, note_mark, MARK('p')));
-	OK(weft_loop_post_last(loop, &last));
+	OK(weft_loop_post_before_wait(loop, &last));
 	turn(loop);
 	CHECK_STR(trace, "prxlBx");
 	OK(weft_loop_free(loop));
@@ -562,7 +562,7 @@ TEST(whatever_makes_a_turn_needed_is_told)
 	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
-	OK(weft_loop_post_last(loop, &last));
+	OK(weft_loop_post_before_wait(loop, &last));
 	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);

@@ -252,7 +252,7 @@ drop_busy(void *value)
 	note(value);
 	post_rc = weft_loop_post(dropping, ran, NULL);
 	node = (weft_node){ .fn = ran };
-	OK(weft_loop_post_last(dropping, &node));
+	OK(weft_loop_post_before_wait(dropping, &node));
 	weft_loop_shutdown(dropping);
 	stop_rc = weft_loop_free(dropping);
 }

@@ -449,7 +449,7 @@ use_forked(weft_loop *loop, int what)
 	case 4: return weft_loop_post(loop, note, NULL);
 	case 5: return weft_loop_post_first(loop, note, NULL);
 	case 6: return weft_loop_post_node(loop, &node);
-	case 7: return weft_loop_post_last(loop, &node);
+	case 7: return weft_loop_post_before_wait(loop, &node);
 	case 8: return weft_timer_start(loop, &timer, 0, 0, note_timer, NULL);
 	case 9: return weft_schedule_timeout(loop, 0, note, NULL);
 	case 10: return weft_schedule_interval(loop, 1, note, NULL);

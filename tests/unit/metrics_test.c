@@ -13,8 +13,8 @@ static weft_node last_node = { .fn = nothing };
 static void
 post_last(void *arg)
 {
-	OK(weft_loop_post_last(arg, &last_node));
-	OK(weft_loop_post_last(arg, &last_node)); /* stays queued: once */
+	OK(weft_loop_post_before_wait(arg, &last_node));
+	OK(weft_loop_post_before_wait(arg, &last_node)); /* stays queued: once */
 }
 
 static void

@@ -164,7 +164,7 @@ static void
 note_and_flush(void *arg)
 {
 	note(arg);
-	OK(weft_loop_post_last(NULL, &flush));
+	OK(weft_loop_post_before_wait(NULL, &flush));
 }
 
 TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
@@ -182,8 +182,8 @@ TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
 	OK(weft_loop_post(loop, note_and_flush, MARK('d')));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_STR(trace, "1abc.d.");
-	OK(weft_loop_post_last(loop, &flush));
-	OK(weft_loop_post_last(loop, &flush));
+	OK(weft_loop_post_before_wait(loop, &flush));
+	OK(weft_loop_post_before_wait(loop, &flush));
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "1abc.d..");
@@ -274,7 +274,7 @@ stop_and_try(void *arg)
 	CHECK_EQ(weft_loop_post(loop, note, MARK('x')), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_first(loop, note, MARK('x')), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_node(loop, &node), WEFT_ESHUTDOWN);
-	OK(weft_loop_post_last(loop, &flush));
+	OK(weft_loop_post_before_wait(loop, &flush));
 	OK(weft_loop_post_node(other, &node)); /* the refused one is free */
 	OK(weft_loop_run(other));
 	OK(weft_loop_free(other));
@@ -571,13 +571,13 @@ TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
 	CHECK_MISUSE(weft_loop_post_first(loop, NULL, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_node(loop, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_node(loop, &empty), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_post_last(loop, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_post_last(loop, &empty), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_before_wait(loop, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_before_wait(loop, &empty), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post(NULL, note, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_first(NULL, note, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_node(NULL, &node), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_post_last(NULL, &node), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_before_wait(NULL, &node), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_loop_post_last(loop, &node), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_post_before_wait(loop, &node), WEFT_EXDEV);
 	stop_and_free(loop);
 }

@@ -493,7 +493,7 @@ set(weft_loop *loop, int kind, int i)
 	case 0: return weft_loop_post(loop, queue_both, arg);
 	case 1: return weft_loop_post_first(loop, queue_both, arg);
 	case 2: return weft_loop_post_node(loop, &nodes[i]);
-	case 3: return weft_loop_post_last(loop, &nodes[i]);
+	case 3: return weft_loop_post_before_wait(loop, &nodes[i]);
 	case 4: return weft_schedule_timeout(loop, 0, queue_both, arg);
 	default: return weft_schedule_immediate(loop, queue_both, arg);
 	}

@@ -26,7 +26,7 @@ client_dirty(struct client *client)
 	if (!client->stream || store->flushes)
 		return;
 	store->flushes = true;
-	(void)weft_loop_post_last(store->loop, &store->flush);
+	(void)weft_loop_post_before_wait(store->loop, &store->flush);
 }
 
 /* Buffers of the usual size are kept for others. */

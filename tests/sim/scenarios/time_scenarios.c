@@ -441,7 +441,7 @@ ask_for_callback(void)
 		(void)weft_loop_post_first(tasks.loop, on_call, NULL);
 		break;
 	case 2:
-		(void)weft_loop_post_last(tasks.loop, &tasks.last_node);
+		(void)weft_loop_post_before_wait(tasks.loop, &tasks.last_node);
 		break;
 	case 3:
 		(void)weft_timer_start(tasks.loop, &tasks.timer, weft_after(soon_ns), 0, on_timer,

@@ -409,7 +409,7 @@ set_errno(void *arg)
 {
 	last = (weft_node){ .fn = see_errno, .arg = arg };
 	CHECK(weft_go(spoil_errno, MARK('t')) > 0);
-	OK(weft_loop_post_last(NULL, &last));
+	OK(weft_loop_post_before_wait(NULL, &last));
 	errno = 77;
 }
 
