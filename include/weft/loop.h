@@ -113,17 +113,17 @@ WEFT_API weft_loop *weft_loop_current(void);
  * with it.  Keys are for ever: at most 64.
  * Returns the key, which is not 0, or WEFT_EAGAIN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_local_new(weft_fn drop);
+WEFT_API int weft_key_new(weft_fn drop);
 
-/* Read and set the loop's value for a key of weft_local_new(); NULL if unset.  The
+/* Read and set the loop's value for a key of weft_key_new(); NULL if unset.  The
  * key's drop ends a value that is replaced, at once, and what is left as the loop stops,
  * else as it is freed: last key first, by the thread that does that, and not in a
  * forked child.  It may read other values, but none can be set any more.
  * set takes `value` on success, else it stays the caller's, and returns 0, WEFT_EINVAL,
  * WEFT_ENOMEM, WEFT_ESHUTDOWN.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void *weft_loop_get(const weft_loop *loop, int key);
-WEFT_API int   weft_loop_set(weft_loop *loop, int key, void *value);
+WEFT_API void *weft_loop_local_get(const weft_loop *loop, int key);
+WEFT_API int   weft_loop_local_set(weft_loop *loop, int key, void *value);
 
 /* The clock of this turn: one reading, renewed when a wait is over; outside of
  * turns, as it is now.

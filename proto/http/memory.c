@@ -32,7 +32,7 @@ find_key(void)
 
 	if (found)
 		return found;
-	made = weft_local_new(drop);
+	made = weft_key_new(drop);
 	if (made < 0)
 		return made;
 	return __atomic_compare_exchange_n(&key, &found, made, false, __ATOMIC_ACQ_REL,
@@ -49,14 +49,14 @@ weft__http_local(void)
 
 	if (at < 0)
 		return NULL;
-	local = weft_loop_get(NULL, at);
+	local = weft_loop_local_get(NULL, at);
 	if (local)
 		return local;
 	local = weft_alloc(sizeof(*local));
 	if (!local)
 		return NULL;
 	memset(local, 0, sizeof(*local));
-	if (weft_loop_set(NULL, at, local) < 0) {
+	if (weft_loop_local_set(NULL, at, local) < 0) {
 		weft_release(local);
 		return NULL;
 	}

@@ -19,7 +19,7 @@ static struct {
 } keys;
 
 int
-weft_local_new(weft_fn drop)
+weft_key_new(weft_fn drop)
 {
 	uint32_t count;
 
@@ -32,7 +32,7 @@ weft_local_new(weft_fn drop)
 		count = 0;
 	}
 	weft__lock_give(&keys.lock);
-	return count ? (int)count : weft__fail(WEFT_EAGAIN, "weft_local_new: 64 are made");
+	return count ? (int)count : weft__fail(WEFT_EAGAIN, "weft_key_new: 64 are made");
 }
 
 bool
@@ -42,15 +42,15 @@ weft__local_is_key(int key)
 }
 
 void *
-weft_loop_get(const weft_loop *loop, int key)
+weft_loop_local_get(const weft_loop *loop, int key)
 {
 	if (!loop)
 		loop = weft__thread_self()->loop;
 	if (!weft__local_is_key(key)) {
-		(void)weft__misuse(WEFT_EINVAL, "weft_loop_get: no such key");
+		(void)weft__misuse(WEFT_EINVAL, "weft_loop_local_get: no such key");
 		return NULL;
 	}
-	if (weft__loop_check(loop, "weft_loop_get") < 0 || !loop->locals)
+	if (weft__loop_check(loop, "weft_loop_local_get") < 0 || !loop->locals)
 		return NULL;
 	return loop->locals->values[key - 1];
 }
@@ -63,23 +63,23 @@ weft__local_drop(int key, void *value)
 }
 
 int
-weft_loop_set(weft_loop *loop, int key, void *value)
+weft_loop_local_set(weft_loop *loop, int key, void *value)
 {
 	void *old;
 	int rc;
 
 	loop = weft__loop_or_current(loop);
 	if (!weft__local_is_key(key))
-		return weft__misuse(WEFT_EINVAL, "weft_loop_set: no such key");
-	rc = weft__loop_check(loop, "weft_loop_set");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_local_set: no such key");
+	rc = weft__loop_check(loop, "weft_loop_local_set");
 	if (rc < 0)
 		return rc;
 	if (loop->locals_ended)
-		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_set: it ends");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_local_set: it ends");
 	if (!loop->locals)
 		loop->locals = weft__alloc_zero(sizeof(*loop->locals));
 	if (!loop->locals)
-		return weft__fail(WEFT_ENOMEM, "weft_loop_set: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_loop_local_set: out of memory");
 	old = loop->locals->values[key - 1];
 	if (old == value)
 		return 0;

@@ -427,7 +427,7 @@ hold_blocks(void *arg)
 	static int key;
 
 	if (!key)
-		key = weft_local_new(free_value);
+		key = weft_key_new(free_value);
 	EXPECT(weft_local_set(key, weft__sys->alloc(10)) == 0);
 	for (int i = 0; i < 3; i++) {
 		struct block *block = weft__sys->alloc(sizeof(*block));

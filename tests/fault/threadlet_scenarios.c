@@ -143,7 +143,7 @@ run_spawn(const char *backend)
 	struct crew crew = { .loop = NULL };
 
 	if (key <= 0)
-		key = weft_local_new(on_drop);
+		key = weft_key_new(on_drop);
 	if (!make_world(&crew.world, backend, 0))
 		return;
 	crew.loop = crew.world.loop;
@@ -160,7 +160,7 @@ run_spawn_to(const char *backend, bool first)
 	struct world other;
 
 	if (key <= 0)
-		key = weft_local_new(on_drop);
+		key = weft_key_new(on_drop);
 	if (!make_world(&crew.world, backend, 0))
 		return;
 	if (make_world(&other, backend, 0)) {

@@ -118,14 +118,14 @@ in_watch()
 void
 in_value_of_a_stopped_loop()
 {
-	CHECK(weft_loop_set(loop, weft_local_new(throw_it), &loop) == 0);
+	CHECK(weft_loop_local_set(loop, weft_key_new(throw_it), &loop) == 0);
 	weft_loop_shutdown(loop);
 }
 
 void
 in_value_of_a_freed_loop()
 {
-	CHECK(weft_loop_set(loop, weft_local_new(throw_it), &loop) == 0);
+	CHECK(weft_loop_local_set(loop, weft_key_new(throw_it), &loop) == 0);
 	(void)weft_loop_free(loop);
 }
 

@@ -31,18 +31,18 @@ drop_again(void *value)
 	note(value);
 	if (++again_times > 100)
 		return;
-	seen = weft_loop_get(dropping, key_a);
-	again_rc = weft_loop_set(dropping, key_again, MARK('z'));
+	seen = weft_loop_local_get(dropping, key_a);
+	again_rc = weft_loop_local_set(dropping, key_again, MARK('z'));
 }
 
 static weft_loop *
 make(void)
 {
 	if (!key_a) {
-		key_a = weft_local_new(note);
-		key_b = weft_local_new(note);
-		key_plain = weft_local_new(NULL);
-		key_again = weft_local_new(drop_again);
+		key_a = weft_key_new(note);
+		key_b = weft_key_new(note);
+		key_plain = weft_key_new(NULL);
+		key_again = weft_key_new(drop_again);
 	}
 	trace[0] = '\0';
 	again_times = again_rc = 0;
@@ -56,14 +56,14 @@ TEST(loops_have_values_of_their_own)
 {
 	weft_loop *loop = make(), *other = make();
 
-	CHECK(weft_loop_get(loop, key_a) == NULL);
-	OK(weft_loop_set(loop, key_a, MARK('a')));
-	OK(weft_loop_set(other, key_a, MARK('A')));
-	OK(weft_loop_set(loop, key_b, MARK('b')));
-	CHECK(weft_loop_get(loop, key_a) == MARK('a'));
-	CHECK(weft_loop_get(other, key_a) == MARK('A'));
-	CHECK(weft_loop_get(loop, key_b) == MARK('b'));
-	CHECK(weft_loop_get(other, key_b) == NULL);
+	CHECK(weft_loop_local_get(loop, key_a) == NULL);
+	OK(weft_loop_local_set(loop, key_a, MARK('a')));
+	OK(weft_loop_local_set(other, key_a, MARK('A')));
+	OK(weft_loop_local_set(loop, key_b, MARK('b')));
+	CHECK(weft_loop_local_get(loop, key_a) == MARK('a'));
+	CHECK(weft_loop_local_get(other, key_a) == MARK('A'));
+	CHECK(weft_loop_local_get(loop, key_b) == MARK('b'));
+	CHECK(weft_loop_local_get(other, key_b) == NULL);
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "ba");
 	OK(weft_loop_free(other));
@@ -74,16 +74,16 @@ TEST(a_value_that_is_replaced_or_unset_is_dropped_at_once)
 {
 	weft_loop *loop = make();
 
-	OK(weft_loop_set(loop, key_a, MARK('a')));
-	OK(weft_loop_set(loop, key_a, MARK('a'))); /* the same stays */
+	OK(weft_loop_local_set(loop, key_a, MARK('a')));
+	OK(weft_loop_local_set(loop, key_a, MARK('a'))); /* the same stays */
 	CHECK_STR(trace, "");
-	OK(weft_loop_set(loop, key_a, MARK('b')));
+	OK(weft_loop_local_set(loop, key_a, MARK('b')));
 	CHECK_STR(trace, "a");
-	OK(weft_loop_set(loop, key_a, NULL));
+	OK(weft_loop_local_set(loop, key_a, NULL));
 	CHECK_STR(trace, "ab");
-	OK(weft_loop_set(loop, key_a, NULL));
-	OK(weft_loop_set(loop, key_plain, MARK('p')));
-	OK(weft_loop_set(loop, key_plain, NULL));
+	OK(weft_loop_local_set(loop, key_a, NULL));
+	OK(weft_loop_local_set(loop, key_plain, MARK('p')));
+	OK(weft_loop_local_set(loop, key_plain, NULL));
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "ab");
 }
@@ -92,12 +92,12 @@ TEST(values_end_as_the_loop_stops_and_not_again_as_it_is_freed)
 {
 	weft_loop *loop = make();
 
-	OK(weft_loop_set(loop, key_a, MARK('a')));
-	OK(weft_loop_set(loop, key_plain, MARK('p')));
+	OK(weft_loop_local_set(loop, key_a, MARK('a')));
+	OK(weft_loop_local_set(loop, key_plain, MARK('p')));
 	weft_loop_shutdown(loop);
 	CHECK_STR(trace, "a");
-	CHECK(weft_loop_get(loop, key_a) == NULL);
-	CHECK_EQ(weft_loop_set(loop, key_a, MARK('b')), WEFT_ESHUTDOWN);
+	CHECK(weft_loop_local_get(loop, key_a) == NULL);
+	CHECK_EQ(weft_loop_local_set(loop, key_a, MARK('b')), WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "a");
 }
@@ -106,7 +106,7 @@ TEST(values_outlive_what_was_accepted_before_the_stop)
 {
 	weft_loop *loop = make();
 
-	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_local_set(loop, key_a, MARK('a')));
 	OK(weft_loop_post(loop, note, MARK('p')));
 	weft_loop_shutdown(loop);
 	CHECK_STR(trace, "");
@@ -125,9 +125,9 @@ drop_late(void *value)
 TEST(what_a_drop_queues_still_runs)
 {
 	weft_loop *loop = make();
-	int key = weft_local_new(drop_late);
+	int key = weft_key_new(drop_late);
 
-	OK(weft_loop_set(loop, key, MARK('d')));
+	OK(weft_loop_local_set(loop, key, MARK('d')));
 	weft_loop_shutdown(loop);
 	CHECK_STR(trace, "dm");
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -139,8 +139,8 @@ TEST(a_drop_that_sets_anew_is_refused_as_the_loop_stops_or_is_freed)
 	for (int i = 0; i < 2; i++) {
 		weft_loop *loop = make();
 
-		OK(weft_loop_set(loop, key_again, MARK('x')));
-		OK(weft_loop_set(loop, key_a, MARK('a')));
+		OK(weft_loop_local_set(loop, key_again, MARK('x')));
+		OK(weft_loop_local_set(loop, key_a, MARK('a')));
 		if (i == 0)
 			weft_loop_shutdown(loop);
 		OK(weft_loop_free(loop));
@@ -154,10 +154,10 @@ TEST(a_drop_that_sets_anew_as_its_value_is_replaced_drops_what_replaced_it)
 {
 	weft_loop *loop = make();
 
-	OK(weft_loop_set(loop, key_again, MARK('x')));
-	OK(weft_loop_set(loop, key_again, MARK('y')));
+	OK(weft_loop_local_set(loop, key_again, MARK('x')));
+	OK(weft_loop_local_set(loop, key_again, MARK('y')));
 	CHECK_STR(trace, "xy"); /* z replaced y, and z is as z was */
-	CHECK(weft_loop_get(loop, key_again) == MARK('z'));
+	CHECK(weft_loop_local_get(loop, key_again) == MARK('z'));
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "xyz");
 }
@@ -166,8 +166,8 @@ static void
 use_current(void *arg)
 {
 	(void)arg;
-	OK(weft_loop_set(NULL, key_b, MARK('b')));
-	CHECK(weft_loop_get(NULL, key_b) == MARK('b'));
+	OK(weft_loop_local_set(NULL, key_b, MARK('b')));
+	CHECK(weft_loop_local_get(NULL, key_b) == MARK('b'));
 }
 
 TEST(no_loop_means_the_one_that_runs_here)
@@ -176,7 +176,7 @@ TEST(no_loop_means_the_one_that_runs_here)
 
 	OK(weft_loop_post(loop, use_current, NULL));
 	OK(weft_loop_run(loop));
-	CHECK(weft_loop_get(loop, key_b) == MARK('b'));
+	CHECK(weft_loop_local_get(loop, key_b) == MARK('b'));
 	OK(weft_loop_free(loop));
 }
 
@@ -186,7 +186,7 @@ TEST(a_forked_child_frees_a_loop_without_a_drop)
 	int status = 0;
 	pid_t child;
 
-	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_local_set(loop, key_a, MARK('a')));
 	child = fork();
 	if (child == 0) {
 		int rc = weft_loop_free(loop);
@@ -204,8 +204,8 @@ TEST(a_forked_child_frees_a_loop_without_a_drop)
 static void *
 use_elsewhere(void *arg)
 {
-	CHECK_MISUSE(weft_loop_set(arg, key_a, MARK('a')), WEFT_EXDEV);
-	CHECK_MISUSE(weft_loop_get(arg, key_a) == NULL, true);
+	CHECK_MISUSE(weft_loop_local_set(arg, key_a, MARK('a')), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_local_get(arg, key_a) == NULL, true);
 	return NULL;
 }
 
@@ -222,12 +222,12 @@ TEST(values_are_misused)
 {
 	weft_loop *loop = make();
 
-	CHECK_MISUSE(weft_loop_set(loop, 0, MARK('a')), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_set(loop, 65, MARK('a')), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_set(loop, -1, MARK('a')), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_get(loop, 0) == NULL, true);
-	CHECK_MISUSE(weft_loop_set(NULL, key_a, MARK('a')), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_get(NULL, key_a) == NULL, true);
+	CHECK_MISUSE(weft_loop_local_set(loop, 0, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_local_set(loop, 65, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_local_set(loop, -1, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_local_get(loop, 0) == NULL, true);
+	CHECK_MISUSE(weft_loop_local_set(NULL, key_a, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_local_get(NULL, key_a) == NULL, true);
 	OK(weft_loop_post(loop, try_elsewhere, loop));
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
@@ -263,9 +263,9 @@ TEST(what_a_drop_does_as_an_idle_loop_is_freed_is_refused_or_run)
 	weft_loop *loop = make();
 
 	if (!key)
-		key = weft_local_new(drop_busy);
+		key = weft_key_new(drop_busy);
 	last_ran = 0;
-	OK(weft_loop_set(loop, key, MARK('d')));
+	OK(weft_loop_local_set(loop, key, MARK('d')));
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "d");
 	CHECK_EQ(post_rc, WEFT_ESHUTDOWN);
@@ -279,9 +279,9 @@ TEST(what_a_drop_does_as_an_idle_loop_is_stopped_is_refused_or_run)
 	weft_loop *loop = make();
 
 	if (!key)
-		key = weft_local_new(drop_busy);
+		key = weft_key_new(drop_busy);
 	last_ran = 0;
-	OK(weft_loop_set(loop, key, MARK('d')));
+	OK(weft_loop_local_set(loop, key, MARK('d')));
 	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(post_rc, WEFT_ESHUTDOWN);
@@ -296,12 +296,12 @@ TEST(there_are_64_keys_and_all_can_be_used)
 	weft_loop *loop = make();
 	int last = 0, key;
 
-	while ((key = weft_local_new(note)) > 0)
+	while ((key = weft_key_new(note)) > 0)
 		last = key;
 	CHECK_EQ(key, WEFT_EAGAIN);
 	CHECK_EQ(last, 64);
-	OK(weft_loop_set(loop, 64, MARK('l')));
-	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_local_set(loop, 64, MARK('l')));
+	OK(weft_loop_local_set(loop, key_a, MARK('a')));
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "la");
 }

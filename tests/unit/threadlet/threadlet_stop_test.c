@@ -51,10 +51,10 @@ end_idle_loop(void *arg)
 TEST(what_runs_as_an_idle_loop_ends_is_not_part_of_the_threadlet_that_ends_it)
 {
 	if (!key)
-		key = weft_local_new(drop);
+		key = weft_key_new(drop);
 	for (int stop = 0; stop < 2; stop++) {
 		idle = weft_loop_new(NULL);
-		OK(weft_loop_set(idle, key, MARK('d')));
+		OK(weft_loop_local_set(idle, key, MARK('d')));
 		run_threadlet(end_idle_loop, stop ? MARK(1) : NULL);
 		CHECK_STR(trace, "de");
 	}

@@ -345,7 +345,7 @@ leave_late(void *arg)
 
 TEST(what_a_drop_leaves_to_be_cleaned_up_is_cleaned_up_with_its_threadlet)
 {
-	late_key = weft_local_new(push_late);
+	late_key = weft_key_new(push_late);
 	run_threadlet(leave_late, MARK('c'));
 	CHECK_STR(trace, "cn");
 }
@@ -377,7 +377,7 @@ fail_then_look(void *arg)
 
 TEST(a_value_set_as_a_failure_is_reported_ends_with_its_threadlet)
 {
-	late_key = weft_local_new(clean_up_late);
+	late_key = weft_key_new(clean_up_late);
 	weft__hooks.on_report = set_in_report;
 	run_threadlet(fail_then_look, NULL);
 	weft__hooks.on_report = NULL;
@@ -555,7 +555,7 @@ TEST(threadlets_have_values_of_their_own_that_end_with_them)
 	weft_loop *loop = make();
 
 	if (!key)
-		key = weft_local_new(note);
+		key = weft_key_new(note);
 	go_on(loop, set_values, MARK('a'));
 	go_on(loop, set_values, MARK('b'));
 	OK(weft_loop_run(loop));
