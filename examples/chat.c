@@ -24,8 +24,8 @@ hear(weft_http *http, void *arg)
 		return weft_http_reply(http, 503, NULL, (weft_span){ 0 },
 		                       weft_after(WEFT_S));
 	while (rc == 0
-	       && (rc = weft_http_event(http, NULL, line.text,
-	                                weft_after(WEFT_S)))
+	       && (rc = weft_http_send_event(http, NULL, line.text,
+	                                     weft_after(WEFT_S)))
 	                  == 0)
 		rc = weft_chan_recv(seats[i], &line, WEFT_NEVER);
 	seats[i] = weft_chan_unref(seats[i]);

@@ -147,7 +147,7 @@ WEFT_API ssize_t weft_http_read_all(weft_http *http, void *buf, size_t size,
  * Returns 0, WEFT_EINVAL for what cannot stand in a header or is not the caller's to say,
  * WEFT_EALREADY after the last, WEFT_EMSGSIZE above 64 KiB, WEFT_ENOMEM.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_http_set(weft_http *http, const char *name, const char *value);
+WEFT_API int weft_http_set_header(weft_http *http, const char *name, const char *value);
 
 /* Server: send a whole reply of `type`, which may be NULL.
  * Returns 0, WEFT_EALREADY if begun, or as weft_write().
@@ -182,7 +182,7 @@ WEFT_API int weft_http_upgrade(weft_http *http, const char *protocol,
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_http_write(weft_http *http, const void *buf, size_t size,
                                  uint64_t deadline_ns);
-WEFT_API int weft_http_event(weft_http *http, const char *event, const char *data,
+WEFT_API int weft_http_send_event(weft_http *http, const char *event, const char *data,
                              uint64_t deadline_ns);
 
 /* --- client ---------------------------------------------------------------- */

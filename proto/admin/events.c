@@ -97,7 +97,7 @@ tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 
 	if (rc < 0)
 		return rc;
-	rc = weft_http_event(http, news->event, news->text, weft_after(WEFT__ADMIN_TAKE_NS));
+	rc = weft_http_send_event(http, news->event, news->text, weft_after(WEFT__ADMIN_TAKE_NS));
 	weft__admin_news_drop(news);
 	return rc;
 }
@@ -133,7 +133,7 @@ weft__admin_events(weft_http *http, weft_admin *admin)
 		if (rc == 0)
 			rc = tell_on(http, admin, ms * WEFT_MS);
 	} else {
-		(void)weft_http_set(http, "Retry-After", "5");
+		(void)weft_http_set_header(http, "Retry-After", "5");
 		rc = weft__admin_say(http, 503, "too many read events");
 	}
 	(void)__atomic_sub_fetch(&admin->readers, 1, __ATOMIC_RELAXED);

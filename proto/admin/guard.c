@@ -26,7 +26,7 @@
 static int
 refuse(weft_http *http, int status, const char *why)
 {
-	int rc = weft_http_set(http, "Connection", "close");
+	int rc = weft_http_set_header(http, "Connection", "close");
 
 	if (rc == 0)
 		rc = weft__admin_say(http, status, why);
@@ -166,7 +166,7 @@ check_peer(weft_admin *admin, weft_http *http)
 	if (admin->token) {
 		if (weft__admin_shows_token(admin, http))
 			return 0;
-		(void)weft_http_set(http, "WWW-Authenticate", "Bearer");
+		(void)weft_http_set_header(http, "WWW-Authenticate", "Bearer");
 		return refuse(http, 401,
 		              "a token is needed: ?token=TOKEN, or Authorization: Bearer TOKEN");
 	}
@@ -183,7 +183,7 @@ static int
 check_writing(weft_admin *admin, weft_http *http, int site)
 {
 	if (strcmp(weft_http_method(http), "POST") != 0) {
-		(void)weft_http_set(http, "Allow", "POST");
+		(void)weft_http_set_header(http, "Allow", "POST");
 		return refuse(http, 405, "this is for POST alone");
 	}
 	if (site == 1 || weft__admin_shows_bearer(admin, http))

@@ -27,7 +27,7 @@ weft__admin_headers(weft_http *http, const char *policy)
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && rc == 0; i++)
-		rc = weft_http_set(http, fields[i].name, fields[i].value);
+		rc = weft_http_set_header(http, fields[i].name, fields[i].value);
 	return rc;
 }
 
@@ -184,7 +184,7 @@ go_behind(weft_http *http, weft_admin *admin)
 
 	(void)admin;
 	(void)snprintf(place, sizeof(place), "%s/", weft_http_path(http));
-	rc = weft_http_set(http, "Location", place);
+	rc = weft_http_set_header(http, "Location", place);
 	return rc < 0 ? rc : weft__admin_say(http, 308, "it is behind a slash");
 }
 

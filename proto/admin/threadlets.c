@@ -260,7 +260,7 @@ weft__admin_threadlets(weft_http *http, weft_admin *admin)
 	if (__atomic_add_fetch(&admin->dumps, 1, __ATOMIC_RELAXED) <= DUMPS_MAX) {
 		rc = list(http, admin);
 	} else {
-		(void)weft_http_set(http, "Retry-After", "1");
+		(void)weft_http_set_header(http, "Retry-After", "1");
 		rc = weft__admin_say(http, 503, "others are listing threadlets");
 	}
 	(void)__atomic_sub_fetch(&admin->dumps, 1, __ATOMIC_RELAXED);

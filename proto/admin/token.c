@@ -131,7 +131,7 @@ set_cookie(weft_admin *admin, weft_http *http)
 	}
 	weft__admin_put(&text, "; Path=/; HttpOnly; SameSite=Strict",
 	                sizeof("; Path=/; HttpOnly; SameSite=Strict"));
-	rc = text.error ? text.error : weft_http_set(http, "Set-Cookie", text.data);
+	rc = text.error ? text.error : weft_http_set_header(http, "Set-Cookie", text.data);
 	weft__admin_text_fini(&text);
 	return rc;
 }
@@ -151,7 +151,7 @@ weft__admin_greet(weft_admin *admin, weft_http *http)
 	}
 	rc = set_cookie(admin, http);
 	if (rc == 0)
-		rc = weft_http_set(http, "Location", "?");
+		rc = weft_http_set_header(http, "Location", "?");
 	if (rc == 0)
 		rc = weft__admin_say(http, 303, "welcome");
 	return rc < 0 ? rc : 1;

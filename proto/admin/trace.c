@@ -28,8 +28,8 @@ begin_reply(weft_http *http)
 	int rc = weft__admin_headers(http, NULL);
 
 	if (rc == 0)
-		rc = weft_http_set(http, "Content-Disposition",
-		                   "attachment; filename=\"trace.json\"");
+		rc = weft_http_set_header(http, "Content-Disposition",
+		                          "attachment; filename=\"trace.json\"");
 	if (rc == 0)
 		rc = weft_http_begin(http, 200, "application/json", WEFT_NEVER);
 	return rc;

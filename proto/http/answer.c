@@ -85,7 +85,7 @@ static int
 shed(struct weft__http_conn *conn, weft_http *http)
 {
 	weft__http_count(&counts_of(conn)->shed, 1);
-	(void)weft_http_set(http, "Retry-After", RETRY_AFTER);
+	(void)weft_http_set_header(http, "Retry-After", RETRY_AFTER);
 	return weft__http_reply_status(http, 503, WEFT_NEVER);
 }
 
@@ -101,7 +101,7 @@ answer_nobody(struct weft__http_conn *conn, weft_http *http)
 		return WEFT_ENOMEM;
 	if (!*methods)
 		return weft__http_reply_status(http, 404, WEFT_NEVER);
-	rc = weft_http_set(http, "Allow", methods);
+	rc = weft_http_set_header(http, "Allow", methods);
 	if (rc < 0)
 		return rc;
 	return weft__http_reply_status(http, strcmp(method, "OPTIONS") == 0 ? 204 : 405,

@@ -208,7 +208,7 @@ begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 	int rc = 0;
 
 	if (http->out.stage == WEFT__HTTP_NOT_BEGUN) {
-		rc = weft_http_set(http, "Cache-Control", "no-store");
+		rc = weft_http_set_header(http, "Cache-Control", "no-store");
 		if (rc == 0)
 			rc = weft__http_begin_reply(http, 200, "text/event-stream",
 			                            WEFT__HTTP_UNKNOWN, deadline_ns);
@@ -225,14 +225,14 @@ static int
 check_event(weft_http *http, const char *event, const char *data)
 {
 	if (!http || !http->is_server || !data || (event && event[strcspn(event, "\r\n")]))
-		return weft_fail(WEFT_EINVAL, "weft_http_event: not an event");
+		return weft_fail(WEFT_EINVAL, "weft_http_send_event: not an event");
 	if (http->out.stage == WEFT__HTTP_ENDED)
 		return weft_fail(WEFT_EALREADY, "http: all was said");
 	return 0;
 }
 
 int
-weft_http_event(weft_http *http, const char *event, const char *data, uint64_t deadline_ns)
+weft_http_send_event(weft_http *http, const char *event, const char *data, uint64_t deadline_ns)
 {
 	struct weft__http_conn *conn;
 	char here[ON_STACK], *text = here;

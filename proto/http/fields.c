@@ -184,14 +184,14 @@ weft__http_add_field(weft_http *http, const char *name, const char *value)
 }
 
 int
-weft_http_set(weft_http *http, const char *name, const char *value)
+weft_http_set_header(weft_http *http, const char *name, const char *value)
 {
 	struct text n = { name, name ? strlen(name) : 0 };
 	int rc;
 
 	if (!http || !weft__http_is_token(n)
 	    || (value && !weft__http_is_value((struct text){ value, strlen(value) })))
-		return weft_fail(WEFT_EINVAL, "weft_http_set: cannot stand in a header");
+		return weft_fail(WEFT_EINVAL, "weft_http_set_header: cannot stand in a header");
 	rc = http->out.stage == WEFT__HTTP_NOT_BEGUN ? set_special(http, n, value)
 	                                             : check_trailer(&http->out, n);
 	if (rc <= 0)

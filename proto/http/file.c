@@ -160,7 +160,7 @@ set_range(weft_http *http, const struct weft__http_range *part, uint64_t total)
 	*at++ = '/';
 	at = weft__http_put_number(at, total);
 	*at = '\0';
-	return weft_http_set(http, "Content-Range", text);
+	return weft_http_set_header(http, "Content-Range", text);
 }
 
 /* Send the body after the head in the buffer; a small one in the same write. */
@@ -243,7 +243,7 @@ redirect(weft_http *http, uint64_t deadline_ns)
 		at = weft__http_put_text(at, query);
 	}
 	*at = '\0';
-	rc = weft_http_set(http, "Location", to);
+	rc = weft_http_set_header(http, "Location", to);
 	return rc < 0 ? rc : weft__http_reply_status(http, 301, deadline_ns);
 }
 
@@ -293,7 +293,7 @@ weft_http_reply_file(weft_http *http, const char *root, const char *name, uint64
 	if (http->out.stage != WEFT__HTTP_NOT_BEGUN)
 		return weft_fail(WEFT_EALREADY, "http: it has begun");
 	if (!check_method(http)) {
-		rc = weft_http_set(http, "Allow", "GET, HEAD");
+		rc = weft_http_set_header(http, "Allow", "GET, HEAD");
 		return rc < 0 ? rc : weft__http_reply_status(http, 405, deadline_ns);
 	}
 	clear = weft__http_arena_take(&http->arena, strlen(name) + sizeof(INDEX));

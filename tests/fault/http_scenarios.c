@@ -26,7 +26,7 @@ echo(weft_http *http, void *arg)
 {
 	char buf[64];
 	ssize_t n;
-	int rc = weft_http_set(http, "X-Name", weft_http_param(http, "name"));
+	int rc = weft_http_set_header(http, "X-Name", weft_http_param(http, "name"));
 
 	(void)arg;
 	if (!went_well(rc, 0))
@@ -43,11 +43,11 @@ echo(weft_http *http, void *arg)
 static int
 send_events(weft_http *http, void *arg)
 {
-	int rc = weft_http_event(http, "name", "one\ntwo", soon());
+	int rc = weft_http_send_event(http, "name", "one\ntwo", soon());
 
 	(void)arg;
 	if (went_well(rc, 0))
-		rc = weft_http_event(http, NULL, "three", soon());
+		rc = weft_http_send_event(http, NULL, "three", soon());
 	(void)went_well(rc, 0);
 	return rc;
 }

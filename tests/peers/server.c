@@ -128,7 +128,7 @@ letters(weft_http *http, void *chunked)
 
 	if (!chunked) {
 		snprintf(buf, sizeof buf, "%llu", (unsigned long long)size);
-		rc = weft_http_set(http, "Content-Length", buf);
+		rc = weft_http_set_header(http, "Content-Length", buf);
 	}
 	if (rc == 0)
 		rc = weft_http_begin(http, 200, "text/plain", PATIENCE);
@@ -139,7 +139,7 @@ letters(weft_http *http, void *chunked)
 		sent += n;
 		rc = (int)weft_http_write(http, buf, n, PATIENCE);
 	}
-	return rc >= 0 && chunked ? weft_http_set(http, "X-Letters", "all") : rc;
+	return rc >= 0 && chunked ? weft_http_set_header(http, "X-Letters", "all") : rc;
 }
 
 /* Pieces that come one by one, each some time after the one before. */
@@ -170,7 +170,7 @@ events(weft_http *http, void *arg)
 	(void)arg;
 	for (uint64_t i = 0; rc == 0 && i < count; i++) {
 		snprintf(text, sizeof text, "%llu", (unsigned long long)i);
-		rc = weft_http_event(http, "number", text, PATIENCE);
+		rc = weft_http_send_event(http, "number", text, PATIENCE);
 	}
 	if (rc == 0 && !weft_http_param(http, "end"))
 		rc = weft_sleep_until(WEFT_NEVER);
@@ -227,7 +227,7 @@ status(weft_http *http, void *arg)
 static int
 moved(weft_http *http, void *arg)
 {
-	int rc = weft_http_set(http, "Location", weft_http_param(http, "to"));
+	int rc = weft_http_set_header(http, "Location", weft_http_param(http, "to"));
 
 	(void)arg;
 	return rc < 0 ? rc : reply_text(http, 302, "there\n");
@@ -238,7 +238,7 @@ static int
 bytes(weft_http *http, void *arg)
 {
 	const char *value = weft_http_header(http, "x-bytes");
-	int rc = value ? weft_http_set(http, "X-Bytes", value) : 0;
+	int rc = value ? weft_http_set_header(http, "X-Bytes", value) : 0;
 
 	(void)arg;
 	return rc < 0 ? rc : reply_text(http, 200, "there\n");

@@ -20,7 +20,7 @@ static int
 move(weft_http *http, void *arg)
 {
 	(void)arg;
-	OK(weft_http_set(http, "Location", "greet"));
+	OK(weft_http_set_header(http, "Location", "greet"));
 	return weft_http_reply(http, 303, NULL, weft_text("over there"), WEFT_NEVER);
 }
 
@@ -41,7 +41,7 @@ echo(weft_http *http, void *arg)
 			return (int)n;
 	}
 	(void)snprintf(sum, sizeof(sum), "%zu", all);
-	OK(weft_http_set(http, "X-Sum", sum));
+	OK(weft_http_set_header(http, "X-Sum", sum));
 	return (int)n;
 }
 
@@ -102,7 +102,7 @@ stream(struct both *both)
 		CHECK_EQ(weft_http_write(http, piece, size, weft_after(HOUR)), (ssize_t)size);
 		left -= size;
 	}
-	OK(weft_http_set(http, "X-Last", "1"));
+	OK(weft_http_set_header(http, "X-Last", "1"));
 	OK(weft_http_finish(http, weft_after(HOUR)));
 	CHECK(weft_http_header_at(http, 0, &field));
 	expect(http, 200, "2097152 1");

@@ -419,7 +419,7 @@ play_streamed(struct world *world)
 	CHECK(weft_http_read(http, &byte, 1, WEFT_NEVER) < 0);
 	CHECK_EQ(weft_http_write(http, "one", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_http_write(http, ", two", 5, WEFT_NEVER), 5);
-	OK(weft_http_set(http, "X-Sum", "8"));
+	OK(weft_http_set_header(http, "X-Sum", "8"));
 	OK(weft_http_finish(http, WEFT_NEVER));
 	CHECK_EQ(weft_http_status(http), 200);
 	CHECK_STR(body_of(http), "hello");

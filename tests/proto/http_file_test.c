@@ -97,8 +97,8 @@ send_file(weft_http *http, void *arg)
 
 	(void)arg;
 	if (type)
-		OK(weft_http_set(http, "Content-Type", type));
-	OK(weft_http_set(http, "ETag", "\"mine\""));
+		OK(weft_http_set_header(http, "Content-Type", type));
+	OK(weft_http_set_header(http, "ETag", "\"mine\""));
 	rc = weft_http_reply_file(http, root, weft_http_param(http, "path"), WEFT_NEVER);
 	CHECK(rc != 0 || weft_http_reply_file(http, root, "x", WEFT_NEVER) == WEFT_EALREADY);
 	return rc;

@@ -141,7 +141,7 @@ upgrade(weft_http *http, void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_http_upgrade(http, "other", &stream, WEFT_NEVER), WEFT_EINVAL);
-	OK(weft_http_set(http, "Sec-Word", "x"));
+	OK(weft_http_set_header(http, "Sec-Word", "x"));
 	OK(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER));
 	CHECK_EQ(weft_http_write(http, "x", 1, WEFT_NEVER), WEFT_EALREADY);
 	while ((n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0)
@@ -219,20 +219,20 @@ send_events(weft_http *http, void *arg)
 	int rc;
 
 	(void)arg;
-	CHECK_EQ(weft_http_event(http, "a\nb", "x", WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_http_event(http, "a\rb", "x", WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_http_event(http, "a", NULL, WEFT_NEVER), WEFT_EINVAL);
-	rc = weft_http_event(http, NULL, "one", WEFT_NEVER);
+	CHECK_EQ(weft_http_send_event(http, "a\nb", "x", WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_send_event(http, "a\rb", "x", WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_send_event(http, "a", NULL, WEFT_NEVER), WEFT_EINVAL);
+	rc = weft_http_send_event(http, NULL, "one", WEFT_NEVER);
 	if (rc == 0)
-		rc = weft_http_event(http, "two", "a\nb\r\nc\rd\n\n", WEFT_NEVER);
+		rc = weft_http_send_event(http, "two", "a\nb\r\nc\rd\n\n", WEFT_NEVER);
 	if (rc == 0)
-		rc = weft_http_event(http, NULL, "", WEFT_NEVER);
+		rc = weft_http_send_event(http, NULL, "", WEFT_NEVER);
 	OK(weft_event_set(&entered));
 	if (rc == 0)
 		rc = weft_event_wait(&released, WEFT_NEVER);
 	handler_rc = rc;
 	if (rc < 0)
-		CHECK(weft_http_event(http, NULL, "gone", WEFT_NEVER) < 0);
+		CHECK(weft_http_send_event(http, NULL, "gone", WEFT_NEVER) < 0);
 	return rc;
 }
 

@@ -339,7 +339,7 @@ pass_trailers(weft_http *http, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	OK(weft_http_set(http, "Trailer", "x-a, x-b"));
+	OK(weft_http_set_header(http, "Trailer", "x-a, x-b"));
 	OK(weft_http_begin(http, 201, "text/plain", WEFT_NEVER));
 	CHECK_EQ(weft_http_status(http), 201);
 	while ((n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER)) > 0)
@@ -347,9 +347,9 @@ pass_trailers(weft_http *http, void *arg)
 	CHECK_EQ(weft_http_read(http, buf, 1, WEFT_NEVER), 0);
 	while (weft_http_header_at(http, index++, &field))
 		if (strncmp(field.name, "x-", 2) == 0)
-			OK(weft_http_set(http, field.name, field.value));
-	CHECK_EQ(weft_http_set(http, "Content-Length", "1"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "Host", "a"), WEFT_EINVAL);
+			OK(weft_http_set_header(http, field.name, field.value));
+	CHECK_EQ(weft_http_set_header(http, "Content-Length", "1"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "Host", "a"), WEFT_EINVAL);
 	CHECK_EQ(weft_http_begin(http, 200, NULL, WEFT_NEVER), WEFT_EALREADY);
 	return (int)n;
 }
@@ -393,27 +393,27 @@ set_fields(weft_http *http, void *arg)
 	CHECK_STR(weft_http_header(http, "X-EMPTY"), "");
 	CHECK(!weft_http_header(http, "x"));
 	CHECK_EQ(weft_http_status(http), 0);
-	CHECK_EQ(weft_http_set(http, "X\r\nY", "a"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "X", "a\r\nY: b"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "X", "a\nb"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "X", "a\rb"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "", "a"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "X:", "a"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, NULL, "a"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "Transfer-Encoding", "x"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "Connection", "upgrade"), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "Content-Length", "-1"), WEFT_EINVAL);
-	OK(weft_http_set(http, "X-A", "1"));
-	OK(weft_http_set(http, "x-a", "2"));
-	OK(weft_http_set(http, "X-B", "1"));
-	OK(weft_http_set(http, "X-B", NULL));
-	OK(weft_http_set(http, "Set-Cookie", "a"));
-	OK(weft_http_set(http, "Set-Cookie", "b"));
-	OK(weft_http_set(http, "Content-Type", "x/y"));
+	CHECK_EQ(weft_http_set_header(http, "X\r\nY", "a"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "X", "a\r\nY: b"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "X", "a\nb"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "X", "a\rb"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "", "a"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "X:", "a"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, NULL, "a"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "Transfer-Encoding", "x"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "Connection", "upgrade"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "Content-Length", "-1"), WEFT_EINVAL);
+	OK(weft_http_set_header(http, "X-A", "1"));
+	OK(weft_http_set_header(http, "x-a", "2"));
+	OK(weft_http_set_header(http, "X-B", "1"));
+	OK(weft_http_set_header(http, "X-B", NULL));
+	OK(weft_http_set_header(http, "Set-Cookie", "a"));
+	OK(weft_http_set_header(http, "Set-Cookie", "b"));
+	OK(weft_http_set_header(http, "Content-Type", "x/y"));
 	memset(large, 'x', sizeof(large) - 1);
 	if (weft_http_param(http, "large"))
-		OK(weft_http_set(http, "X-Large", large));
-	OK(weft_http_set(http, "Connection", "close"));
+		OK(weft_http_set_header(http, "X-Large", large));
+	OK(weft_http_set_header(http, "Connection", "close"));
 	return weft_http_reply(http, 299, NULL, (weft_span){ "abc", 3 }, WEFT_NEVER);
 }
 
@@ -450,10 +450,10 @@ write_with_length(weft_http *http, void *arg)
 	const char *how = weft_http_param(http, "how");
 
 	(void)arg;
-	OK(weft_http_set(http, "Content-Length", "5"));
+	OK(weft_http_set_header(http, "Content-Length", "5"));
 	CHECK_EQ(weft_http_write(http, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_http_write(http, "def", 3, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_http_set(http, "X-A", "b"), WEFT_EINVAL);
+	CHECK_EQ(weft_http_set_header(http, "X-A", "b"), WEFT_EINVAL);
 	if (strcmp(how, "whole") == 0)
 		CHECK_EQ(weft_http_write(http, "de", 2, WEFT_NEVER), 2);
 	return strcmp(how, "fail") == 0 ? WEFT_EPERM : 0;
@@ -465,22 +465,22 @@ answer_badly(weft_http *http, void *arg)
 	const char *how = weft_http_param(http, "how");
 
 	(void)arg;
-	OK(weft_http_set(http, "Content-Encoding", "gzip"));
-	OK(weft_http_set(http, "Content-Length", "100"));
-	OK(weft_http_set(http, "Date", "never"));
-	OK(weft_http_set(http, "Set-Cookie", "a"));
-	OK(weft_http_set(http, "Set-Cookie", "b"));
+	OK(weft_http_set_header(http, "Content-Encoding", "gzip"));
+	OK(weft_http_set_header(http, "Content-Length", "100"));
+	OK(weft_http_set_header(http, "Date", "never"));
+	OK(weft_http_set_header(http, "Set-Cookie", "a"));
+	OK(weft_http_set_header(http, "Set-Cookie", "b"));
 	if (strcmp(how, "fail") == 0)
 		return WEFT_EPERM;
 	if (strcmp(how, "silent") == 0)
 		return 0;
-	OK(weft_http_set(http, "Set-Cookie", NULL));
-	OK(weft_http_set(http, "Content-Encoding", NULL));
-	OK(weft_http_set(http, "Date", NULL));
+	OK(weft_http_set_header(http, "Set-Cookie", NULL));
+	OK(weft_http_set_header(http, "Content-Encoding", NULL));
+	OK(weft_http_set_header(http, "Date", NULL));
 	OK(weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 }, WEFT_NEVER));
 	CHECK_EQ(weft_http_reply(http, 200, NULL, weft_text("x"), WEFT_NEVER), WEFT_EALREADY);
 	CHECK_EQ(weft_http_write(http, "x", 1, WEFT_NEVER), WEFT_EALREADY);
-	CHECK_EQ(weft_http_set(http, "x", "y"), WEFT_EALREADY);
+	CHECK_EQ(weft_http_set_header(http, "x", "y"), WEFT_EALREADY);
 	return 0;
 }
 
@@ -553,7 +553,7 @@ visit_misuse(struct site *site)
 	CHECK_EQ(weft_http_serve(NULL, site->listener, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_read(NULL, &byte, 1, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_write(NULL, &byte, 1, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_http_event(NULL, NULL, "", WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_send_event(NULL, NULL, "", WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_reply(NULL, 200, NULL, weft_text(""), WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_reply_file(NULL, "/", "", WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_begin(NULL, 200, NULL, WEFT_NEVER), WEFT_EINVAL);

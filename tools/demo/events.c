@@ -105,7 +105,7 @@ send_demo(struct demo *demo, weft_http *http, char *data)
 	add_counts(&text, demo);
 	add_redis(&text, demo);
 	add_settings(&text, demo);
-	return weft_http_event(http, "demo", text.data, weft_after(5 * WEFT_S));
+	return weft_http_send_event(http, "demo", text.data, weft_after(5 * WEFT_S));
 }
 
 static int
@@ -115,7 +115,7 @@ send_slow(struct demo *demo, weft_http *http, char *data, uint64_t *number)
 
 	if (!slow_write(&demo->slow, number, &text))
 		return 0;
-	return weft_http_event(http, "slow", text.data, weft_after(5 * WEFT_S));
+	return weft_http_send_event(http, "slow", text.data, weft_after(5 * WEFT_S));
 }
 
 static int
@@ -123,7 +123,7 @@ send_events(struct demo *demo, weft_http *http)
 {
 	char *data = malloc(EVENT_MAX);
 	uint64_t next = weft_now(), number = 0;
-	int rc = data ? weft_http_set(http, "Cache-Control", "no-store") : WEFT_ENOMEM;
+	int rc = data ? weft_http_set_header(http, "Cache-Control", "no-store") : WEFT_ENOMEM;
 
 	while (rc >= 0) {
 		rc = send_demo(demo, http, data);
@@ -148,7 +148,7 @@ route_events(weft_http *http, void *arg)
 	if (__atomic_fetch_add(&demo->readers, 1, __ATOMIC_RELAXED) < READERS_MAX) {
 		rc = send_events(demo, http);
 	} else {
-		(void)weft_http_set(http, "Retry-After", "5");
+		(void)weft_http_set_header(http, "Retry-After", "5");
 		rc = weft_http_reply(http, 503, "text/plain", weft_text("too many readers\n"),
 		                     weft_after(WEFT_S));
 	}

@@ -21,7 +21,7 @@ say(weft_http *http, int status, const char *text)
 static int
 say_later(weft_http *http, const char *text)
 {
-	(void)weft_http_set(http, "Retry-After", "1");
+	(void)weft_http_set_header(http, "Retry-After", "1");
 	return say(http, 503, text);
 }
 

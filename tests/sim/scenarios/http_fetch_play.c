@@ -207,7 +207,7 @@ begin_reply(weft_http *http, const struct fetch *fetch)
 	char length[32];
 
 	(void)snprintf(length, sizeof(length), "%zu", fetch->size);
-	if (sim_random_below(2) && weft_http_set(http, "Content-Length", length) < 0)
+	if (sim_random_below(2) && weft_http_set_header(http, "Content-Length", length) < 0)
 		return WEFT_ENOMEM;
 	return weft_http_begin(http, 200, "text/plain", WEFT_NEVER);
 }
@@ -247,7 +247,7 @@ on_moved(weft_http *http, void *arg)
 	if (!fetch)
 		return WEFT_ENOMEM;
 	(void)snprintf(where, sizeof(where), "/whole?id=%u", fetch->id);
-	rc = weft_http_set(http, "Location", where);
+	rc = weft_http_set_header(http, "Location", where);
 	return rc < 0 ? rc
 	              : weft_http_reply(http, 302, "text/plain",
 	                                weft_text(play.calm ? "" : "there"), WEFT_NEVER);

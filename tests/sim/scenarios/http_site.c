@@ -101,7 +101,7 @@ begin(weft_http *http)
 	if (http_spoils(HTTP_SPOIL_TWICE))
 		check_turn(request);
 	enter();
-	if (weft_http_set(http, "X-Id", id) < 0) {
+	if (weft_http_set_header(http, "X-Id", id) < 0) {
 		sim_check(http_site.harsh);
 		(void)weft__add(&http_site.inside, UINT32_MAX, WEFT__RELAXED);
 		return NULL;
@@ -247,13 +247,13 @@ on_pieces(weft_http *http, void *arg)
 		return WEFT_ENOMEM;
 	(void)snprintf(size, sizeof(size), "%zu", request->size);
 	if (request->ask == HTTP_ASK_LENGTH)
-		rc = judge(request, "set", weft_http_set(http, "Content-Length", size));
+		rc = judge(request, "set", weft_http_set_header(http, "Content-Length", size));
 	if (rc == 0)
 		rc = judge(request, "begin", weft_http_begin(http, 200, "text/plain", WEFT_NEVER));
 	if (rc == 0)
 		rc = write_pieces(http, request);
 	if (rc == 0 && request->ask == HTTP_ASK_PIECES && sim_random_below(2))
-		rc = judge(request, "trailer", weft_http_set(http, "X-Sum", "1"));
+		rc = judge(request, "trailer", weft_http_set_header(http, "X-Sum", "1"));
 	return end(request, rc);
 }
 
@@ -297,7 +297,7 @@ send_event(weft_http *http, size_t number)
 	char data[24];
 
 	(void)snprintf(data, sizeof(data), "%zu", number);
-	return weft_http_event(http, number % 2 ? "odd" : NULL, data, WEFT_NEVER);
+	return weft_http_send_event(http, number % 2 ? "odd" : NULL, data, WEFT_NEVER);
 }
 
 static int
