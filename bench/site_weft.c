@@ -89,7 +89,7 @@ open_window(weft_loop *loop)
 	weft_addr addr;
 
 	BENCH_CHECK(weft_admin_open("tcp://127.0.0.1:0", &opts, &admin) == 0);
-	BENCH_CHECK(weft_admin_addr(admin, &addr) == 0);
+	BENCH_CHECK(weft_admin_local(admin, &addr) == 0);
 	print_port(&addr);
 }
 

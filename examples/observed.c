@@ -40,11 +40,13 @@ open_window(const char *address, struct service *service, weft_admin **out)
 	int rc = weft_admin_open(address, NULL, out);
 
 	if (rc == 0)
-		rc = weft_admin_add(*out, "hello_served_total",
-		                    "Requests answered.", read_served, service);
+		rc = weft_admin_add_metric(*out, "hello_served_total",
+		                           "Requests answered.", read_served,
+		                           service);
 	if (rc == 0)
-		rc = weft_admin_add(*out, "hello_waiting", "Requests in hand.",
-		                    read_waiting, service);
+		rc = weft_admin_add_metric(*out, "hello_waiting",
+		                           "Requests in hand.", read_waiting,
+		                           service);
 	return rc;
 }
 

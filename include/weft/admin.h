@@ -77,7 +77,7 @@ WEFT_API int weft_admin_mount(weft_admin *admin, weft_http_server *server,
  * a counter, else a gauge.
  * Returns 0, WEFT_EEXIST, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_admin_add(weft_admin *admin, const char *name, const char *help,
+WEFT_API int weft_admin_add_metric(weft_admin *admin, const char *name, const char *help,
                             double (*fn)(void *arg), void *arg);
 
 /* Put a panel of the program's own on the page, after those that are there: `html`, in
@@ -85,7 +85,7 @@ WEFT_API int weft_admin_add(weft_admin *admin, const char *name, const char *hel
  * long as there is the window, and trusted: only the title is escaped.
  * Returns 0, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_admin_panel(weft_admin *admin, const char *title,
+WEFT_API int weft_admin_add_panel(weft_admin *admin, const char *title,
                               const char *html, const char *script);
 
 /* Guard a route of the program's own as those of the window are; with `writes` the
@@ -94,16 +94,16 @@ WEFT_API int weft_admin_panel(weft_admin *admin, const char *title,
  * Returns 0; or has answered the request, and returns WEFT_EPERM: the handler then returns
  * 0.  Or as weft_http_reply().
  * Thread: loop of `http`.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_admin_check(weft_admin *admin, weft_http *http, bool writes);
+WEFT_API int weft_admin_authorize(weft_admin *admin, weft_http *http, bool writes);
 
 /* Where it listens, with the port that the system chose.
  * Returns 0, WEFT_ENOENT if it does not.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_admin_addr(weft_admin *admin, weft_addr *out);
+WEFT_API int weft_admin_local(weft_admin *admin, weft_addr *out);
 
 /* Close it: streams of events end, and replies in progress have five seconds to.  Servers that
  * it is mounted on must not serve any more, nor a handler call it.  No function of
- * weft_admin_add() is called once it has returned.  Takes it; accepts NULL; not cancellable.
+ * weft_admin_add_metric() is called once it has returned.  Takes it; accepts NULL; not cancellable.
  * On another loop that is WEFT_EXDEV, told by weft_detail() alone, and does nothing.
  * Thread: the window's loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_admin_close(weft_admin *admin);

@@ -243,12 +243,12 @@ weft_admin_open(const char *address, const weft_admin_opts *opts, weft_admin **o
 }
 
 int
-weft_admin_addr(weft_admin *admin, weft_addr *out)
+weft_admin_local(weft_admin *admin, weft_addr *out)
 {
 	if (!admin || !out)
-		return weft_fail(WEFT_EINVAL, "weft_admin_addr: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_admin_local: NULL");
 	if (!admin->server)
-		return weft_fail(WEFT_ENOENT, "weft_admin_addr: it is only mounted");
+		return weft_fail(WEFT_ENOENT, "weft_admin_local: it is only mounted");
 	*out = admin->addr;
 	return 0;
 }
@@ -353,23 +353,23 @@ find_value(weft_admin *admin, const char *name)
 }
 
 int
-weft_admin_add(weft_admin *admin, const char *name, const char *help, double (*fn)(void *arg),
-               void *arg)
+weft_admin_add_metric(weft_admin *admin, const char *name, const char *help,
+                      double (*fn)(void *arg), void *arg)
 {
 	struct weft__admin_value **link, *value;
 	size_t size, help_size;
 
 	if (!admin || !name || !fn || !is_name(name))
-		return weft_fail(WEFT_EINVAL, "weft_admin_add: not a name");
+		return weft_fail(WEFT_EINVAL, "weft_admin_add_metric: not a name");
 	link = find_value(admin, name);
 	if (*link || weft__admin_is_metric(name))
-		return weft_fail(WEFT_EEXIST, "weft_admin_add %s: there is one", name);
+		return weft_fail(WEFT_EEXIST, "weft_admin_add_metric %s: there is one", name);
 	help = help ? help : "";
 	size = strlen(name) + 1;
 	help_size = strlen(help) + 1;
 	value = weft_alloc(sizeof(*value) + size + help_size);
 	if (!value)
-		return weft_fail(WEFT_ENOMEM, "weft_admin_add: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_admin_add_metric: no memory");
 	*value = (struct weft__admin_value){ .fn = fn, .arg = arg };
 	memcpy(value->name, name, size);
 	memcpy(value->name + size, help, help_size);
@@ -379,15 +379,15 @@ weft_admin_add(weft_admin *admin, const char *name, const char *help, double (*f
 }
 
 int
-weft_admin_panel(weft_admin *admin, const char *title, const char *html, const char *script)
+weft_admin_add_panel(weft_admin *admin, const char *title, const char *html, const char *script)
 {
 	struct weft__admin_panel *panel, **link;
 
 	if (!admin || !title || !html)
-		return weft_fail(WEFT_EINVAL, "weft_admin_panel: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_admin_add_panel: NULL");
 	panel = weft_alloc(sizeof(*panel));
 	if (!panel)
-		return weft_fail(WEFT_ENOMEM, "weft_admin_panel: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_admin_add_panel: no memory");
 	*panel = (struct weft__admin_panel){ NULL, title, html, script };
 	lock(admin);
 	link = &admin->panels;

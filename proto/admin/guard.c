@@ -205,9 +205,9 @@ weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use)
 }
 
 int
-weft_admin_check(weft_admin *admin, weft_http *http, bool writes)
+weft_admin_authorize(weft_admin *admin, weft_http *http, bool writes)
 {
 	if (!admin || !http)
-		return weft_fail(WEFT_EINVAL, "weft_admin_check: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_admin_authorize: NULL");
 	return weft__admin_guard(admin, http, writes ? WEFT__ADMIN_WRITES : WEFT__ADMIN_READS);
 }

@@ -50,7 +50,7 @@ visit_from_everywhere(void *arg)
 
 	(void)arg;
 	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &world.admin));
-	OK(weft_admin_addr(world.admin, &addr));
+	OK(weft_admin_local(world.admin, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(world.url, sizeof(world.url), "http://%s", text + 6);
 	for (int i = 0; i < READERS; i++) /* each where there is least to do */
@@ -255,7 +255,7 @@ play_slow(struct world *world)
 	memset(help, 'x', sizeof(help) - 1);
 	for (int i = 0; i < 500; i++) {
 		(void)snprintf(name, sizeof(name), "number_%d", i);
-		OK(weft_admin_add(world->admin, name, help, read_zero, NULL));
+		OK(weft_admin_add_metric(world->admin, name, help, read_zero, NULL));
 	}
 	OK(weft_connect(world->place, NULL, &stream, weft_after(HOUR)));
 	CHECK(weft_write(stream,

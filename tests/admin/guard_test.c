@@ -387,7 +387,7 @@ static int
 on_set(weft_http *http, void *arg)
 {
 	struct world *world = arg;
-	int rc = weft_admin_check(world->admin, http, true);
+	int rc = weft_admin_authorize(world->admin, http, true);
 
 	if (rc < 0)
 		return rc == WEFT_EPERM ? 0 : rc;
@@ -398,7 +398,7 @@ static int
 on_get(weft_http *http, void *arg)
 {
 	struct world *world = arg;
-	int rc = weft_admin_check(world->admin, http, false);
+	int rc = weft_admin_authorize(world->admin, http, false);
 
 	if (rc < 0)
 		return rc == WEFT_EPERM ? 0 : rc;

@@ -20,7 +20,8 @@ play_loops(struct world *world)
 	const struct reply *reply;
 	double before, apples = 12.5;
 
-	OK(weft_admin_add(world->admin, "apples", "That \"were\" <eaten>\n", read_number, &apples));
+	OK(weft_admin_add_metric(world->admin, "apples", "That \"were\" <eaten>\n", read_number,
+	                         &apples));
 	reply = get(world, "/debug/loops");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "application/json");
@@ -54,9 +55,9 @@ play_metrics(struct world *world)
 	double apples = 3, odd = -1;
 	const struct reply *reply;
 
-	OK(weft_admin_add(world->admin, "apples_total", "Eaten\\by\nme, \xc3\xa9\xff", read_number,
-	                  &apples));
-	OK(weft_admin_add(world->admin, "odd", NULL, read_number, &odd));
+	OK(weft_admin_add_metric(world->admin, "apples_total", "Eaten\\by\nme, \xc3\xa9\xff",
+	                         read_number, &apples));
+	OK(weft_admin_add_metric(world->admin, "odd", NULL, read_number, &odd));
 	reply = get(world, "/metrics");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "text/plain; version=0.0.4; charset=utf-8");
@@ -81,16 +82,16 @@ play_names(struct world *world)
 {
 	double x = 0;
 
-	OK(weft_admin_add(world->admin, "x_1", "", read_number, &x));
-	CHECK_EQ(weft_admin_add(world->admin, "x_1", "", read_number, &x), WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add(world->admin, "weft_loop_turns_total", "", read_number, &x),
+	OK(weft_admin_add_metric(world->admin, "x_1", "", read_number, &x));
+	CHECK_EQ(weft_admin_add_metric(world->admin, "x_1", "", read_number, &x), WEFT_EEXIST);
+	CHECK_EQ(weft_admin_add_metric(world->admin, "weft_loop_turns_total", "", read_number, &x),
 	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add(world->admin, "process_open_fds", "", read_number, &x),
+	CHECK_EQ(weft_admin_add_metric(world->admin, "process_open_fds", "", read_number, &x),
 	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add(world->admin, "", "", read_number, &x), WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add(world->admin, "1x", "", read_number, &x), WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add(world->admin, "x y", "", read_number, &x), WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add(world->admin, "y", "", NULL, &x), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add_metric(world->admin, "", "", read_number, &x), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add_metric(world->admin, "1x", "", read_number, &x), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add_metric(world->admin, "x y", "", read_number, &x), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add_metric(world->admin, "y", "", NULL, &x), WEFT_EINVAL);
 }
 
 TEST(admin_takes_only_names_that_prometheus_reads_and_each_once)
@@ -116,10 +117,10 @@ play_page(struct world *world)
 	char first[40], second[40], tag[80];
 	const struct reply *reply;
 
-	OK(weft_admin_panel(world->admin, "One & <two>",
-	                    "<style>p { color: red }</style><p id=own>x</p>",
-	                    "globalThis.own = 1;"));
-	OK(weft_admin_panel(world->admin, "Three", "<p>3</p>", NULL));
+	OK(weft_admin_add_panel(world->admin, "One & <two>",
+	                        "<style>p { color: red }</style><p id=own>x</p>",
+	                        "globalThis.own = 1;"));
+	OK(weft_admin_add_panel(world->admin, "Three", "<p>3</p>", NULL));
 	reply = get(world, "/");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "text/html; charset=utf-8");
@@ -223,7 +224,7 @@ open_nowhere(void *arg)
 
 	(void)arg;
 	OK(weft_admin_open(NULL, NULL, &admin));
-	CHECK_EQ(weft_admin_addr(admin, &addr), WEFT_ENOENT);
+	CHECK_EQ(weft_admin_local(admin, &addr), WEFT_ENOENT);
 	weft_admin_close(admin);
 	weft_admin_close(NULL);
 	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &admin));
@@ -314,8 +315,8 @@ TEST(admin_that_a_callback_has_closed_does_not_read_numbers_any_more)
 	weft_addr addr;
 
 	OK(weft_admin_open("tcp://127.0.0.1:0", &opts, &ending.admin));
-	OK(weft_admin_add(ending.admin, "late", "", read_late, &ending));
-	OK(weft_admin_addr(ending.admin, &addr));
+	OK(weft_admin_add_metric(ending.admin, "late", "", read_late, &ending));
+	OK(weft_admin_local(ending.admin, &addr));
 	CHECK(weft_addr_format(&addr, ending.place, sizeof(ending.place)) > 0);
 	(void)go_on(ending.loop, ask_late, &ending);
 	OK(weft_loop_run(ending.loop));
@@ -377,7 +378,7 @@ play_stopped_reader(struct world *world)
 	int seconds = 0;
 
 	memset(html, 'x', sizeof(html) - 1);
-	OK(weft_admin_panel(world->admin, "Much", html, NULL));
+	OK(weft_admin_add_panel(world->admin, "Much", html, NULL));
 	OK(weft_connect(world->place, NULL, &stream, WEFT_NEVER));
 	OK(weft_stream_set(stream, "rcvbuf", 65536));
 	CHECK_EQ(weft_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
@@ -470,8 +471,8 @@ visit_many(void *arg)
 
 	(void)arg;
 	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &world.admin));
-	OK(weft_admin_add(world.admin, "seven", "", read_at_home, &tally));
-	OK(weft_admin_addr(world.admin, &addr));
+	OK(weft_admin_add_metric(world.admin, "seven", "", read_at_home, &tally));
+	OK(weft_admin_local(world.admin, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(world.url, sizeof(world.url), "http://%s", text + 6);
 	world.field = (weft_http_field){ "Accept", "*/*" };

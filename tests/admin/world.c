@@ -23,7 +23,7 @@ find_place(struct world *world)
 {
 	weft_addr addr;
 
-	OK(weft_admin_addr(world->admin, &addr));
+	OK(weft_admin_local(world->admin, &addr));
 	CHECK(weft_addr_format(&addr, world->place, sizeof(world->place)) > 0);
 	if (strncmp(world->place, "tcp://", 6) == 0)
 		(void)snprintf(world->url, sizeof(world->url), "http://%s", world->place + 6);

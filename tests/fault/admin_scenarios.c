@@ -54,8 +54,8 @@ look_around(struct view *view, weft_admin *admin)
 		"/events",
 	};
 
-	(void)went_well(weft_admin_add(admin, "one", "One.", read_one, NULL), 0);
-	(void)went_well(weft_admin_panel(admin, "Panel", "<p>x</p>", NULL), 0);
+	(void)went_well(weft_admin_add_metric(admin, "one", "One.", read_one, NULL), 0);
+	(void)went_well(weft_admin_add_panel(admin, "Panel", "<p>x</p>", NULL), 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		ask(view, paths[i]);
 }
@@ -70,7 +70,7 @@ play(void *arg)
 
 	EXPECT((rc == 0) == (admin != NULL));
 	if (went_well(rc, 0)) {
-		EXPECT(weft_admin_addr(admin, &addr) == 0);
+		EXPECT(weft_admin_local(admin, &addr) == 0);
 		EXPECT(weft_addr_format(&addr, view->address, sizeof(view->address)) > 0);
 		look_around(view, admin);
 	}

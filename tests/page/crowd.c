@@ -58,7 +58,7 @@ serve(weft_scope *scope, char **words)
 		return rc;
 	rc = gather(scope, (int)strtol(words[1], NULL, 10));
 	if (rc == 0)
-		rc = weft_admin_addr(admin, &where);
+		rc = weft_admin_local(admin, &where);
 	if (rc == 0) {
 		(void)weft_addr_format(&where, address, sizeof(address));
 		printf("page: http%s/\n", address + strlen("tcp"));

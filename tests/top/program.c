@@ -102,10 +102,10 @@ run(void *arg)
 		fprintf(stderr, "%s\n", weft_detail());
 		return rc;
 	}
-	rc = weft_admin_add(admin, "requests_total", "answered so far", requests, program);
+	rc = weft_admin_add_metric(admin, "requests_total", "answered so far", requests, program);
 	if (rc == 0)
-		rc = weft_admin_add(admin, "temperature", "of \033[31mthe room\033[2J", temperature,
-		                    NULL);
+		rc = weft_admin_add_metric(admin, "temperature", "of \033[31mthe room\033[2J",
+		                           temperature, NULL);
 	if (rc == 0)
 		rc = start_all();
 	if (rc == 0)

@@ -41,12 +41,12 @@ static const struct number numbers[] = {
 static int
 fill(struct demo *demo, weft_admin *admin)
 {
-	int rc = weft_admin_panel(admin, "Ranking service", (const char *)panel_html,
-	                          (const char *)panel_script);
+	int rc = weft_admin_add_panel(admin, "Ranking service", (const char *)panel_html,
+	                              (const char *)panel_script);
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == 0; i++)
-		rc = weft_admin_add(admin, numbers[i].name, numbers[i].help, numbers[i].read,
-		                    (char *)demo + numbers[i].offset);
+		rc = weft_admin_add_metric(admin, numbers[i].name, numbers[i].help, numbers[i].read,
+		                           (char *)demo + numbers[i].offset);
 	return rc == 0 ? weft_admin_mount(admin, demo->server, "") : rc;
 }
 
@@ -82,5 +82,5 @@ window_close(struct window *window)
 bool
 window_allows(struct window *window, weft_http *http, bool writes)
 {
-	return weft_admin_check(window->admin, http, writes) == 0;
+	return weft_admin_authorize(window->admin, http, writes) == 0;
 }

@@ -87,7 +87,7 @@ weftpy_admin_open(struct loop_core *core, PyObject *const *args)
 	opts.title = texts[2];
 	rc = weft_admin_open(texts[0], &opts, &core->admin);
 	if (rc == 0)
-		rc = weft_admin_addr(core->admin, &addr);
+		rc = weft_admin_local(core->admin, &addr);
 	if (rc < 0) {
 		PyErr_SetString(rc == WEFT_EPERM ? PyExc_PermissionError : PyExc_OSError,
 		                weft_detail());
