@@ -30,7 +30,7 @@ WEFT_BEGIN
 
 typedef struct weft_redis       weft_redis;
 typedef struct weft_redis_reply weft_redis_reply;
-typedef struct weft_redis_feed  weft_redis_feed;
+typedef struct weft_redis_subscription  weft_redis_subscription;
 
 typedef struct weft_redis_opts {
 	weft_loop  *loop;            /* that its connections live on; default: the caller's */
@@ -151,7 +151,7 @@ typedef enum weft_redis_type {
 /* The kind (of NULL: nil); of a list, map (twice its pairs), set or push the number of
  * items, else 0; one of them, NULL past the last, borrowed from the reply.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API weft_redis_type weft_redis_kind(const weft_redis_reply *reply);
+WEFT_API weft_redis_type weft_redis_reply_type(const weft_redis_reply *reply);
 WEFT_API size_t weft_redis_count(const weft_redis_reply *reply);
 WEFT_API const weft_redis_reply *weft_redis_item(const weft_redis_reply *reply,
                                                  size_t index);
@@ -182,19 +182,19 @@ WEFT_API void weft_redis_reply_free(weft_redis_reply *reply);
  * lost.
  * Returns 0 and fills `out`, or as weft_redis_call().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_redis_feed_open(weft_redis *redis, const char *const *channels,
-                                  weft_redis_feed **out, uint64_t deadline_ns);
+WEFT_API int weft_redis_subscribe(weft_redis *redis, const char *const *channels,
+                                  weft_redis_subscription **out, uint64_t deadline_ns);
 
 /* The next message, a list of channel and text.  A reader that falls behind by
  * 1,024 messages loses the oldest and gets WEFT_ENOBUFS once.
  * Returns 0 and fills `out`.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_redis_feed_recv(weft_redis_feed *feed, weft_redis_reply **out,
+WEFT_API int weft_redis_subscription_recv(weft_redis_subscription *feed, weft_redis_reply **out,
                                   uint64_t deadline_ns);
 
 /* Unsubscribe; who waits for a message ends with WEFT_ESHUTDOWN.  Takes it; accepts NULL.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_redis_feed_close(weft_redis_feed *feed);
+WEFT_API void weft_redis_subscription_close(weft_redis_subscription *feed);
 
 WEFT_END
 #endif

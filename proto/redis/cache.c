@@ -347,7 +347,7 @@ weft__redis_cache_invalidate(weft_redis *redis, const weft_redis_reply *keys)
 
 	if (!redis->cache)
 		return;
-	if (weft_redis_kind(keys) == WEFT_REDIS_NIL)
+	if (weft_redis_reply_type(keys) == WEFT_REDIS_NIL)
 		weft__redis_cache_clear(redis);
 	for (size_t i = 0; i < weft_redis_count(keys); i++) {
 		if (weft_redis_text(weft_redis_item(keys, i), &key) < 0)

@@ -57,7 +57,7 @@ make(weft_redis *redis, const char *name, bool is_pattern)
 }
 
 int
-weft__redis_channels_join(weft_redis_feed *feed, const char *const *names)
+weft__redis_channels_join(weft_redis_subscription *feed, const char *const *names)
 {
 	weft_redis *redis = feed->redis;
 
@@ -82,7 +82,7 @@ weft__redis_channels_join(weft_redis_feed *feed, const char *const *names)
 }
 
 void
-weft__redis_channels_leave(weft_redis_feed *feed)
+weft__redis_channels_leave(weft_redis_subscription *feed)
 {
 	while (feed->member_count > 0) {
 		struct weft__redis_member *member = &feed->members[--feed->member_count];
@@ -114,7 +114,7 @@ weft__redis_feed_ready(weft_redis *redis)
 /* --- messages ------------------------------------------------------------------ */
 
 static void
-open_if_complete(weft_redis_feed *feed)
+open_if_complete(weft_redis_subscription *feed)
 {
 	for (size_t i = 0; i < feed->member_count; i++)
 		if (!feed->members[i].channel->confirmed)
@@ -131,7 +131,8 @@ confirm(weft_redis *redis, struct weft__redis_channel *channel)
 	channel->confirmed = true;
 	redis->failures = 0;
 	for (; at != &channel->members; at = at->next) {
-		weft_redis_feed *feed = WEFT__REDIS_OF(weft__redis_member, of_channel, at)->feed;
+		weft_redis_subscription *feed =
+			WEFT__REDIS_OF(weft__redis_member, of_channel, at)->feed;
 
 		if (!feed->is_open)
 			open_if_complete(feed);
@@ -163,7 +164,7 @@ make_message(weft_span channel, weft_span text)
 /* A subscription that falls behind loses the oldest message.  Without memory the new message is
  * lost. */
 static void
-hand_to(weft_redis_feed *feed, weft_redis_reply *message)
+hand_to(weft_redis_subscription *feed, weft_redis_reply *message)
 {
 	uint32_t mask = WEFT__REDIS_BACKLOG - 1;
 
@@ -213,7 +214,7 @@ weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
 	struct weft__redis_channel *channel = find(redis, name.data, name.size, is_pattern);
 	weft_span said = { "", 0 };
 
-	if (weft_redis_kind(message) == WEFT_REDIS_ERROR) {
+	if (weft_redis_reply_type(message) == WEFT_REDIS_ERROR) {
 		(void)weft_redis_text(message, &said);
 		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)said.size, (const char *)said.data);
 		weft__redis_feed_failed(redis, WEFT_EREPLY, weft_detail());

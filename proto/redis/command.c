@@ -100,7 +100,7 @@ weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int rc, 
 void
 weft__redis_answer(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply *reply)
 {
-	weft_redis_type kind = weft_redis_kind(reply);
+	weft_redis_type kind = weft_redis_reply_type(reply);
 
 	command->state = WEFT__REDIS_NOWHERE;
 	command->reply = reply;

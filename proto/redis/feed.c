@@ -8,7 +8,7 @@
 #include <weft/threadlet.h>
 
 static void
-leave(weft_redis_feed *feed)
+leave(weft_redis_subscription *feed)
 {
 	if (--feed->users > 0)
 		return;
@@ -49,7 +49,7 @@ close_line(weft_redis *redis)
 }
 
 static void
-end_feed(weft_redis_feed *feed, int error, const char *text)
+end_feed(weft_redis_subscription *feed, int error, const char *text)
 {
 	if (feed->error)
 		return;
@@ -58,7 +58,8 @@ end_feed(weft_redis_feed *feed, int error, const char *text)
 	(void)weft_event_set(&feed->news);
 }
 
-#define FEED(link) ((weft_redis_feed *)WEFT__REDIS_OF(weft_redis_feed, of_redis, link))
+#define FEED(link) \
+	((weft_redis_subscription *)WEFT__REDIS_OF(weft_redis_subscription, of_redis, link))
 
 /* Subscriptions that were open wait for the next attempt.  There is none if the loop stops or
  * memory is exhausted. */
@@ -94,7 +95,7 @@ static int
 check(const weft_redis *redis, const char *const *channels)
 {
 	if (!redis || !channels || !*channels)
-		return weft_fail(WEFT_EINVAL, "weft_redis_feed_open: NULL, or no channel");
+		return weft_fail(WEFT_EINVAL, "weft_redis_subscribe: NULL, or no channel");
 	if (redis->session)
 		return weft_fail(WEFT_EINVAL, "a session has no feeds");
 	if (weft_loop_current() != redis->loop)
@@ -105,10 +106,10 @@ check(const weft_redis *redis, const char *const *channels)
 }
 
 static int
-make_feed(weft_redis *redis, const char *const *channels, weft_redis_feed **out)
+make_feed(weft_redis *redis, const char *const *channels, weft_redis_subscription **out)
 {
 	size_t count = 0;
-	weft_redis_feed *feed;
+	weft_redis_subscription *feed;
 	int rc = open_line(redis);
 
 	if (rc < 0)
@@ -121,7 +122,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_feed **out)
 			close_line(redis);
 		return weft_fail(WEFT_ENOMEM, "no memory for a feed");
 	}
-	*feed = (weft_redis_feed){ .redis = weft__redis_ref(redis), .users = 1 };
+	*feed = (weft_redis_subscription){ .redis = weft__redis_ref(redis), .users = 1 };
 	weft__redis_link_before(&redis->feeds, &feed->of_redis);
 	*out = feed;
 	return 0;
@@ -129,7 +130,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_feed **out)
 
 /* Wait for a change; the subscription may be closed meanwhile. */
 static int
-wait_for_news(weft_redis_feed *feed, uint64_t deadline_ns)
+wait_for_news(weft_redis_subscription *feed, uint64_t deadline_ns)
 {
 	int rc;
 
@@ -142,7 +143,7 @@ wait_for_news(weft_redis_feed *feed, uint64_t deadline_ns)
 }
 
 static bool
-is_confirmed(const weft_redis_feed *feed)
+is_confirmed(const weft_redis_subscription *feed)
 {
 	if (feed->redis->feed_line->state != WEFT__REDIS_READY)
 		return false;
@@ -153,10 +154,10 @@ is_confirmed(const weft_redis_feed *feed)
 }
 
 int
-weft_redis_feed_open(weft_redis *redis, const char *const *channels, weft_redis_feed **out,
+weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_subscription **out,
                      uint64_t deadline_ns)
 {
-	weft_redis_feed *feed = NULL;
+	weft_redis_subscription *feed = NULL;
 	int rc = check(redis, channels);
 
 	if (rc == 0)
@@ -175,7 +176,7 @@ weft_redis_feed_open(weft_redis *redis, const char *const *channels, weft_redis_
 	if (rc < 0) {
 		(void)weft_fail(rc, "feed of %s: %s", channels[0],
 		                feed->text ? feed->text : weft_strerror(rc));
-		weft_redis_feed_close(feed);
+		weft_redis_subscription_close(feed);
 		return rc;
 	}
 	*out = feed;
@@ -183,14 +184,14 @@ weft_redis_feed_open(weft_redis *redis, const char *const *channels, weft_redis_
 }
 
 static weft_redis_reply *
-take(weft_redis_feed *feed)
+take(weft_redis_subscription *feed)
 {
 	feed->count--;
 	return feed->ring[feed->head++ & (WEFT__REDIS_BACKLOG - 1)];
 }
 
 static int
-receive(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
+receive(weft_redis_subscription *feed, weft_redis_reply **out, uint64_t deadline_ns)
 {
 	int rc = feed->error;
 
@@ -208,12 +209,13 @@ receive(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
 }
 
 int
-weft_redis_feed_recv(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
+weft_redis_subscription_recv(weft_redis_subscription *feed, weft_redis_reply **out,
+                             uint64_t deadline_ns)
 {
 	int rc;
 
 	if (!feed || !out)
-		return weft_fail(WEFT_EINVAL, "weft_redis_feed_recv: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_subscription_recv: NULL");
 	if (weft_loop_current() != feed->redis->loop)
 		return weft_fail(WEFT_EXDEV, "a feed of another loop");
 	feed->users++;
@@ -223,7 +225,7 @@ weft_redis_feed_recv(weft_redis_feed *feed, weft_redis_reply **out, uint64_t dea
 }
 
 void
-weft_redis_feed_close(weft_redis_feed *feed)
+weft_redis_subscription_close(weft_redis_subscription *feed)
 {
 	weft_redis *redis = feed ? feed->redis : NULL;
 

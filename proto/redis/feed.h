@@ -19,10 +19,10 @@ struct weft__redis_channel {
 struct weft__redis_member {
 	struct weft__redis_link     of_channel;
 	struct weft__redis_channel *channel;
-	weft_redis_feed            *feed;
+	weft_redis_subscription            *feed;
 };
 
-struct weft_redis_feed {
+struct weft_redis_subscription {
 	weft_redis *redis;                /* referenced */
 	struct weft__redis_link of_redis;
 	uint32_t    users;    /* calls in progress, plus 1 until it is closed */
@@ -38,7 +38,7 @@ struct weft_redis_feed {
 };
 
 /* Make the subscription a member of its channels and subscribe to new ones; and leave them. */
-int  weft__redis_channels_join(weft_redis_feed *feed, const char *const *names);
-void weft__redis_channels_leave(weft_redis_feed *feed);
+int  weft__redis_channels_join(weft_redis_subscription *feed, const char *const *names);
+void weft__redis_channels_leave(weft_redis_subscription *feed);
 
 #endif

@@ -142,7 +142,7 @@ is_version_3(const weft_redis_reply *reply)
 static void
 on_answer(struct weft__redis_wire *wire, enum greeting which, const weft_redis_reply *reply)
 {
-	if (weft_redis_kind(reply) == WEFT_REDIS_ERROR)
+	if (weft_redis_reply_type(reply) == WEFT_REDIS_ERROR)
 		on_error(wire, which, reply);
 	else if (which == HELLO)
 		wire->is_resp3 = is_version_3(reply);

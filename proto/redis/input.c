@@ -37,7 +37,7 @@ note_part(struct weft__redis_slot *slot, weft_redis_reply *reply)
 	struct weft__redis_command *command = slot->command;
 	uint32_t number = command ? command->replies - slot->left : 0;
 
-	if (command && !command->text && weft_redis_kind(reply) == WEFT_REDIS_ERROR) {
+	if (command && !command->text && weft_redis_reply_type(reply) == WEFT_REDIS_ERROR) {
 		weft_span said = { "", 0 };
 
 		(void)weft_redis_text(reply, &said);

@@ -15,7 +15,7 @@ static const char *const names[] = {
 };
 
 weft_redis_type
-weft_redis_kind(const weft_redis_reply *reply)
+weft_redis_reply_type(const weft_redis_reply *reply)
 {
 	return reply ? (weft_redis_type)reply->kind : WEFT_REDIS_NIL;
 }
@@ -23,7 +23,7 @@ weft_redis_kind(const weft_redis_reply *reply)
 size_t
 weft_redis_count(const weft_redis_reply *reply)
 {
-	return weft_redis_kind(reply) >= WEFT_REDIS_LIST ? reply->size : 0;
+	return weft_redis_reply_type(reply) >= WEFT_REDIS_LIST ? reply->size : 0;
 }
 
 const weft_redis_reply *
@@ -36,7 +36,7 @@ weft_redis_item(const weft_redis_reply *reply, size_t index)
 static bool
 has_bytes(const weft_redis_reply *reply)
 {
-	weft_redis_type kind = weft_redis_kind(reply);
+	weft_redis_type kind = weft_redis_reply_type(reply);
 
 	return kind == WEFT_REDIS_TEXT || kind == WEFT_REDIS_ERROR || kind == WEFT_REDIS_NUMBER;
 }
@@ -45,7 +45,7 @@ has_bytes(const weft_redis_reply *reply)
 static int
 refuse(const weft_redis_reply *reply, const char *call, const char *wanted)
 {
-	weft_redis_type kind = weft_redis_kind(reply);
+	weft_redis_type kind = weft_redis_reply_type(reply);
 	bool says = has_bytes(reply);
 
 	return weft_fail(kind == WEFT_REDIS_NIL ? WEFT_ENOENT : WEFT_EINVAL,
@@ -73,7 +73,7 @@ weft_redis_text(const weft_redis_reply *reply, weft_span *out)
 int
 weft_redis_integer(const weft_redis_reply *reply, int64_t *out)
 {
-	weft_redis_type kind = weft_redis_kind(reply);
+	weft_redis_type kind = weft_redis_reply_type(reply);
 
 	if (!out)
 		return refuse_out("weft_redis_integer");
@@ -89,7 +89,7 @@ weft_redis_integer(const weft_redis_reply *reply, int64_t *out)
 int
 weft_redis_number(const weft_redis_reply *reply, double *out)
 {
-	weft_redis_type kind = weft_redis_kind(reply);
+	weft_redis_type kind = weft_redis_reply_type(reply);
 
 	if (!out)
 		return refuse_out("weft_redis_number");
@@ -106,7 +106,7 @@ weft_redis_number(const weft_redis_reply *reply, double *out)
 const weft_redis_reply *
 weft_redis_field(const weft_redis_reply *reply, const char *key)
 {
-	weft_redis_type kind = weft_redis_kind(reply);
+	weft_redis_type kind = weft_redis_reply_type(reply);
 	size_t size = key ? strlen(key) : 0;
 
 	if (!key || (kind != WEFT_REDIS_MAP && kind != WEFT_REDIS_LIST))

@@ -190,16 +190,16 @@ static void
 hear_feed(struct site *site)
 {
 	const char *const names[] = { "channel", NULL };
-	weft_redis_feed *feed = NULL;
+	weft_redis_subscription *feed = NULL;
 	weft_redis_reply *message = NULL;
 
-	if (!went_well(weft_redis_feed_open(site->redis, names, &feed, site->deadline_ns), 0))
+	if (!went_well(weft_redis_subscribe(site->redis, names, &feed, site->deadline_ns), 0))
 		return;
-	if (went_well(weft_redis_feed_recv(feed, &message, site->deadline_ns), 0)) {
+	if (went_well(weft_redis_subscription_recv(feed, &message, site->deadline_ns), 0)) {
 		EXPECT(weft_redis_count(message) == 2);
 		weft_redis_reply_free(message);
 	}
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 }
 
 static void

@@ -151,16 +151,16 @@ visit_feed(void *arg)
 {
 	const char *const names[] = { "d", NULL };
 	weft_redis_reply *message = NULL;
-	weft_redis_feed *feed = NULL;
+	weft_redis_subscription *feed = NULL;
 	enum went went;
 
-	RETRY(went, how(weft_redis_feed_open(arg, names, &feed, WEFT_NEVER), 0));
+	RETRY(went, how(weft_redis_subscribe(arg, names, &feed, WEFT_NEVER), 0));
 	if (went != WELL)
 		return 0;
-	RETRY(went, how(weft_redis_feed_recv(feed, &message, WEFT_NEVER), 0));
+	RETRY(went, how(weft_redis_subscription_recv(feed, &message, WEFT_NEVER), 0));
 	EXPECT((went == WELL) == (message != NULL));
 	weft_redis_reply_free(message);
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 	return 0;
 }
 

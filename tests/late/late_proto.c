@@ -283,8 +283,8 @@ static int64_t
 open_feed(struct waiter *w, uint64_t deadline_ns)
 {
 	const char *const channels[] = { "c", NULL };
-	weft_redis_feed *feed;
-	int64_t rc = weft_redis_feed_open(redis_of(w), channels, &feed, deadline_ns);
+	weft_redis_subscription *feed;
+	int64_t rc = weft_redis_subscribe(redis_of(w), channels, &feed, deadline_ns);
 
 	w->object = rc == 0 ? feed : NULL;
 	return rc;
@@ -300,14 +300,14 @@ static void
 close_feed(struct waiter *w)
 {
 	if (w->object)
-		weft_redis_feed_close(w->object);
+		weft_redis_subscription_close(w->object);
 }
 
 static int64_t
 call_feed_recv(struct waiter *w, uint64_t deadline_ns)
 {
 	weft_redis_reply *reply;
-	int64_t rc = weft_redis_feed_recv(w->object, &reply, deadline_ns);
+	int64_t rc = weft_redis_subscription_recv(w->object, &reply, deadline_ns);
 
 	if (rc == 0)
 		weft_redis_reply_free(reply);
@@ -414,10 +414,10 @@ const struct row late_proto_rows[] = {
 	{ ROW(weft_redis_call_promise), REDIS(open_for_get, call_redis_promise) },
 	{ ROW(weft_redis_multi), REDIS(open_for_multi, call_redis_multi) },
 	{ ROW(weft_redis_script), REDIS(open_for_script, call_redis_script) },
-	{ ROW(weft_redis_feed_open), .open = open_for_feed, .close = close_redis,
+	{ ROW(weft_redis_subscribe), .open = open_for_feed, .close = close_redis,
 	  .pump = pump, .is_waiting = was_heard_once, .call_it = open_feed,
 	  .finish = close_feed, .feed_all = reply_once },
-	{ ROW(weft_redis_feed_recv), .open = open_for_message, .close = close_redis,
+	{ ROW(weft_redis_subscription_recv), .open = open_for_message, .close = close_redis,
 	  .pump = pump, .prepare = subscribe, .call_it = call_feed_recv,
 	  .finish = close_feed, .feed_all = reply_once },
 	{ ROW(weft_http_fetch), .open = open_for_fetch, .close = close_http, .pump = pump,

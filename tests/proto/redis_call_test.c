@@ -91,7 +91,7 @@ play_kinds(struct world *world)
 	weft_span text;
 
 	OK(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "NIL"));
-	CHECK_EQ(weft_redis_kind(reply), WEFT_REDIS_NIL);
+	CHECK_EQ(weft_redis_reply_type(reply), WEFT_REDIS_NIL);
 	weft_redis_reply_free(reply);
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET %s", "x"));
 	reply = NULL;

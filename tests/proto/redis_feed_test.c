@@ -6,13 +6,13 @@
 /* --- feeds ------------------------------------------------------------------- */
 
 static void
-hear(weft_redis_feed *feed, const char *channel, const char *text)
+hear(weft_redis_subscription *feed, const char *channel, const char *text)
 {
 	weft_redis_reply *message = NULL;
 	weft_span span;
 
-	OK(weft_redis_feed_recv(feed, &message, weft_after(HOUR)));
-	CHECK_EQ(weft_redis_kind(message), WEFT_REDIS_LIST);
+	OK(weft_redis_subscription_recv(feed, &message, weft_after(HOUR)));
+	CHECK_EQ(weft_redis_reply_type(message), WEFT_REDIS_LIST);
 	CHECK_EQ(weft_redis_count(message), 2);
 	OK(weft_redis_text(weft_redis_item(message, 0), &span));
 	CHECK_STR((const char *)span.data, channel);
@@ -26,11 +26,11 @@ play_feed(struct world *world)
 {
 	const char *const names[] = { "a", "b", "c*", NULL };
 	const char *const one[] = { "b", NULL };
-	weft_redis_feed *feed, *other;
+	weft_redis_subscription *feed, *other;
 	weft_redis_reply *message;
 
-	OK(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER));
-	OK(weft_redis_feed_open(world->redis, one, &other, WEFT_NEVER));
+	OK(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER));
+	OK(weft_redis_subscribe(world->redis, one, &other, WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 1);
 	CHECK_EQ(peer_heard(&world->peer, "SUBSCRIBE b"), 1);
 	CHECK_EQ(peer_heard(&world->peer, "PSUBSCRIBE c*"), 1);
@@ -41,16 +41,17 @@ play_feed(struct world *world)
 	hear(feed, "b", "2");
 	hear(feed, "cd", "3\r\n");
 	hear(other, "b", "2");
-	CHECK_EQ(weft_redis_feed_recv(other, &message, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_redis_feed_recv(other, &message, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	weft_redis_feed_close(feed);
+	CHECK_EQ(weft_redis_subscription_recv(other, &message, weft_after(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_redis_subscription_recv(other, &message, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	weft_redis_subscription_close(feed);
 	UNTIL(peer_heard(&world->peer, "PUNSUBSCRIBE c*") == 1
 	      && peer_heard(&world->peer, "UNSUBSCRIBE a") == 1);
 	CHECK_EQ(peer_heard(&world->peer, "UNSUBSCRIBE b"), 0);
 	peer_say(&world->peer, MESSAGE("a", "4") MESSAGE("b", "5"));
 	hear(other, "b", "5");
-	weft_redis_feed_close(other);
-	weft_redis_feed_close(NULL);
+	weft_redis_subscription_close(other);
+	weft_redis_subscription_close(NULL);
 	UNTIL(world->peer.open == 0); /* nobody needs it any more */
 }
 
@@ -63,12 +64,12 @@ static void
 play_old_feed(struct world *world)
 {
 	const char *const names[] = { "a", NULL };
-	weft_redis_feed *feed;
+	weft_redis_subscription *feed;
 
-	OK(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER));
+	OK(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER));
 	peer_say(&world->peer, "*3\r\n+message\r\n+a\r\n+1\r\n");
 	hear(feed, "a", "1");
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 }
 
 TEST(feeds_are_there_in_resp2_too)
@@ -80,9 +81,9 @@ static void
 play_feed_loss(struct world *world)
 {
 	const char *const names[] = { "a", "b*", NULL };
-	weft_redis_feed *feed;
+	weft_redis_subscription *feed;
 
-	OK(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER));
+	OK(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER));
 	for (int i = 2; i < 6; i++) {
 		peer_drop(&world->peer);
 		UNTIL(peer_heard(&world->peer, "PSUBSCRIBE b*") == i);
@@ -96,7 +97,7 @@ play_feed_loss(struct world *world)
 	UNTIL(peer_heard(&world->peer, "PSUBSCRIBE b*") == 6);
 	peer_say(&world->peer, MESSAGE("a", "back"));
 	hear(feed, "a", "back");
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 }
 
 TEST(feeds_survive_lost_connections)
@@ -108,20 +109,20 @@ static void
 play_slow_reader(struct world *world)
 {
 	const char *const names[] = { "a", NULL };
-	weft_redis_feed *feed;
+	weft_redis_subscription *feed;
 	weft_redis_reply *message = NULL;
 	weft_span text;
 	char line[64];
 
-	OK(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER));
+	OK(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER));
 	for (int i = 0; i < 1500; i++) {
 		(void)snprintf(line, sizeof(line), MESSAGE("a", "%d"), i);
 		peer_say(&world->peer, line);
 	}
 	UNTIL(stats_of(world).pushes >= 1500);
-	CHECK_EQ(weft_redis_feed_recv(feed, &message, WEFT_NEVER), WEFT_ENOBUFS);
+	CHECK_EQ(weft_redis_subscription_recv(feed, &message, WEFT_NEVER), WEFT_ENOBUFS);
 	for (int i = 1500 - 1024; i < 1500; i++) {
-		OK(weft_redis_feed_recv(feed, &message, WEFT_NEVER));
+		OK(weft_redis_subscription_recv(feed, &message, WEFT_NEVER));
 		OK(weft_redis_text(weft_redis_item(message, 1), &text));
 		(void)snprintf(line, sizeof(line), "%d", i);
 		CHECK_STR((const char *)text.data, line);
@@ -129,7 +130,7 @@ play_slow_reader(struct world *world)
 	}
 	peer_say(&world->peer, MESSAGE("a", "fresh"));
 	hear(feed, "a", "fresh");
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 }
 
 TEST(a_slow_reader_loses_the_oldest_messages_and_is_told_once)
@@ -142,7 +143,7 @@ hear_the_end(void *arg)
 {
 	weft_redis_reply *message;
 
-	CHECK_EQ(weft_redis_feed_recv(arg, &message, WEFT_NEVER), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_redis_subscription_recv(arg, &message, WEFT_NEVER), WEFT_ESHUTDOWN);
 	return 0;
 }
 
@@ -150,15 +151,15 @@ static void
 play_feed_end(struct world *world)
 {
 	const char *const names[] = { "a", NULL };
-	weft_redis_feed *feed;
+	weft_redis_subscription *feed;
 	weft_scope scope;
 
-	OK(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER));
+	OK(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER));
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, hear_the_end, feed) > 0);
 	CHECK(weft_scope_go(&scope, hear_the_end, feed) > 0);
 	OK(weft_yield());
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 	OK(weft_scope_close(&scope));
 }
 
@@ -171,15 +172,15 @@ static void
 play_no_feed(struct world *world)
 {
 	const char *const names[] = { "a", NULL };
-	weft_redis_feed *feed = NULL;
+	weft_redis_subscription *feed = NULL;
 
-	CHECK_EQ(weft_redis_feed_open(world->redis, names + 1, &feed, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, weft_after(WEFT_MS)),
+	CHECK_EQ(weft_redis_subscribe(world->redis, names + 1, &feed, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, weft_after(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER),
+	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER),
 	         WEFT_ETIMEDOUT); /* of the greeting */
 	peer_close(&world->peer);
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER), WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(!feed);
 }
 
@@ -193,9 +194,9 @@ static void
 play_no_room(struct world *world)
 {
 	const char *const names[] = { "a", NULL };
-	weft_redis_feed *feed = NULL;
+	weft_redis_subscription *feed = NULL;
 
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER),
+	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER),
 	         world->opts.session ? WEFT_EINVAL : WEFT_EAGAIN);
 }
 

@@ -178,7 +178,7 @@ check_put(const weft_span *words, size_t count)
 
 	CHECK(weft__resp_put(bytes, words, count) == bytes + size);
 	reply = resp_read(bytes, size, false);
-	CHECK_EQ(weft_redis_kind(reply), WEFT_REDIS_LIST);
+	CHECK_EQ(weft_redis_reply_type(reply), WEFT_REDIS_LIST);
 	CHECK_EQ(weft_redis_count(reply), count);
 	for (size_t i = 0; i < count; i++) {
 		weft_span text;

@@ -49,7 +49,7 @@ TEST(each_kind_is_told)
 		weft_redis_reply *reply = reply_of(kinds[i].bytes);
 		size_t count = kinds[i].count;
 
-		CHECK_EQ(weft_redis_kind(reply), kinds[i].kind);
+		CHECK_EQ(weft_redis_reply_type(reply), kinds[i].kind);
 		CHECK_EQ(weft_redis_count(reply), count);
 		CHECK(weft_redis_item(reply, count) == NULL);
 		CHECK(weft_redis_item(reply, SIZE_MAX) == NULL);
@@ -64,7 +64,7 @@ TEST(no_reply_is_nil)
 	int64_t integer;
 	double number;
 
-	CHECK_EQ(weft_redis_kind(NULL), WEFT_REDIS_NIL);
+	CHECK_EQ(weft_redis_reply_type(NULL), WEFT_REDIS_NIL);
 	CHECK_EQ(weft_redis_count(NULL), 0);
 	CHECK(weft_redis_item(NULL, 0) == NULL);
 	CHECK(weft_redis_field(NULL, "a") == NULL);

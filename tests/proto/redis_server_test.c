@@ -119,7 +119,7 @@ play_commands(void)
 	weft_redis_reply_free(reply);
 	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "HSET h one 1 two 2"));
 	OK(weft_redis_callf(site.redis, &reply, WEFT_NEVER, "HGETALL h"));
-	CHECK_EQ(weft_redis_kind(reply), WEFT_REDIS_MAP);
+	CHECK_EQ(weft_redis_reply_type(reply), WEFT_REDIS_MAP);
 	OK(weft_redis_text(weft_redis_field(reply, "two"), &text));
 	CHECK_STR((const char *)text.data, "2");
 	weft_redis_reply_free(reply);
@@ -154,7 +154,7 @@ play_units(void)
 	int64_t value;
 
 	OK(weft_redis_multi(site.redis, unit, 3, &reply, WEFT_NEVER));
-	CHECK_EQ(weft_redis_kind(weft_redis_item(reply, 1)), WEFT_REDIS_ERROR);
+	CHECK_EQ(weft_redis_reply_type(weft_redis_item(reply, 1)), WEFT_REDIS_ERROR);
 	OK(weft_redis_integer(weft_redis_item(reply, 2), &value));
 	CHECK_EQ(value, 2);
 	weft_redis_reply_free(reply);
@@ -245,18 +245,18 @@ play_publish(void)
 {
 	const char *const names[] = { "news", "w*", NULL };
 	weft_redis_reply *message = NULL;
-	weft_redis_feed *feed;
+	weft_redis_subscription *feed;
 	weft_span text;
 
-	OK(weft_redis_feed_open(site.redis, names, &feed, WEFT_NEVER));
+	OK(weft_redis_subscribe(site.redis, names, &feed, WEFT_NEVER));
 	CHECK_EQ(number("PUBLISH news one"), 1);
 	CHECK_EQ(number("PUBLISH weather two"), 1);
 	CHECK_EQ(number("PUBLISH other three"), 0);
-	OK(weft_redis_feed_recv(feed, &message, WEFT_NEVER));
+	OK(weft_redis_subscription_recv(feed, &message, WEFT_NEVER));
 	OK(weft_redis_text(weft_redis_item(message, 1), &text));
 	CHECK_STR((const char *)text.data, "one");
 	weft_redis_reply_free(message);
-	OK(weft_redis_feed_recv(feed, &message, WEFT_NEVER));
+	OK(weft_redis_subscription_recv(feed, &message, WEFT_NEVER));
 	OK(weft_redis_text(weft_redis_item(message, 0), &text));
 	CHECK_STR((const char *)text.data, "weather");
 	weft_redis_reply_free(message);
@@ -265,11 +265,11 @@ play_publish(void)
 	await_server();
 	while (number("PUBLISH news again") == 0)
 		OK(weft_sleep_until(weft_after(WEFT_MS)));
-	OK(weft_redis_feed_recv(feed, &message, WEFT_NEVER));
+	OK(weft_redis_subscription_recv(feed, &message, WEFT_NEVER));
 	OK(weft_redis_text(weft_redis_item(message, 1), &text));
 	CHECK_STR((const char *)text.data, "again");
 	weft_redis_reply_free(message);
-	weft_redis_feed_close(feed);
+	weft_redis_subscription_close(feed);
 	return 0;
 }
 

@@ -66,7 +66,7 @@ resp_write(struct resp_text *out, const weft_redis_reply *reply)
 	int64_t integer = 0;
 
 	(void)weft_redis_integer(reply, &integer);
-	switch (weft_redis_kind(reply)) {
+	switch (weft_redis_reply_type(reply)) {
 	case WEFT_REDIS_NIL:
 		resp_addf(out, "_\r\n");
 		break;

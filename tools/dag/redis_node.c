@@ -43,13 +43,13 @@ add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
 
 	if (weft_redis_text(reply, &span) == 0)
 		return gathered_add(to, span.data, span.size);
-	if (weft_redis_kind(reply) == WEFT_REDIS_INTEGER
-	    || weft_redis_kind(reply) == WEFT_REDIS_BOOL) {
+	if (weft_redis_reply_type(reply) == WEFT_REDIS_INTEGER
+	    || weft_redis_reply_type(reply) == WEFT_REDIS_BOOL) {
 		(void)weft_redis_integer(reply, &integer);
 		(void)snprintf(digits, sizeof(digits), "%lld", (long long)integer);
 		return gathered_add(to, digits, strlen(digits));
 	}
-	if (weft_redis_kind(reply) == WEFT_REDIS_NUMBER) {
+	if (weft_redis_reply_type(reply) == WEFT_REDIS_NUMBER) {
 		double number = 0;
 
 		(void)weft_redis_number(reply, &number);
