@@ -24,7 +24,7 @@ typedef struct weft_listener_opts {
 	mode_t    mode;            /* of a Unix path; default 0600 */
 	bool      replace;         /* remove a dead socket at a Unix path */
 	bool      borrow;          /* fd:N stays open, and the caller's */
-	bool      share_port;      /* others of this user may listen there, too; see serve */
+	bool      reuse_port;      /* others of this user may listen there, too; see serve */
 	uint64_t  spare[4];
 } weft_listener_opts;
 
@@ -46,7 +46,7 @@ WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,
  * own, on the loop of the runtime that has least to do.  Then wait for them to end; they
  * are cancelled with the caller.  Handshakes have half a second more.  If cancelled, it stops
  * to listen, as weft_listener_close() does: peers that are queued are still served.
- * With share_port each loop can have a listener at one address: the system spreads peers
+ * With reuse_port each loop can have a listener at one address: the system spreads peers
  * over them by a hash (SO_REUSEPORT), and each is served where it was accepted.
  * Returns WEFT_ESHUTDOWN once closed.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
@@ -83,7 +83,7 @@ WEFT_API void weft_listener_interrupt(weft_listener *listener);
 /* Close: waiters end with WEFT_ESHUTDOWN; connections already queued are first handed to
  * the callback or to weft_listener_serve(), as far as connections_max has room; the others
  * are dropped.  Takes it; accepts NULL; not cancellable.
- * With share_port, a listener that is served or has a callback first drains for 200 ms: it
+ * With reuse_port, a listener that is served or has a callback first drains for 200 ms: it
  * ignores new handshakes, which reach another listener of the port when the peer tries again
  * after a second, and accepts those under way.  A handshake with a longer round trip is
  * reset, unless net.ipv4.tcp_migrate_req is set; so are some where the system cannot ignore

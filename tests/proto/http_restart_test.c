@@ -48,7 +48,7 @@ serve(void *arg)
 static void
 open_place(struct place *place, struct town *town)
 {
-	weft_listener_opts listen = { .share_port = true };
+	weft_listener_opts listen = { .reuse_port = true };
 	/* A client may be held up for long on a busy machine. */
 	weft_http_server_opts opts = { .drain_ns = HOUR, .idle_ns = HOUR, .header_ns = HOUR };
 	weft_addr addr;

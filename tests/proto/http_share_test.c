@@ -67,7 +67,7 @@ visit(const struct house *house)
 static void
 open_places(struct house *house)
 {
-	weft_listener_opts opts = { .share_port = true };
+	weft_listener_opts opts = { .reuse_port = true };
 	const char *address = "tcp://127.0.0.1:0";
 	weft_addr addr;
 

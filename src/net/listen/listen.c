@@ -81,7 +81,7 @@ static int
 bind_and_listen(int fd, const struct weft__addr_parts *parts, const weft_listener_opts *opts)
 {
 	int backlog = opts->backlog ? (int)opts->backlog : BACKLOG;
-	int rc = parts->scheme == WEFT__ADDR_UNIX ? 0 : prepare_tcp(fd, parts, opts->share_port);
+	int rc = parts->scheme == WEFT__ADDR_UNIX ? 0 : prepare_tcp(fd, parts, opts->reuse_port);
 
 	if (rc == 0)
 		rc = has_path(parts) ? bind_path(fd, parts, opts) : bind_to(fd, &parts->addr);
@@ -106,7 +106,7 @@ check_parts(const struct weft__addr_parts *parts, const char *address,
 {
 	if (parts->scheme == WEFT__ADDR_UDP || parts->scheme == WEFT__ADDR_UNIXDGRAM)
 		return weft_fail(WEFT_EINVAL, "listen %s: datagrams are not accepted", address);
-	if (opts->share_port && parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS)
+	if (opts->reuse_port && parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS)
 		return weft_fail(WEFT_EINVAL, "listen %s: has no port to share", address);
 	if (parts->scheme == WEFT__ADDR_TLS && !opts->tls)
 		return weft_fail(WEFT_EINVAL, "listen %s: needs a certificate, in opts.tls",

@@ -595,7 +595,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 	listener->forks = weft__load(&weft__program.forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
-	                  | (opts->share_port ? WEFT__LISTENER_SHARES : 0u);
+	                  | (opts->reuse_port ? WEFT__LISTENER_SHARES : 0u);
 	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
 	/* Only tls:// uses TLS, even if opts.tls is set. */
 	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0 ? weft__tls_ref(opts->tls)

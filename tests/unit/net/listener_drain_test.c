@@ -96,7 +96,7 @@ pass(uint64_t ns)
 static void
 open_server(struct server *server, const char *address)
 {
-	weft_listener_opts opts = { .share_port = true };
+	weft_listener_opts opts = { .reuse_port = true };
 
 	*server = (struct server){ .served = 0 };
 	OK(weft_listener_open(address, &opts, &server->listener));

@@ -60,7 +60,7 @@ visit(const struct house *house)
 static void
 open_all(struct house *house)
 {
-	weft_listener_opts opts = { .share_port = true };
+	weft_listener_opts opts = { .reuse_port = true };
 	const char *address = "tcp://127.0.0.1:0";
 	weft_addr addr;
 
@@ -115,7 +115,7 @@ TEST(each_loop_can_have_a_listener_at_one_address)
 
 TEST(an_address_is_shared_only_by_those_who_all_say_so)
 {
-	weft_listener_opts opts = { .share_port = true };
+	weft_listener_opts opts = { .reuse_port = true };
 	weft_listener *one, *other;
 	char address[WEFT_ADDR_TEXT_MAX];
 	weft_addr addr;
