@@ -28,7 +28,7 @@
  * goes; one at a time until it has been sent, others are answered 409.  /events?ms=N (250 to
  * 10,000) has another period than a second.
  *
- * Metrics: what weft_loop_stats counts is weft_loop_turns_total,
+ * Metrics: what struct weft_loop_stats counts is weft_loop_turns_total,
  * weft_loop_posts_refused_total and so on, with labels loop and name; for loops that are
  * observed there are weft_loop_turn_seconds and weft_loop_lag_seconds (label stat: p50, p99,
  * max, ...) and weft_loop_phase_seconds_total.

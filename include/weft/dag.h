@@ -93,19 +93,19 @@ WEFT_API int weft_dag_set_limit(weft_dag *dag, const char *limit, uint32_t max);
  * Thread: one at a time.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dag_check(weft_dag *dag);
 
-typedef struct weft_dag_stats {
+struct weft_dag_stats {
 	uint64_t runs;     /* that were made */
 	uint64_t failed;   /* that have ended with an error */
 	uint64_t retries;  /* attempts after the first */
 	uint64_t late;     /* results that came after their deadline, and were dropped */
 	uint32_t users;    /* runs not freed, and templates that it is part of, now */
 	uint64_t spare[4];
-} weft_dag_stats;
+};
 
 /* What has happened with a template.
  * Returns 0 and fills `out`, WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_dag_get_stats(const weft_dag *dag, weft_dag_stats *out);
+WEFT_API int weft_dag_stats(const weft_dag *dag, struct weft_dag_stats *out);
 
 /* --- a step, inside its function ----------------------------------------- */
 
@@ -218,7 +218,7 @@ WEFT_API int weft_dag_run_write(weft_dag_run *run, int format, weft_value *out);
 
 /* Write the template that was checked next after number `*cursor` (begin with 0), which
  * becomes its number: the JSON of weft_dag_write(), with "number", the counts of
- * weft_dag_stats "started", "failed", "retries" and "late", and "running", the runs that
+ * struct weft_dag_stats "started", "failed", "retries" and "late", and "running", the runs that
  * are not freed; and for each node, as seen while observed, "count", "failed", "mean_ns",
  * "max_ns" and "last_ns" of its attempts, of lists and graphs as a whole.
  * Returns 1 and fills `out`, which the caller drops (weft_type_text); 0 at the end,

@@ -82,7 +82,7 @@ WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
 WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,
                              uint64_t deadline_ns);
 
-typedef struct weft_http_stats {
+struct weft_http_server_stats {
 	uint64_t connections; /* taken */
 	uint64_t requests;    /* whole heads that were understood */
 	uint64_t faults;      /* heads and bodies that were refused: 400 and its like */
@@ -93,12 +93,12 @@ typedef struct weft_http_stats {
 	uint32_t open;        /* connections now */
 	uint32_t active;      /* requests in hand now */
 	uint64_t spare[4];
-} weft_http_stats;
+};
 
 /* Read what a server has seen, shed and dropped so far.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_http_server_stats(const weft_http_server *server,
-                                     weft_http_stats *out);
+                                     struct weft_http_server_stats *out);
 
 /* --- the incoming side ---------------------------------------------------- */
 

@@ -35,7 +35,7 @@ enum {
 	WEFT_PHASE_MICROTASKS, WEFT_PHASES,
 };
 
-typedef struct weft_loop_stats {
+struct weft_loop_stats {
 	const char    *backend;         /* "uring"; "" before it is opened */
 	const char    *backend_reason;  /* "io_uring_setup: EPERM, so epoll", "best here",
 	                                   "asked for", "not opened yet"; changes if the
@@ -69,13 +69,13 @@ typedef struct weft_loop_stats {
 	weft_quantiles lag;             /* how late timers and posts ran, of each batch
 	                                   the first; at most so late while busy */
 	uint64_t       spare[8];
-} weft_loop_stats;
+};
 
 /* Read a loop's metrics.  The texts stay until it is freed, which the caller keeps
  * from happening meanwhile (weft_loop_ref()).
  * Returns 0.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_loop_metrics(weft_loop *loop, weft_loop_stats *out);
+WEFT_API int weft_loop_stats(weft_loop *loop, struct weft_loop_stats *out);
 
 typedef struct weft_loop_info {
 	uint64_t        number;     /* from 1; never used again in this process */
@@ -83,7 +83,7 @@ typedef struct weft_loop_info {
 	weft_state      state;
 	uint64_t        threadlets; /* that live */
 	char            backend[16], backend_reason[96]; /* copies; those in stats are NULL */
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	uint64_t        spare[4];
 } weft_loop_info;
 

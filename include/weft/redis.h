@@ -117,7 +117,7 @@ WEFT_API int weft_redis_script(weft_redis *redis, const char *script,
                                const weft_span *words, size_t count,
                                weft_redis_reply **out, uint64_t deadline_ns);
 
-typedef struct weft_redis_stats {
+struct weft_redis_stats {
 	uint64_t calls;      /* accepted */
 	uint64_t replies;    /* that somebody got */
 	uint64_t late;       /* that nobody waited for any more */
@@ -131,12 +131,12 @@ typedef struct weft_redis_stats {
 	uint32_t inflight, waiting, connections; /* now */
 	uint64_t cached_bytes;                   /* now */
 	uint64_t spare[4];
-} weft_redis_stats;
+};
 
 /* What has happened since it was opened.
  * Returns 0 and fills `out`, WEFT_EINVAL.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_redis_get_stats(weft_redis *redis, weft_redis_stats *out);
+WEFT_API int weft_redis_stats(weft_redis *redis, struct weft_redis_stats *out);
 
 /* --- replies: a tree of views into one buffer ------------------------------ */
 

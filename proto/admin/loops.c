@@ -4,13 +4,13 @@
 #include <string.h>
 #include "os_admin.h"
 
-#define COUNTER(name, help)                                        \
-	{                                                          \
-#name, help, offsetof(weft_loop_stats, name), true \
+#define COUNTER(name, help)                                               \
+	{                                                                 \
+#name, help, offsetof(struct weft_loop_stats, name), true \
 	}
-#define GAUGE(name, help)                                           \
-	{                                                           \
-#name, help, offsetof(weft_loop_stats, name), false \
+#define GAUGE(name, help)                                                  \
+	{                                                                  \
+#name, help, offsetof(struct weft_loop_stats, name), false \
 	}
 
 const struct weft__admin_count weft__admin_counts[] = {
@@ -94,7 +94,7 @@ put_depth(struct weft__admin_text *text, const char *key, const weft_depth *dept
 }
 
 static void
-put_counts(struct weft__admin_text *text, const weft_loop_stats *stats)
+put_counts(struct weft__admin_text *text, const struct weft_loop_stats *stats)
 {
 	for (const struct weft__admin_count *c = weft__admin_counts; c->name; c++) {
 		uint64_t value;
@@ -106,7 +106,7 @@ put_counts(struct weft__admin_text *text, const weft_loop_stats *stats)
 }
 
 static void
-put_times(struct weft__admin_text *text, const weft_loop_stats *stats)
+put_times(struct weft__admin_text *text, const struct weft_loop_stats *stats)
 {
 	weft__json_key(text, "turns_per_s");
 	weft__json_double(text, stats->turns_per_s);

@@ -212,16 +212,16 @@ put_loops(struct reading *reading)
 	put_phases(reading);
 	put_depth(reading, "weft_loop_inbox_depth",
 	          "Posts that wait, now and at most in ten seconds.",
-	          offsetof(weft_loop_stats, inbox));
+	          offsetof(struct weft_loop_stats, inbox));
 	put_depth(reading, "weft_loop_microtask_depth",
 	          "Microtasks as a drain began, now and at most in ten seconds.",
-	          offsetof(weft_loop_stats, microtasks));
+	          offsetof(struct weft_loop_stats, microtasks));
 	put_quantiles(reading, "weft_loop_turn_seconds",
 	              "How long turns lasted in the last ten seconds.",
-	              offsetof(weft_loop_stats, turn));
+	              offsetof(struct weft_loop_stats, turn));
 	put_quantiles(reading, "weft_loop_lag_seconds",
 	              "How late timers and posts ran in the last ten seconds.",
-	              offsetof(weft_loop_stats, lag));
+	              offsetof(struct weft_loop_stats, lag));
 }
 
 /* --- the process and the program --------------------------------------------------- */

@@ -123,7 +123,7 @@ bool weft__admin_query(weft_http *http, const char *name, uint64_t range[2], uin
 /* One counter or gauge of a loop. */
 struct weft__admin_count {
 	const char *name, *help;
-	size_t      offset; /* in weft_loop_stats */
+	size_t      offset; /* in struct weft_loop_stats */
 	bool        grows;
 };
 extern const struct weft__admin_count weft__admin_counts[]; /* the last has no name */

@@ -107,14 +107,14 @@ read_count(const uint64_t *counter)
 }
 
 void
-weft_http_server_stats(const weft_http_server *server, weft_http_stats *out)
+weft_http_server_stats(const weft_http_server *server, struct weft_http_server_stats *out)
 {
 	const struct weft__http_counts *counts;
 
 	if (!server || !out)
 		return;
 	counts = &server->counts;
-	*out = (weft_http_stats){
+	*out = (struct weft_http_server_stats){
 		.connections = read_count(&counts->connections),
 		.requests = read_count(&counts->requests),
 		.faults = read_count(&counts->faults),

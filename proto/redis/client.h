@@ -342,7 +342,7 @@ struct weft_redis {
 	struct weft__redis_line  *feed_line;
 	struct weft__redis_link   feeds, channels;
 	uint32_t          wires;    /* in the handshake or ready */
-	weft_redis_stats  stats;
+	struct weft_redis_stats  stats;
 	uint8_t           table[WEFT__REDIS_TABLE];
 };
 

@@ -159,12 +159,12 @@ weft_redis_close(weft_redis *redis)
 /* --- statistics -------------------------------------------------------------- */
 
 int
-weft_redis_get_stats(weft_redis *redis, weft_redis_stats *out)
+weft_redis_stats(weft_redis *redis, struct weft_redis_stats *out)
 {
 	const struct weft__redis_wire *wire;
 
 	if (!redis || !out)
-		return weft_fail(WEFT_EINVAL, "weft_redis_get_stats: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_stats: NULL");
 	wire = redis->shared.wire;
 	*out = redis->stats;
 	out->inflight = wire ? (uint32_t)weft__redis_inflight(wire) : 0;

@@ -410,11 +410,11 @@ weft__dag_unref(weft_dag *dag)
 }
 
 int
-weft_dag_get_stats(const weft_dag *dag, weft_dag_stats *out)
+weft_dag_stats(const weft_dag *dag, struct weft_dag_stats *out)
 {
 	if (!dag || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_get_stats: NULL");
-	*out = (weft_dag_stats){
+		return weft__misuse(WEFT_EINVAL, "weft_dag_stats: NULL");
+	*out = (struct weft_dag_stats){
 		.runs = weft__load(&dag->started, WEFT__RELAXED),
 		.failed = weft__load(&dag->failed, WEFT__RELAXED),
 		.retries = weft__load(&dag->retries, WEFT__RELAXED),

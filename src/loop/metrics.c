@@ -94,7 +94,7 @@ depth_of(const struct weft__gauge *gauge, uint64_t now, uint64_t max)
 }
 
 static void
-read_meter(struct weft__meter *meter, uint64_t queued, weft_loop_stats *out)
+read_meter(struct weft__meter *meter, uint64_t queued, struct weft_loop_stats *out)
 {
 	struct window window;
 	uint64_t now_ns;
@@ -113,7 +113,7 @@ read_meter(struct weft__meter *meter, uint64_t queued, weft_loop_stats *out)
 }
 
 static void
-read_backend(const struct weft__tally *tally, weft_loop_stats *out)
+read_backend(const struct weft__tally *tally, struct weft_loop_stats *out)
 {
 	const char *name = (const char *)weft__load(&tally->name, WEFT__ACQUIRE); /* B */
 
@@ -125,7 +125,7 @@ read_backend(const struct weft__tally *tally, weft_loop_stats *out)
 }
 
 static void
-read_counts(const weft_loop *loop, weft_loop_stats *out)
+read_counts(const weft_loop *loop, struct weft_loop_stats *out)
 {
 	const struct weft__counts *counts = &loop->counts;
 
@@ -150,7 +150,7 @@ read_counts(const weft_loop *loop, weft_loop_stats *out)
 }
 
 static void
-read_loop(weft_loop *loop, weft_loop_stats *out)
+read_loop(weft_loop *loop, struct weft_loop_stats *out)
 {
 	const struct weft__counts *counts = &loop->counts;
 	struct weft__meter *meter = (struct weft__meter *)weft__load(
@@ -162,7 +162,7 @@ read_loop(weft_loop *loop, weft_loop_stats *out)
 	taken = weft__count_get(&counts->taken);
 	if (run > taken) /* read in another order than written */
 		run = taken;
-	*out = (weft_loop_stats){ .posts_accepted = taken, .posts_executed = run };
+	*out = (struct weft_loop_stats){ .posts_accepted = taken, .posts_executed = run };
 	read_counts(loop, out);
 	read_backend(&loop->tally, out);
 	if (meter)
@@ -170,13 +170,13 @@ read_loop(weft_loop *loop, weft_loop_stats *out)
 }
 
 int
-weft_loop_metrics(weft_loop *loop, weft_loop_stats *out)
+weft_loop_stats(weft_loop *loop, struct weft_loop_stats *out)
 {
 	loop = weft__loop_or_current(loop);
 	if (!loop || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_metrics: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_stats: NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_loop_metrics: after fork");
+		return weft__misuse(WEFT_EXDEV, "weft_loop_stats: after fork");
 	read_loop(loop, out);
 	return 0;
 }

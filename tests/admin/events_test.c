@@ -109,10 +109,10 @@ TEST(admin_tells_readers_what_has_changed)
 static uint64_t
 told_ns(void)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	uint64_t sum = 0;
 
-	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	OK(weft_loop_stats(weft_loop_current(), &stats));
 	for (int i = 0; i < WEFT_PHASES; i++)
 		sum += stats.phase_ns[i];
 	return sum;

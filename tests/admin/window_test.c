@@ -291,14 +291,14 @@ ask_late(void *arg)
 	static const char request[] = "GET /metrics HTTP/1.1\r\n"
 				      "Host: localhost\r\n\r\n";
 	struct ending *ending = arg;
-	weft_loop_stats stats = { 0 };
+	struct weft_loop_stats stats = { 0 };
 	weft_stream *stream;
 	char byte;
 
 	OK(weft_connect(ending->place, NULL, &stream, weft_after(HOUR)));
 	while (stats.accepted == 0) {
 		OK(weft_sleep_until(weft_after(WEFT_US)));
-		OK(weft_loop_metrics(ending->loop, &stats));
+		OK(weft_loop_stats(ending->loop, &stats));
 	}
 	OK(weft_loop_post(ending->loop, close_ending, ending));
 	UNTIL(!ending->admin);

@@ -57,7 +57,7 @@ serve(void *arg)
 {
 	struct web *web = arg;
 	weft_listener *listener = web->listener;
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 
 	if (!went_well(weft_http_serve(web->server, listener, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && web->listener) {

@@ -75,7 +75,7 @@ static int
 serve(void *arg)
 {
 	struct web *web = arg;
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 	int rc = weft_http_serve(web->server, web->listener, WEFT_NEVER);
 
 	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self() || weft_check_canceled() == rc);

@@ -258,7 +258,7 @@ fail(weft_http *http, void *halfway)
 static int
 stats(weft_http *http, void *arg)
 {
-	weft_http_stats seen;
+	struct weft_http_server_stats seen;
 	char text[400];
 
 	(void)arg;

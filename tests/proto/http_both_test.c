@@ -155,7 +155,7 @@ static int
 run(void *arg)
 {
 	struct both *both = arg;
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_addr local;
 	weft_scope scope;

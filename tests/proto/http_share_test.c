@@ -113,7 +113,7 @@ TEST(each_loop_can_serve_one_http_server_at_one_address)
 {
 	weft_runtime_opts opts = { .loops = LOOPS };
 	struct house house = { .server = weft_http_server_new(NULL) };
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 
 	CHECK(house.server);
 	OK(weft_http_route(house.server, "GET /", greet, &house));

@@ -226,10 +226,10 @@ count_of(const char *text, const char *part)
 	return count;
 }
 
-weft_http_stats
+struct weft_http_server_stats
 stats_of(struct site *site)
 {
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 
 	weft_http_server_stats(site->server, &stats);
 	return stats;

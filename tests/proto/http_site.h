@@ -69,6 +69,6 @@ int status_of(const char *reply);
 /* How often `part` stands in `text`. */
 int count_of(const char *text, const char *part);
 
-weft_http_stats stats_of(struct site *site);
+struct weft_http_server_stats stats_of(struct site *site);
 
 #endif

@@ -541,11 +541,11 @@ ask(struct world *world, const char *name, const char *key, uint64_t deadline_ns
 	return rc;
 }
 
-weft_redis_stats
+struct weft_redis_stats
 stats_of(struct world *world)
 {
-	weft_redis_stats stats;
+	struct weft_redis_stats stats;
 
-	OK(weft_redis_get_stats(world->redis, &stats));
+	OK(weft_redis_stats(world->redis, &stats));
 	return stats;
 }

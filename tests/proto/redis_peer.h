@@ -69,7 +69,7 @@ void world_run(struct world *world, void (*play)(struct world *world));
 /* Call "NAME KEY"; returns what the call did, and checks its reply's tag. */
 int ask(struct world *world, const char *name, const char *key, uint64_t deadline_ns);
 
-weft_redis_stats stats_of(struct world *world);
+struct weft_redis_stats stats_of(struct world *world);
 
 /* Let others run until it holds. */
 #define UNTIL(cond)                                                            \

@@ -284,7 +284,7 @@ play_tracking(void)
 	weft_redis_opts opts = { .cache_bytes = 1 << 20 };
 	weft_redis *reader;
 	weft_redis_reply *reply;
-	weft_redis_stats stats;
+	struct weft_redis_stats stats;
 	int64_t value;
 
 	OK(weft_redis_open(site.address, &opts, &reader));
@@ -305,7 +305,7 @@ play_tracking(void)
 		weft_redis_reply_free(reply);
 	}
 	OK(weft_redis_callf(reader, NULL, WEFT_NEVER, "GET k"));
-	OK(weft_redis_get_stats(reader, &stats));
+	OK(weft_redis_stats(reader, &stats));
 	CHECK(stats.hits > 0);
 	CHECK(stats.invalidated > 0);
 	weft_redis_close(reader);
@@ -386,7 +386,7 @@ static int
 play_killed(void)
 {
 	struct load load = { .over = false };
-	weft_redis_stats stats;
+	struct weft_redis_stats stats;
 	weft_scope scope;
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
@@ -409,7 +409,7 @@ play_killed(void)
 	}
 	load.over = true;
 	OK(weft_scope_close(&scope));
-	OK(weft_redis_get_stats(site.redis, &stats));
+	OK(weft_redis_stats(site.redis, &stats));
 	CHECK(stats.connects >= 6);
 	CHECK_EQ(stats.inflight, 0);
 	return 0;
@@ -425,7 +425,7 @@ static int
 play_asleep(void)
 {
 	uint64_t late;
-	weft_redis_stats stats;
+	struct weft_redis_stats stats;
 
 	OK(weft_child_kill(site.child, SIGSTOP));
 	for (int i = 0; i < 10; i++)
@@ -433,7 +433,7 @@ play_asleep(void)
 		         WEFT_ETIMEDOUT);
 	OK(weft_child_kill(site.child, SIGCONT));
 	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "GET n"));
-	OK(weft_redis_get_stats(site.redis, &stats));
+	OK(weft_redis_stats(site.redis, &stats));
 	late = stats.late;
 	CHECK_EQ(late, 10);
 	CHECK_EQ(stats.connects, 1);

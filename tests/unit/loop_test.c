@@ -438,7 +438,7 @@ use_forked(weft_loop *loop, int what)
 {
 	static weft_node node = { .fn = note };
 	static weft_timer timer;
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	/* clang-format off */
 	switch (what) {
@@ -458,7 +458,7 @@ use_forked(weft_loop *loop, int what)
 	case 13: return weft_schedule_set_background(loop, 1, true);
 	case 14: return weft_schedule_microtask(loop, note, NULL);
 	case 15: return weft_schedule_tick(loop, note, NULL);
-	default: return weft_loop_metrics(loop, &stats);
+	default: return weft_loop_stats(loop, &stats);
 	}
 	/* clang-format on */
 }

@@ -16,7 +16,7 @@ take_time_and_more(void *arg)
 TEST(the_time_of_each_phase_is_told)
 {
 	weft_timer timer = WEFT_INIT;
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -59,7 +59,7 @@ take_longer(weft_timer *timer, void *arg)
 TEST(quantiles_of_turns_do_not_count_their_wait)
 {
 	struct slow slow = { .calls = 900 };
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -84,7 +84,7 @@ TEST(quantiles_of_turns_do_not_count_their_wait)
 TEST(a_timer_that_fires_late_shows_as_lag)
 {
 	weft_timer first = WEFT_INIT, late = WEFT_INIT;
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -137,7 +137,7 @@ post_and_again(void)
 
 TEST(the_lag_of_posts_is_that_from_waking_to_running)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 
 	fake_clock();
 	woken = make(WEFT_LOOP_METRICS | WEFT_LOOP_KEEP);
@@ -167,11 +167,11 @@ stay_busy(void *arg)
 		OK(weft_loop_post(arg, stay_busy, arg));
 }
 
-static weft_loop_stats
+static struct weft_loop_stats
 run_busy(uint64_t turns, uint64_t stalled)
 {
 	weft_loop *loop = make(WEFT_LOOP_METRICS);
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 
 	busy_left = turns;
 	stall_at = stalled;
@@ -193,7 +193,7 @@ count_now(void)
 
 TEST(busy_turns_are_sampled_and_the_samples_stand_for_all)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 
 	fake_clock();
 	faked.now = count_now;
@@ -212,7 +212,7 @@ TEST(busy_turns_are_sampled_and_the_samples_stand_for_all)
 
 TEST(a_turn_that_stalls_between_samples_is_found)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 
 	fake_clock();
 	for (uint64_t at = 1; at < 5000; at += 617) {
@@ -249,7 +249,7 @@ run_seconds(weft_loop *loop, uint64_t seconds)
 
 TEST(rates_are_those_of_the_last_ten_seconds)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -270,7 +270,7 @@ TEST(rates_are_those_of_the_last_ten_seconds)
 
 TEST(what_was_ten_seconds_ago_is_forgotten_and_counters_are_not)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -301,7 +301,7 @@ queue_five(void *arg)
 
 TEST(depths_are_told_now_at_most_and_on_average)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -337,7 +337,7 @@ go_on(void *arg)
 }
 
 static void
-check_growth(const weft_loop_stats *a, const weft_loop_stats *b)
+check_growth(const struct weft_loop_stats *a, const struct weft_loop_stats *b)
 {
 	CHECK(b->turns >= a->turns && b->syscalls >= a->syscalls);
 	CHECK(b->posts_accepted >= a->posts_accepted);
@@ -352,7 +352,7 @@ check_growth(const weft_loop_stats *a, const weft_loop_stats *b)
 
 TEST(counters_only_grow_as_seen_by_a_thread_that_reads_a_running_loop)
 {
-	weft_loop_stats a = WEFT_INIT, b;
+	struct weft_loop_stats a = WEFT_INIT, b;
 	weft_loop *loop;
 	uint64_t end_ns;
 

@@ -78,12 +78,12 @@ make(uint32_t flags)
 	return loop;
 }
 
-static inline weft_loop_stats
+static inline struct weft_loop_stats
 stats_of(weft_loop *loop)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
-	OK(weft_loop_metrics(loop, &stats));
+	OK(weft_loop_stats(loop, &stats));
 	return stats;
 }
 

@@ -46,7 +46,7 @@ script(weft_loop *loop)
 
 TEST(counters_are_exact_after_a_scripted_run)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -73,7 +73,7 @@ TEST(counters_are_exact_after_a_scripted_run)
 
 TEST(a_wait_is_a_syscall_and_a_post_that_ends_it_a_wake)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 
 	fake_clock();
 	woken = make(WEFT_LOOP_KEEP);
@@ -136,7 +136,7 @@ produce(void *arg)
 TEST(what_was_accepted_was_executed_when_stop_races_with_producers)
 {
 	struct producer producers[3];
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 
 	for (int round = 0; round < 20; round++) {
 		weft_loop *loop = make(round % 2 ? WEFT_LOOP_METRICS : 0);
@@ -189,7 +189,7 @@ TEST(watched_descriptors_and_polls_left_out_are_counted)
 {
 	weft_loop *loop = make(0);
 	weft_watch watch = WEFT_INIT;
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	int fds[2];
 
 	OK(pipe(fds));
@@ -279,7 +279,7 @@ TEST(a_backend_that_was_asked_for_is_told_so)
 
 TEST(without_the_flag_times_rates_and_depths_are_0)
 {
-	weft_loop_stats s, zero = WEFT_INIT;
+	struct weft_loop_stats s, zero = WEFT_INIT;
 	weft_loop *loop;
 
 	fake_clock();
@@ -322,9 +322,9 @@ TEST(without_memory_for_its_metrics_a_loop_is_not_made)
 static void
 read_inside(void *arg)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
-	OK(weft_loop_metrics(NULL, &stats));
+	OK(weft_loop_stats(NULL, &stats));
 	CHECK_EQ(stats.turns, 1);
 	*(int *)arg += 1;
 }
@@ -332,14 +332,14 @@ read_inside(void *arg)
 TEST(no_loop_means_the_one_that_runs_here)
 {
 	weft_loop *loop = make(WEFT_LOOP_METRICS);
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	int calls = 0;
 
 	OK(weft_loop_post(loop, read_inside, &calls));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(calls, 1);
-	CHECK_MISUSE(weft_loop_metrics(NULL, &stats), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_metrics(loop, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_stats(NULL, &stats), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_stats(loop, NULL), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 

@@ -118,7 +118,7 @@ number_of(const char *name)
 
 TEST(an_observed_loop_tells_where_its_time_goes)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
@@ -138,7 +138,7 @@ TEST(an_observed_loop_tells_where_its_time_goes)
 
 TEST(a_loop_that_is_no_longer_observed_reads_no_clock)
 {
-	weft_loop_stats s;
+	struct weft_loop_stats s;
 	weft_loop *loop;
 	uint64_t before;
 

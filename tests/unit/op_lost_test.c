@@ -77,9 +77,9 @@ note_report(void *arg, const weft_report *about)
 static const char *
 backend_name(void)
 {
-	static weft_loop_stats stats;
+	static struct weft_loop_stats stats;
 
-	weft_loop_metrics(NULL, &stats);
+	weft_loop_stats(NULL, &stats);
 	return stats.backend;
 }
 
@@ -236,7 +236,7 @@ end_all(void)
 static int
 go_on_by_epoll(void *arg)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	begin_all();
 	if (strcmp(backend_name(), "uring") != 0) { /* has no other way */
@@ -257,7 +257,7 @@ go_on_by_epoll(void *arg)
 	CHECK(all.results[TAKE] >= 0);
 	CHECK_EQ(all.seen, WEFT_READABLE);
 	CHECK_EQ(all.read, 1);
-	weft_loop_metrics(NULL, &stats);
+	weft_loop_stats(NULL, &stats);
 	CHECK_STR(stats.backend, "epoll");
 	CHECK_STR(stats.backend_reason, "io_uring_enter: EPERM, so epoll");
 	CHECK_EQ(reports, 1);

@@ -16,10 +16,10 @@ check_choice(const char *backend, const char *reason)
 	weft_loop *loop = make_with(&opts);
 	struct pair pair = make_pair();
 	struct watcher w = { .calls = 0 };
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	watch(loop, &w, pair.fd, WEFT_READABLE);
-	weft_loop_metrics(loop, &stats);
+	weft_loop_stats(loop, &stats);
 	CHECK_STR(stats.backend, backend);
 	CHECK_STR(stats.backend_reason, reason);
 	CHECK_EQ(weft_watch_stop(&w.watch), 1);

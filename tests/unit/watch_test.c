@@ -66,14 +66,14 @@ TEST(an_edge_is_told_once_while_nothing_changes)
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
 	struct watcher p = { .calls = 0 };
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	put(pair.peer, "x");
 	watch(loop, &p, pair.fd, WEFT_READABLE | WEFT_EDGE);
 	while (p.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	turns(loop, 10);
-	OK(weft_loop_metrics(loop, &stats));
+	OK(weft_loop_stats(loop, &stats));
 	if (strcmp(stats.backend, "poll") == 0)
 		CHECK_EQ(p.calls, 11);
 	else

@@ -21,9 +21,9 @@ cpu_clock(clockid_t clock)
 static void
 look(struct station *station)
 {
-	weft_redis_stats stats = { 0 };
+	struct weft_redis_stats stats = { 0 };
 
-	(void)weft_redis_get_stats(station->redis, &stats);
+	(void)weft_redis_stats(station->redis, &stats);
 	__atomic_store_n(&station->waiting, stats.waiting, __ATOMIC_RELAXED);
 	__atomic_store_n(&station->cpu_ns, cpu_clock(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
 	if (station == station->demo->stations) {

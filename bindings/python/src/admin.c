@@ -17,7 +17,7 @@ quantiles(const weft_quantiles *q)
 }
 
 static PyObject *
-counters(const struct loop_core *core, const weft_loop_stats *s)
+counters(const struct loop_core *core, const struct weft_loop_stats *s)
 {
 	return Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:n,s:n}", "backend", s->backend,
 	                     "backend_reason", s->backend_reason, "turns", s->turns, "wakes",
@@ -29,7 +29,7 @@ counters(const struct loop_core *core, const weft_loop_stats *s)
 
 /* None while nothing has been measured. */
 static PyObject *
-rate(const weft_loop_stats *s, double per_s)
+rate(const struct weft_loop_stats *s, double per_s)
 {
 	if (s->turn.count == 0)
 		Py_RETURN_NONE;
@@ -51,10 +51,10 @@ add(PyObject *dict, const char *name, PyObject *value)
 PyObject *
 weftpy_metrics(struct loop_core *core)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	PyObject *all;
 
-	(void)weft_loop_metrics(core->loop, &stats);
+	(void)weft_loop_stats(core->loop, &stats);
 	(void)weft_loop_observe(0, weft_after(OBSERVED_NS)); /* or nothing is measured */
 	all = counters(core, &stats);
 	if (all

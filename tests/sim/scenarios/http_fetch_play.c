@@ -576,7 +576,7 @@ free_client(void *arg)
 static void
 judge_pool(void)
 {
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 
 	weft_http_server_stats(play.world.server, &stats);
 	if (spoils(HTTP_FETCH_SPOIL_POOL))

@@ -150,9 +150,9 @@ count_turns(void)
 	uint64_t turns = 0;
 
 	for (uint32_t i = 0; i < load.loops; i++) {
-		weft_loop_stats stats;
+		struct weft_loop_stats stats;
 
-		sim_check(weft_loop_metrics(weft_runtime_loop(load.world.runtime, i), &stats) == 0);
+		sim_check(weft_loop_stats(weft_runtime_loop(load.world.runtime, i), &stats) == 0);
 		turns += stats.turns;
 	}
 	return turns;

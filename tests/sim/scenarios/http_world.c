@@ -120,7 +120,7 @@ http_world_close(struct http_world *world)
 static void
 check_counts(const struct http_world *world)
 {
-	weft_http_stats stats;
+	struct weft_http_server_stats stats;
 
 	weft_http_server_stats(world->server, &stats);
 	if (stats.open > 0 || stats.active > 0)

@@ -208,7 +208,7 @@ TEST(a_template_is_kept_while_another_uses_it)
 TEST(a_template_is_kept_while_a_run_uses_it)
 {
 	weft_dag *dag = inner_graph();
-	weft_dag_stats stats;
+	struct weft_dag_stats stats;
 	weft_dag_run *run;
 
 	CHECK(!weft_dag_run_new(dag, NULL));
@@ -216,7 +216,7 @@ TEST(a_template_is_kept_while_a_run_uses_it)
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_free(dag), WEFT_EBUSY);
-	CHECK_EQ(weft_dag_get_stats(dag, &stats), 0);
+	CHECK_EQ(weft_dag_stats(dag, &stats), 0);
 	CHECK_EQ(stats.runs, 1);
 	CHECK_EQ(stats.users, 1);
 	weft_dag_run_free(run);

@@ -191,7 +191,7 @@ static int
 run_late(void *arg)
 {
 	weft_dag *dag = graph();
-	weft_dag_stats stats;
+	struct weft_dag_stats stats;
 	weft_dag_run *run;
 
 	(void)arg;
@@ -204,7 +204,7 @@ run_late(void *arg)
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
 	CHECK_EQ(integer_of(run, "slow"), 7);
-	CHECK_EQ(weft_dag_get_stats(dag, &stats), 0);
+	CHECK_EQ(weft_dag_stats(dag, &stats), 0);
 	CHECK_EQ(stats.late, 1);
 	weft_dag_run_free(run);
 	CHECK_EQ(weft_dag_free(dag), 0);

@@ -223,7 +223,7 @@ TEST_BOTH(a_failure_ends_the_run_and_names_its_node)
 {
 	weft_dag *dag = graph();
 	weft_dag_run *run;
-	weft_dag_stats stats;
+	struct weft_dag_stats stats;
 	weft_value value;
 
 	weft_dag_add(dag, SUM("a", .arg = &one));
@@ -240,7 +240,7 @@ TEST_BOTH(a_failure_ends_the_run_and_names_its_node)
 	CHECK_EQ(weft_dag_run_get(run, "d", &value), WEFT_ECANCELED);
 	CHECK_EQ(weft_dag_run_get(run, "e", &value), WEFT_ENOENT);
 	weft_dag_run_free(run);
-	CHECK_EQ(weft_dag_get_stats(dag, &stats), 0);
+	CHECK_EQ(weft_dag_stats(dag, &stats), 0);
 	CHECK_EQ(stats.failed, 1);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
@@ -307,7 +307,7 @@ TEST_BOTH(a_node_is_tried_again_as_often_as_allowed)
 {
 	weft_dag *dag = graph();
 	weft_dag_run *run;
-	weft_dag_stats stats;
+	struct weft_dag_stats stats;
 	weft_value value;
 
 	weft_dag_add(dag, NODE("a", fail_at_first, .arg = &three, .type = &weft_type_integer,
@@ -317,7 +317,7 @@ TEST_BOTH(a_node_is_tried_again_as_often_as_allowed)
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
 	CHECK_EQ(integer_of(run, "a"), 3);
 	weft_dag_run_free(run);
-	CHECK_EQ(weft_dag_get_stats(dag, &stats), 0);
+	CHECK_EQ(weft_dag_stats(dag, &stats), 0);
 	CHECK_EQ(stats.retries, 3);
 	CHECK_EQ(weft_dag_free(dag), 0);
 

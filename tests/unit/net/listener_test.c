@@ -272,7 +272,7 @@ connect_to_nobody(void *arg)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_stream *stream = arg;
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	weft_listener_close(house.listener);
 	CHECK_EQ(weft_connect(house.address, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
@@ -283,7 +283,7 @@ connect_to_nobody(void *arg)
 	CHECK_EQ(weft_connect("tcp://255.255.255.255:9", NULL, &stream, WEFT_NEVER), -ENETUNREACH);
 	CHECK(strstr(weft_detail(), "tcp://255.255.255.255:9") != NULL);
 	CHECK(stream == NULL);
-	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	OK(weft_loop_stats(weft_loop_current(), &stats));
 	CHECK_EQ(stats.connects_failed, 3);
 	CHECK_EQ(stats.connected, 0);
 	return 0;
@@ -403,10 +403,10 @@ TEST(each_peer_is_served_on_a_threadlet_until_the_listener_is_closed)
 static int
 visit_few_at_a_time(void *arg)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	OK(visit_all(arg));
-	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	OK(weft_loop_stats(weft_loop_current(), &stats));
 	CHECK_EQ(stats.accepted, GUESTS);
 	CHECK_EQ(stats.connected, GUESTS);
 	CHECK(stats.accepts_paused > 0 && stats.accepts_paused <= GUESTS);
@@ -523,7 +523,7 @@ TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
 	struct rlimit few, before;
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	weft_addr addr;
 	int fd = socket(AF_INET, SOCK_STREAM, 0), spare;
 
@@ -548,7 +548,7 @@ TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));
-	OK(weft_loop_metrics(loop, &stats));
+	OK(weft_loop_stats(loop, &stats));
 	CHECK_EQ(stats.accepted, 1);
 	CHECK(stats.accepts_shed > 0);
 	OK(close(fd));

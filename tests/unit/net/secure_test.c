@@ -266,7 +266,7 @@ static int
 count_handshakes(void *arg)
 {
 	struct line *line = arg;
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	weft_close(line->a);
@@ -277,7 +277,7 @@ count_handshakes(void *arg)
 	weft_close(line->a);
 	while (line->result >= 0)
 		OK(weft_yield());
-	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	OK(weft_loop_stats(weft_loop_current(), &stats));
 	CHECK_EQ(stats.handshakes, 2);
 	CHECK_EQ(stats.handshakes_failed, 2);
 	return 0;

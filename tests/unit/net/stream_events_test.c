@@ -322,7 +322,7 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	struct guest guest = open_guest(pair.fd);
 	struct sent a = { .calls = 0 }, b = { .calls = 0 };
 	weft_span big = { much, sizeof(much) };
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	char byte;
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
@@ -341,7 +341,7 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	weft_close(guest.stream);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.closes, 1);
-	OK(weft_loop_metrics(loop, &stats));
+	OK(weft_loop_stats(loop, &stats));
 	CHECK_EQ(stats.peers_dropped, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));

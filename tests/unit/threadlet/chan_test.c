@@ -350,7 +350,7 @@ flow_between_loops(size_t capacity, weft_threadlet_fn there, weft_threadlet_fn h
 {
 	weft_loop *other = make_started(), *own = weft_loop_new(NULL);
 	struct flow flow = { .rested = { 0 } };
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
 	flow.there = weft_chan_new(sizeof(int), capacity, WEFT_SHARED);
 	flow.back = weft_chan_new(sizeof(int), capacity, WEFT_SHARED);
@@ -360,7 +360,7 @@ flow_between_loops(size_t capacity, weft_threadlet_fn there, weft_threadlet_fn h
 	go_on(own, rest_some_times, &flow);
 	OK(weft_loop_run(own));
 	stop_and_free(other);
-	OK(weft_loop_metrics(own, &stats));
+	OK(weft_loop_stats(own, &stats));
 	CHECK((uint64_t)flow.count <= (stats.turns + 1) * most);
 	OK(weft_loop_free(own));
 	weft_chan_unref(flow.there);

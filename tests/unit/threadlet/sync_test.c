@@ -396,7 +396,7 @@ TEST(a_loop_whose_threadlet_is_woken_in_a_moment_each_time_goes_on_all_the_same)
 {
 	struct rally rally = { .ball = { WEFT_SHARED_INIT, WEFT_SHARED_INIT } };
 	struct player players[] = { { &rally, 0, 0 }, { &rally, 1, 0 } };
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
 
 	OK(weft_sem_release(&rally.ball[0], 1));
@@ -406,7 +406,7 @@ TEST(a_loop_whose_threadlet_is_woken_in_a_moment_each_time_goes_on_all_the_same)
 	OK(weft_loop_run(here));
 	stop_and_free(other);
 	/* A turn has 64 changes of threadlets at most; a few rounds may need none. */
-	OK(weft_loop_metrics(here, &stats));
+	OK(weft_loop_stats(here, &stats));
 	CHECK(stats.turns >= players[1].rounds / 512);
 	OK(weft_loop_free(here));
 }

@@ -19,9 +19,9 @@ static struct {
 static uint64_t
 turn_now(void)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
-	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	OK(weft_loop_stats(weft_loop_current(), &stats));
 	return stats.turns;
 }
 

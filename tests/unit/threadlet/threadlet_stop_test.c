@@ -8,9 +8,9 @@
 static uint64_t
 turns_of(weft_loop *loop)
 {
-	weft_loop_stats stats;
+	struct weft_loop_stats stats;
 
-	OK(weft_loop_metrics(loop, &stats));
+	OK(weft_loop_stats(loop, &stats));
 	return stats.turns;
 }
 
