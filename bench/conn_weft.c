@@ -6,7 +6,7 @@
  * conn.memory.* is the growth of the server's resident memory from some thousand
  * connections to ten thousand more, for each of those: so what a loop has once and for
  * all is not in it, nor what the kernel holds for a socket.  It is for a threadlet with
- * weft_peek(), which holds no buffer; for one with a buffer of 4 KiB on its stack; for
+ * weft_stream_peek(), which holds no buffer; for one with a buffer of 4 KiB on its stack; for
  * callbacks.
  *
  * conn.idle.100k is the server's CPU time for each, opened, used, held until all are
@@ -59,12 +59,12 @@ serve_leased(weft_stream *peer, void *arg)
 	const void *data;
 	ssize_t n;
 
-	while ((n = weft_peek(peer, 1, &data, WEFT_NEVER)) > 0) {
-		BENCH_CHECK(weft_write(peer, data, (size_t)n, WEFT_NEVER) == n);
-		BENCH_CHECK(weft_skip(peer, (size_t)n) == 0);
+	while ((n = weft_stream_peek(peer, 1, &data, WEFT_NEVER)) > 0) {
+		BENCH_CHECK(weft_stream_write(peer, data, (size_t)n, WEFT_NEVER) == n);
+		BENCH_CHECK(weft_stream_skip(peer, (size_t)n) == 0);
 		one_waits(server);
 	}
-	weft_close(peer);
+	weft_stream_close(peer);
 	one_closed(server);
 	return 0;
 }
@@ -76,11 +76,11 @@ serve_stack(weft_stream *peer, void *arg)
 	char buf[4096];
 	ssize_t n;
 
-	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0) {
-		BENCH_CHECK(weft_write(peer, buf, (size_t)n, WEFT_NEVER) == n);
+	while ((n = weft_stream_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+		BENCH_CHECK(weft_stream_write(peer, buf, (size_t)n, WEFT_NEVER) == n);
 		one_waits(server);
 	}
-	weft_close(peer);
+	weft_stream_close(peer);
 	one_closed(server);
 	return 0;
 }
@@ -92,11 +92,11 @@ on_data(weft_stream *peer, const void *data, ssize_t size, void *arg)
 	weft_span span = { data, size > 0 ? (size_t)size : 0 };
 
 	if (size > 0) {
-		BENCH_CHECK(weft_write_some(peer, &span, 1) == size);
-		BENCH_CHECK(weft_skip(peer, (size_t)size) == 0);
+		BENCH_CHECK(weft_stream_write_some(peer, &span, 1) == size);
+		BENCH_CHECK(weft_stream_skip(peer, (size_t)size) == 0);
 		one_waits(server);
 	} else {
-		weft_close(peer);
+		weft_stream_close(peer);
 		one_closed(server);
 	}
 }

@@ -87,7 +87,8 @@ queue_and_send(struct one *ops, uint64_t count)
 	for (uint64_t i = 0; i < count; i++) {
 		ops[i].span = (weft_span){ block, SIZE };
 		weft_op_init(&ops[i].op, loop, on_sent, NULL);
-		BENCH_CHECK(weft_write_op(stream, &ops[i].span, 1, &ops[i].op, WEFT_NEVER) >= 0);
+		BENCH_CHECK(weft_stream_write_op(stream, &ops[i].span, 1, &ops[i].op, WEFT_NEVER)
+		            >= 0);
 	}
 	receive_all(filled + count * SIZE);
 	while (sent < count)

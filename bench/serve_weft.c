@@ -18,10 +18,10 @@ serve(weft_stream *peer, void *arg)
 
 	(void)arg;
 	open_peers++;
-	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		if (weft_write(peer, buf, (size_t)n, WEFT_NEVER) < 0)
+	while ((n = weft_stream_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		if (weft_stream_write(peer, buf, (size_t)n, WEFT_NEVER) < 0)
 			break;
-	weft_close(peer);
+	weft_stream_close(peer);
 	if (--open_peers == 0)
 		weft_listener_close(listener);
 	return 0;

@@ -19,8 +19,8 @@ run(void *arg)
 	rc = weft_child_open(argv, &opts, &child, deadline_ns);
 	if (rc < 0)
 		return rc;
-	while ((n = weft_read(weft_child_stream(child, 1), buf, sizeof buf,
-	                      deadline_ns))
+	while ((n = weft_stream_read(weft_child_stream(child, 1), buf,
+	                             sizeof buf, deadline_ns))
 	       > 0)
 		fwrite(buf, 1, (size_t)n, stdout);
 	rc = weft_child_wait(child, &status, deadline_ns);

@@ -14,7 +14,7 @@ on_written(weft_op *op, int64_t result, void *arg)
 	struct peer *peer = arg;
 
 	(void)op, peer->span.size = 0;
-	if (result < 0 || weft_skip(peer->stream, (size_t)result) < 0)
+	if (result < 0 || weft_stream_skip(peer->stream, (size_t)result) < 0)
 		weft_stream_reset(peer->stream);
 }
 
@@ -24,11 +24,11 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	struct peer *peer = arg;
 
 	if (size <= 0)
-		return weft_close(stream);
+		return weft_stream_close(stream);
 	if (peer->span.size == 0) { /* else it comes again */
 		peer->span = (weft_span){ data, (size_t)size };
-		weft_write_op(stream, &peer->span, 1, &peer->write,
-		              weft_after(5 * WEFT_S));
+		weft_stream_write_op(stream, &peer->span, 1, &peer->write,
+		                     weft_after(5 * WEFT_S));
 	}
 }
 

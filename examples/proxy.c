@@ -13,13 +13,14 @@ pump(void *arg)
 	const void *data;
 	ssize_t n, sent;
 
-	while ((n = weft_peek(way->from, 1, &data, weft_after(60 * WEFT_S)))
+	while ((n = weft_stream_peek(way->from, 1, &data,
+	                             weft_after(60 * WEFT_S)))
 	       > 0) {
-		sent = weft_write(way->to, data, (size_t)n,
-		                  weft_after(10 * WEFT_S));
+		sent = weft_stream_write(way->to, data, (size_t)n,
+		                         weft_after(10 * WEFT_S));
 		if (sent < 0)
 			return (int)sent;
-		weft_skip(way->from, (size_t)n);
+		weft_stream_skip(way->from, (size_t)n);
 	}
 	return n < 0 ? (int)n
 	             : weft_stream_shutdown(way->to, weft_after(WEFT_S));
@@ -30,11 +31,12 @@ serve(weft_stream *client, void *target)
 {
 	weft_stream *server;
 	weft_scope scope;
-	int rc = weft_connect(target, NULL, &server, weft_after(3 * WEFT_S));
+	int rc = weft_stream_connect(target, NULL, &server,
+	                             weft_after(3 * WEFT_S));
 
 	if (rc < 0) {
 		fprintf(stderr, "%s\n", weft_detail());
-		weft_close(client);
+		weft_stream_close(client);
 		return rc;
 	}
 	struct way up = { client, server }, down = { server, client };
@@ -43,8 +45,8 @@ serve(weft_stream *client, void *target)
 	weft_scope_go(&scope, pump, &up);
 	weft_scope_go(&scope, pump, &down);
 	rc = weft_scope_close(&scope);
-	weft_close(server);
-	weft_close(client);
+	weft_stream_close(server);
+	weft_stream_close(client);
 	return rc;
 }
 

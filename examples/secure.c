@@ -10,11 +10,13 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	while ((n = weft_read(peer, buf, sizeof buf, weft_after(WEFT_S * 30)))
+	while ((n = weft_stream_read(peer, buf, sizeof buf,
+	                             weft_after(WEFT_S * 30)))
 	       > 0)
-		if (weft_write(peer, buf, (size_t)n, weft_after(WEFT_S)) < 0)
+		if (weft_stream_write(peer, buf, (size_t)n, weft_after(WEFT_S))
+		    < 0)
 			break;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return (int)n;
 }
 
@@ -42,21 +44,22 @@ static int
 ask(void *arg)
 {
 	char **words = arg, buf[256]; /* address, authority, what to say */
-	weft_connect_opts opts = { 0 };
+	weft_stream_connect_opts opts = { 0 };
 	weft_stream *server;
 	ssize_t n = weft_tls_open(&(weft_tls_opts){ .ca_file = words[1] },
 	                          &opts.tls);
 
 	if (n == 0)
-		n = weft_connect(words[0], &opts, &server,
-		                 weft_after(WEFT_S * 5));
+		n = weft_stream_connect(words[0], &opts, &server,
+		                        weft_after(WEFT_S * 5));
 	weft_tls_close(opts.tls);
 	if (n < 0)
 		return puts(weft_detail()), 0;
-	weft_write(server, words[2], strlen(words[2]), weft_after(WEFT_S));
-	n = weft_read(server, buf, sizeof buf, weft_after(WEFT_S * 10));
+	weft_stream_write(server, words[2], strlen(words[2]),
+	                  weft_after(WEFT_S));
+	n = weft_stream_read(server, buf, sizeof buf, weft_after(WEFT_S * 10));
 	printf("%.*s\n", n < 0 ? 0 : (int)n, buf);
-	weft_close(server);
+	weft_stream_close(server);
 	return 0;
 }
 

@@ -8,13 +8,14 @@ serve(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	while ((n = weft_read(peer, buf, sizeof buf, weft_after(30 * WEFT_S)))
+	while ((n = weft_stream_read(peer, buf, sizeof buf,
+	                             weft_after(30 * WEFT_S)))
 	       > 0)
-		if ((n = weft_write(peer, buf, (size_t)n,
-		                    weft_after(5 * WEFT_S)))
+		if ((n = weft_stream_write(peer, buf, (size_t)n,
+		                           weft_after(5 * WEFT_S)))
 		    < 0)
 			break;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return (int)n;
 }
 

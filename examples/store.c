@@ -8,12 +8,13 @@ static int
 ask(weft_stream *stream, const char *line)
 {
 	char answer[128];
-	ssize_t rc = weft_write(stream, line, strlen(line),
-	                        weft_after(5 * WEFT_S));
+	ssize_t rc = weft_stream_write(stream, line, strlen(line),
+	                               weft_after(5 * WEFT_S));
 
 	if (rc > 0)
-		rc = weft_read_until(stream, "\r\n", answer, sizeof(answer),
-		                     weft_after(5 * WEFT_S));
+		rc = weft_stream_read_until(stream, "\r\n", answer,
+		                            sizeof(answer),
+		                            weft_after(5 * WEFT_S));
 	if (rc > 0)
 		printf("%.*s", (int)rc, answer);
 	return rc < 0 ? (int)rc : 0;
@@ -32,7 +33,7 @@ talk(weft_store *store)
 		rc = ask(ours, "SET visits 41\r\n");
 	if (rc == 0)
 		rc = ask(ours, "INCR visits\r\n");
-	weft_close(ours);
+	weft_stream_close(ours);
 	return rc;
 }
 

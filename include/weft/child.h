@@ -56,7 +56,7 @@ WEFT_API int weft_child_kill(weft_child *child, int signo);
 
 /* Our end of the pipe to its descriptor 0, 1 or 2, as a stream or bare and non-blocking;
  * borrowed until the child is closed, and only one of both.  A stream may be closed before
- * that, with weft_close(): so the child reads the end of its input.  It is not moved.
+ * that, with weft_stream_close(): so the child reads the end of its input.  It is not moved.
  * Return it; NULL, or WEFT_EINVAL, if that is not a pipe, is closed, or is the other by now.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_stream *weft_child_stream(weft_child *child, int index);

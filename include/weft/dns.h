@@ -4,7 +4,7 @@
  * their TTL, a second at least and an hour at most, 1,024 names in all; who asks for a
  * name that is being asked for waits for the same answer.  Names below "localhost" are
  * this host, and nobody is asked.  Names of other scripts are to be given in their ASCII
- * form (xn--...).  weft_connect() does this by itself.
+ * form (xn--...).  weft_stream_connect() does this by itself.
  *
  * The library is built with c-ares, which asks on the loop's own descriptors; or without,
  * then the system is asked on threads of WEFT_BLOCKING, and a loop that stops waits

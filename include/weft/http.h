@@ -150,7 +150,7 @@ WEFT_API ssize_t weft_http_read_all(weft_http *http, void *buf, size_t size,
 WEFT_API int weft_http_set_header(weft_http *http, const char *name, const char *value);
 
 /* Server: send a whole reply of `type`, which may be NULL.
- * Returns 0, WEFT_EALREADY if begun, or as weft_write().
+ * Returns 0, WEFT_EALREADY if begun, or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_reply(weft_http *http, int status, const char *type,
                              weft_span body, uint64_t deadline_ns);
@@ -158,7 +158,7 @@ WEFT_API int weft_http_reply(weft_http *http, int status, const char *type,
 /* Server: reply with the file `name` under `root`, which it cannot leave; a folder by its
  * index.html.  Validators, one range and the type by its suffix are seen to; a request
  * for several ranges gets the whole file.  What a file is is looked at once a second.
- * Returns 0, also when it answered 404; or as weft_write().
+ * Returns 0, also when it answered 404; or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_reply_file(weft_http *http, const char *root,
                                   const char *name, uint64_t deadline_ns);
@@ -166,7 +166,7 @@ WEFT_API int weft_http_reply_file(weft_http *http, const char *root,
 /* Server: begin a reply whose body is written piece by piece, and leaves with the first
  * of them; and turn the connection into a plain stream, which the caller owns (101): the
  * handler has no other deadline from then on.
- * Return 0, WEFT_EALREADY, WEFT_EINVAL, or as weft_write().
+ * Return 0, WEFT_EALREADY, WEFT_EINVAL, or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_begin(weft_http *http, int status, const char *type,
                              uint64_t deadline_ns);
@@ -177,7 +177,7 @@ WEFT_API int weft_http_upgrade(weft_http *http, const char *protocol,
  * if need be; `event` may be NULL).  With events the handler has no deadline but its own
  * any more, and no incoming body; it is cancelled when the peer is gone, has sent more than
  * 4 KiB ahead, or the server drains.
- * Return the count (0), or as weft_write(); WEFT_EINVAL for more than Content-Length, or
+ * Return the count (0), or as weft_stream_write(); WEFT_EINVAL for more than Content-Length, or
  * an event's name of several lines.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_http_write(weft_http *http, const void *buf, size_t size,
@@ -236,7 +236,7 @@ WEFT_API int weft_http_client_free(weft_http_client *client);
  * more, on a new one, if its method is idempotent.  A reply that comes while the body is
  * still being sent, and is no success, ends the sending.
  *
- * Returns 0, whatever the status, and fills `out`; or an error of weft_connect(),
+ * Returns 0, whatever the status, and fills `out`; or an error of weft_stream_connect(),
  * WEFT_EINVAL, WEFT_EPROTO, WEFT_ETRUNCATED, WEFT_EMSGSIZE (a head above header_max),
  * WEFT_EAGAIN if the pool's queue is full, -ELOOP after too many redirects; the URL, without
  * its query, is in weft_detail().

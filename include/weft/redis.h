@@ -34,7 +34,7 @@ typedef struct weft_redis_subscription  weft_redis_subscription;
 
 typedef struct weft_redis_opts {
 	weft_loop  *loop;            /* that its connections live on; default: the caller's */
-	weft_tls   *tls;             /* for rediss://; default: as weft_connect() */
+	weft_tls   *tls;             /* for rediss://; default: as weft_stream_connect() */
 	const char *user, *password; /* default: from the address */
 	uint32_t    inflight_max;    /* commands; then first come, first served; 4,096 */
 	uint32_t    queue_max;       /* that wait for that, then WEFT_EAGAIN; 65,536 */

@@ -4,7 +4,7 @@
  * loop, which cannot be freed before it is closed; from another it is WEFT_EXDEV.  One
  * reader and one writer at a time, else WEFT_EBUSY.  What has arrived lies in the
  * stream's queue, in buffers of the loop: an idle stream keeps none, and at read_max
- * (64 KiB) it stops reading.  weft_peek() shows the queue, weft_skip() consumes it, and
+ * (64 KiB) it stops reading.  weft_stream_peek() shows the queue, weft_stream_skip() consumes it, and
  * the callback face shows the same queue; so a leased read, a look ahead and a buffered
  * reader are one thing.
  *
@@ -27,26 +27,26 @@ typedef struct weft_tls    weft_tls;
 /* Serves one peer on its own threadlet; takes `peer`. */
 typedef int (*weft_peer_fn)(weft_stream *peer, void *arg);
 
-typedef struct weft_connect_opts {
+typedef struct weft_stream_connect_opts {
 	weft_addr   local;         /* to connect from; default: any */
 	weft_tls   *tls;           /* for tls://; default: verify with the system's CAs */
 	const char *tls_name;      /* to verify; default: the host in the address */
 	uint64_t    stagger_ns;    /* happy eyeballs: next address after; default 250 ms */
 	uint64_t    handshake_ns;  /* TLS; default 10 s */
 	uint64_t    spare[4];
-} weft_connect_opts;
+} weft_stream_connect_opts;
 
 /* Connect to `address`, trying all addresses of its name, with no-delay on.
  * Returns 0 and fills `out`, WEFT_ENONAME, WEFT_ECONNREFUSED, WEFT_ECERT, ...; the error of
  * the last attempt, with the address in weft_detail().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_connect(const char *address, const weft_connect_opts *opts,
+WEFT_API int weft_stream_connect(const char *address, const weft_stream_connect_opts *opts,
                           weft_stream **out, uint64_t deadline_ns);
 
 /* The same as an op, which fills `out` before it finishes with 0.
  * Returns as every start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_connect_op(const char *address, const weft_connect_opts *opts,
+WEFT_API int weft_stream_connect_op(const char *address, const weft_stream_connect_opts *opts,
                              weft_stream **out, weft_op *op,
                              uint64_t deadline_ns);
 
@@ -66,20 +66,20 @@ WEFT_API int weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b);
  * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED,
  * WEFT_ENOBUFS if the peer was dropped at write_max; of a terminal that has hung up, -EIO.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API ssize_t weft_read(weft_stream *stream, void *buf, size_t size,
+WEFT_API ssize_t weft_stream_read(weft_stream *stream, void *buf, size_t size,
                            uint64_t deadline_ns);
 
 /* Read exactly `size` bytes.  On error what arrived stays in the queue.
- * Returns `size`, WEFT_EPIPE if the stream ends before, or as weft_read().
+ * Returns `size`, WEFT_EPIPE if the stream ends before, or as weft_stream_read().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API ssize_t weft_read_exact(weft_stream *stream, void *buf, size_t size,
+WEFT_API ssize_t weft_stream_read_exact(weft_stream *stream, void *buf, size_t size,
                                  uint64_t deadline_ns);
 
 /* Read up to and with the first `delimiter`.  On error all stays in the queue.
  * Returns the count, WEFT_EMSGSIZE if it is not within `max`, 0 at the end of an
  * empty stream, WEFT_EPIPE at the end of another.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API ssize_t weft_read_until(weft_stream *stream, const char *delimiter,
+WEFT_API ssize_t weft_stream_read_until(weft_stream *stream, const char *delimiter,
                                  void *buf, size_t max, uint64_t deadline_ns);
 
 /* Wait until the queue holds `min` bytes or the stream has ended, and show them in
@@ -87,33 +87,33 @@ WEFT_API ssize_t weft_read_until(weft_stream *stream, const char *delimiter,
  * Returns the count, less than `min` only at the end; WEFT_EMSGSIZE if `min` is
  * above the stream's read_max.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API ssize_t weft_peek(weft_stream *stream, size_t min, const void **out,
+WEFT_API ssize_t weft_stream_peek(weft_stream *stream, size_t min, const void **out,
                            uint64_t deadline_ns);
 
 /* The same as an op, which finishes with the count and is the one reader until
- * then; weft_peek() with WEFT_NOWAIT shows the bytes.  So a stream can be selected.
+ * then; weft_stream_peek() with WEFT_NOWAIT shows the bytes.  So a stream can be selected.
  * Returns as every start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_peek_op(weft_stream *stream, size_t min, weft_op *op,
+WEFT_API int weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op,
                           uint64_t deadline_ns);
 
 /* Consume `size` bytes of the queue.
  * Returns 0, WEFT_EINVAL if there are fewer.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_skip(weft_stream *stream, size_t size);
+WEFT_API int weft_stream_skip(weft_stream *stream, size_t size);
 
 /* Write all of it.  On error some may have been sent.
  * Return the count, WEFT_EPIPE, WEFT_ECONNRESET.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API ssize_t weft_write(weft_stream *stream, const void *buf, size_t size,
+WEFT_API ssize_t weft_stream_write(weft_stream *stream, const void *buf, size_t size,
                             uint64_t deadline_ns);
-WEFT_API ssize_t weft_write_spans(weft_stream *stream, const weft_span *spans,
+WEFT_API ssize_t weft_stream_write_spans(weft_stream *stream, const weft_span *spans,
                                   size_t count, uint64_t deadline_ns);
 
 /* Write what the kernel takes now, for callbacks; the rest is the caller's still.
- * Returns the count, 0 if it is full or writes are queued; or as weft_write().
+ * Returns the count, 0 if it is full or writes are queued; or as weft_stream_write().
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API ssize_t weft_write_some(weft_stream *stream, const weft_span *spans,
+WEFT_API ssize_t weft_stream_write_some(weft_stream *stream, const weft_span *spans,
                                  size_t count);
 
 /* Write all as an op; spans and bytes belong to it until it has finished.  Any
@@ -122,15 +122,15 @@ WEFT_API ssize_t weft_write_some(weft_stream *stream, const weft_span *spans,
  * Returns 1 if the queue is above its high mark (wait for on_drain), else as every
  * start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_write_op(weft_stream *stream, const weft_span *spans,
+WEFT_API int weft_stream_write_op(weft_stream *stream, const weft_span *spans,
                            size_t count, weft_op *op, uint64_t deadline_ns);
 
 /* Write `size` bytes of the file `fd`, borrowed, from `offset`.  The kernel sends them
  * itself where it can (sendfile(2), not under TLS): then the loop's thread waits for the
  * disk, if they are not in memory, and what is changed in the file meanwhile may show.
- * Returns the count, less only at the end of the file; or as weft_write().
+ * Returns the count, less only at the end of the file; or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int64_t weft_write_file(weft_stream *stream, int fd, uint64_t offset,
+WEFT_API int64_t weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset,
                                  uint64_t size, uint64_t deadline_ns);
 
 /* Say the last on our side, after what is queued: the peer reads to the end;
@@ -148,10 +148,10 @@ WEFT_API int weft_stream_shutdown_op(weft_stream *stream, weft_op *op,
  * meanwhile may be closed or reset again, all else being WEFT_ESHUTDOWN.  In a
  * threadlet it returns after the results of all ops on the stream.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API void weft_close(weft_stream *stream);
+WEFT_API void weft_stream_close(weft_stream *stream);
 
-/* Close at once and drop what is queued, also after weft_close(); a TCP peer sees a
- * reset.  Takes it, with on_close as weft_close() does.
+/* Close at once and drop what is queued, also after weft_stream_close(); a TCP peer sees a
+ * reset.  Takes it, with on_close as weft_stream_close() does.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_reset(weft_stream *stream);
 
@@ -212,7 +212,7 @@ WEFT_API void weft_stream_set_background(weft_stream *stream, bool on);
 WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t value);
 WEFT_API int weft_stream_get(weft_stream *stream, const char *name, int64_t *out);
 
-/* The addresses of the peer and of our side; the descriptor, borrowed: only weft_close()
+/* The addresses of the peer and of our side; the descriptor, borrowed: only weft_stream_close()
  * closes it, and ends what waits on it with WEFT_ESHUTDOWN.
  * Return 0 (the descriptor), or -errno.
  * Thread: loop.  Blocks: no.  Since: 0.1. */

@@ -201,7 +201,7 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	 * this reply was the last. */
 	if (!keep)
 		conn->linger = !http->in.over || weft__http_draining(conn)
-		               || weft_peek(conn->wire.stream, 1, &data, WEFT_NOWAIT) > 0;
+		               || weft_stream_peek(conn->wire.stream, 1, &data, WEFT_NOWAIT) > 0;
 	return keep;
 }
 

@@ -37,7 +37,7 @@ take_trailers(weft_http *http, const char *data, struct weft__http_step step)
 			return lose(http, weft_fail(WEFT_ENOMEM, "http: no memory"));
 	}
 	in->over = true;
-	return weft_skip(http->wire->stream, step.used);
+	return weft_stream_skip(http->wire->stream, step.used);
 }
 
 /* Parse the n bytes that are available.  Returns 1 if some are ready, 0 at the end of the body,
@@ -51,12 +51,12 @@ look(weft_http *http, const char *data, size_t n, size_t *min)
 	switch (rc) {
 	case WEFT__HTTP_DATA:
 		http->in.ready = step.size;
-		(void)weft_skip(http->wire->stream, step.at);
+		(void)weft_stream_skip(http->wire->stream, step.at);
 		return 1;
 	case WEFT__HTTP_DONE:
 		return take_trailers(http, data, step);
 	case WEFT__HTTP_MORE:
-		(void)weft_skip(http->wire->stream, step.used);
+		(void)weft_stream_skip(http->wire->stream, step.used);
 		*min = n - step.used + 1;
 		return 2;
 	default:
@@ -107,13 +107,13 @@ weft__http_drop_here(weft_http *http)
 		const void *data;
 		ssize_t n;
 
-		(void)weft_skip(http->wire->stream, in->ready);
+		(void)weft_stream_skip(http->wire->stream, in->ready);
 		in->ready = 0;
 		if (in->body.left == 0 && in->head.framing == WEFT__HTTP_LENGTH) {
 			in->over = true;
 			return 0;
 		}
-		n = weft_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
+		n = weft_stream_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
 		if (n <= 0)
 			return n < 0 ? n : 1;
 		rc = look(http, data, (size_t)n, &min);
@@ -165,7 +165,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 	rc = begin_guarded(http, deadline_ns);
 	if (rc <= 0)
 		return rc < 0 ? weft__http_told(http, rc) : 0;
-	n = weft_peek(http->wire->stream, 1, &data, WEFT_NOWAIT);
+	n = weft_stream_peek(http->wire->stream, 1, &data, WEFT_NOWAIT);
 	if (n < 0)
 		return n;
 	if ((uint64_t)n > http->in.ready)
@@ -174,7 +174,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 		n = (ssize_t)size;
 	memcpy(buf, data, (size_t)n);
 	http->in.ready -= (uint64_t)n;
-	(void)weft_skip(http->wire->stream, (size_t)n);
+	(void)weft_stream_skip(http->wire->stream, (size_t)n);
 	if (http->in.ready == 0 && http->in.head.framing == WEFT__HTTP_LENGTH
 	    && http->in.body.left == 0)
 		http->in.over = true;
@@ -211,7 +211,7 @@ weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns)
 
 		if (rc <= 0)
 			return rc;
-		(void)weft_skip(http->wire->stream, http->in.ready);
+		(void)weft_stream_skip(http->wire->stream, http->in.ready);
 		dropped += http->in.ready;
 		http->in.ready = 0;
 	}

@@ -277,7 +277,7 @@ may_say_again(struct weft__http_call *call, int rc)
 	const void *data;
 
 	return is_broken(rc) && !call->heard && is_idempotent(call->method)
-	       && weft_peek(call->wire.stream, 0, &data, WEFT_NOWAIT) <= 0;
+	       && weft_stream_peek(call->wire.stream, 0, &data, WEFT_NOWAIT) <= 0;
 }
 
 int

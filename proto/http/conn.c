@@ -59,7 +59,7 @@ wait_byte(struct weft__http_conn *conn)
 		weft__http_conn_state(conn, WEFT__HTTP_IDLE);
 		if (weft__http_draining(conn) && until > last_wait(conn))
 			until = last_wait(conn);
-		n = weft_peek(conn->wire.stream, 1, &data, until);
+		n = weft_stream_peek(conn->wire.stream, 1, &data, until);
 		weft__http_conn_busy(conn);
 	}
 	if (!weft__http_wait_end(conn))
@@ -131,8 +131,8 @@ linger(struct weft__http_conn *conn)
 	if (weft_stream_shutdown(stream, until) < 0)
 		return;
 	for (size_t heard = 0; heard < LINGER_BYTES; heard += (size_t)n) {
-		n = weft_peek(stream, 1, &data, until);
-		if (n <= 0 || weft_skip(stream, (size_t)n) < 0)
+		n = weft_stream_peek(stream, 1, &data, until);
+		if (n <= 0 || weft_stream_skip(stream, (size_t)n) < 0)
 			return;
 	}
 }
@@ -155,7 +155,7 @@ finish(struct weft__http_conn *conn)
 	if (conn->cut)
 		weft_stream_reset(conn->wire.stream);
 	else
-		weft_close(conn->wire.stream);
+		weft_stream_close(conn->wire.stream);
 }
 
 struct start {

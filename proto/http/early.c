@@ -45,7 +45,7 @@ static enum seen
 look(weft_stream *stream, size_t *min)
 {
 	const void *data;
-	ssize_t n = weft_peek(stream, *min, &data, WEFT_NOWAIT);
+	ssize_t n = weft_stream_peek(stream, *min, &data, WEFT_NOWAIT);
 	enum seen seen;
 
 	if (n == WEFT_ETIMEDOUT)
@@ -101,7 +101,7 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t dead
 			return 0;
 		if (seen == STOP)
 			return 1;
-		if (min > 0 && weft_peek_op(stream, min, reading, WEFT_NEVER) < 0)
+		if (min > 0 && weft_stream_peek_op(stream, min, reading, WEFT_NEVER) < 0)
 			min = 0;
 		cases[1].op = min > 0 ? reading : NULL;
 		which = weft_select(cases, 2, deadline_ns);

@@ -56,7 +56,7 @@ watch_on(struct weft__http_watch *watch, size_t min)
 	struct weft__http_conn *conn = watch->conn;
 
 	watch->min = min;
-	if (weft_peek_op(conn->wire.stream, min, &watch->op, WEFT_NEVER) == 0)
+	if (weft_stream_peek_op(conn->wire.stream, min, &watch->op, WEFT_NEVER) == 0)
 		return;
 	drop_watch(watch);
 	watch_none(conn);

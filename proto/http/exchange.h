@@ -122,7 +122,7 @@ int weft__http_wire_file(struct weft__http_wire *wire, int fd, struct weft__http
 /* Return the buffer if it is empty.  For a connection that becomes idle. */
 void weft__http_wire_rest(struct weft__http_wire *wire);
 
-/* As weft_peek(), but sends the buffer before it waits. */
+/* As weft_stream_peek(), but sends the buffer before it waits. */
 ssize_t weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
                              uint64_t deadline_ns);
 
@@ -223,7 +223,7 @@ void weft__http_guard_end(struct weft__http_guard *guard);
 /* Receive the head into in.head, which the caller has prepared by weft__http_request_init() or
  * _response_init() with http->fields, and copy it out of the queue.
  * Returns 0; WEFT_EPIPE if the connection ended before the first byte, WEFT_ETRUNCATED if it
- * ended within the head; the fault's error; or as weft_peek(). */
+ * ended within the head; the fault's error; or as weft_stream_peek(). */
 int weft__http_receive(weft_http *http, uint64_t deadline_ns);
 
 /* The same from the bytes that are available; WEFT_EAGAIN if the head is incomplete. */

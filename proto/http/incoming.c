@@ -22,7 +22,7 @@ take_head(weft_http *http, const char *data)
 	weft__http_body_init(&in->body, &in->head, trailers, room);
 	in->over = in->head.framing == WEFT__HTTP_NO_BODY || in->head.framing == WEFT__HTTP_TUNNEL;
 	in->asks = !in->over && (in->head.flags & WEFT__HTTP_CONTINUE);
-	return weft_skip(http->wire->stream, in->head.size);
+	return weft_stream_skip(http->wire->stream, in->head.size);
 }
 
 int
@@ -54,7 +54,7 @@ int
 weft__http_receive_here(weft_http *http)
 {
 	const void *data;
-	ssize_t n = weft_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
+	ssize_t n = weft_stream_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
 	int rc;
 
 	if (n < 0)

@@ -116,7 +116,7 @@ close_now(void *arg)
 {
 	struct weft__http_conn *conn = arg;
 
-	weft_close(conn->stream);
+	weft_stream_close(conn->stream);
 	weft_release(conn);
 }
 
@@ -220,7 +220,7 @@ is_alive(struct weft__http_conn *conn)
 {
 	const void *data;
 
-	return weft_peek(conn->stream, 1, &data, WEFT_NOWAIT) == WEFT_ETIMEDOUT;
+	return weft_stream_peek(conn->stream, 1, &data, WEFT_NOWAIT) == WEFT_ETIMEDOUT;
 }
 
 static struct weft__http_conn *
@@ -342,7 +342,8 @@ weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns)
 	*conn = (struct weft__http_conn){ 0 };
 	ring(&conn->of_host);
 	ring(&conn->of_pool);
-	rc = weft_connect(slot->host->address, &slot->pool->connect, &conn->stream, deadline_ns);
+	rc = weft_stream_connect(slot->host->address, &slot->pool->connect, &conn->stream,
+	                         deadline_ns);
 	if (rc < 0) {
 		weft_release(conn);
 		return rc;

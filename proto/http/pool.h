@@ -48,7 +48,7 @@ struct weft__http_slot {
 
 struct weft__http_pool {
 	weft_loop *loop;
-	weft_connect_opts connect;
+	weft_stream_connect_opts connect;
 	uint32_t per_host_max;
 	uint32_t queue_max; /* waiters for a slot, per origin */
 	uint32_t idle_max;  /* for all origins together */
@@ -70,7 +70,7 @@ void weft__http_pool_fini(struct weft__http_pool *pool);
 int weft__http_pool_take(struct weft__http_pool *pool, const char *address,
                          struct weft__http_slot *out, uint64_t deadline_ns);
 
-/* Connect a slot that has no connection.  Returns 0, or as weft_connect(). */
+/* Connect a slot that has no connection.  Returns 0, or as weft_stream_connect(). */
 int weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns);
 
 /* Close the slot's connection, if it has one: gracefully, which continues in the background, or

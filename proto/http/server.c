@@ -282,7 +282,7 @@ weft__http_conn_busy(struct weft__http_conn *conn)
 		return;
 	lock(conn->service);
 	unlock(conn->service);
-	(void)weft_peek(conn->wire.stream, 0, &data, WEFT_NEVER);
+	(void)weft_stream_peek(conn->wire.stream, 0, &data, WEFT_NEVER);
 }
 
 /* Notify some of the connections that were not notified in this round: invariant 4.  False: all

@@ -17,7 +17,7 @@
 struct weft__http_url {
 	char       *text;    /* the URL without a fragment; scheme and host in lower case */
 	const char *target;  /* the end of `text`, from the path on; begins with a slash */
-	const char *address; /* for weft_connect(); the same for all URLs of an origin */
+	const char *address; /* for weft_stream_connect(); the same for all URLs of an origin */
 	const char *host;    /* for Host: includes a port that is not the default */
 	bool        secure;
 	bool        local;   /* a Unix socket */

@@ -134,7 +134,7 @@ send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count, u
 	for (size_t i = 0; i < count; i++)
 		wire->unsent += spans[i].size;
 	(void)weft_op_init(&op, NULL, NULL, NULL);
-	rc = weft_write_op(wire->stream, spans, count, &op, WEFT_NEVER);
+	rc = weft_stream_write_op(wire->stream, spans, count, &op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
 	rc = wire->wait ? wire->wait(wire, &op, deadline_ns) : wait_paced(wire, &op, deadline_ns);
@@ -167,7 +167,7 @@ static int
 send_all(struct weft__http_wire *wire, weft_span *spans, size_t count, uint64_t deadline_ns)
 {
 	int rc = wire->wait ? wire->wait(wire, NULL, deadline_ns) : 0;
-	ssize_t n = rc < 0 ? rc : weft_write_some(wire->stream, spans, count);
+	ssize_t n = rc < 0 ? rc : weft_stream_write_some(wire->stream, spans, count);
 
 	if (n >= 0) {
 		wire->unsent += (uint64_t)n;
@@ -272,21 +272,21 @@ weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
 	ssize_t n;
 
 	if (wire->out_size > 0) {
-		n = weft_peek(wire->stream, 0, out, WEFT_NOWAIT);
+		n = weft_stream_peek(wire->stream, 0, out, WEFT_NOWAIT);
 		if (n < 0 || (size_t)n >= min)
 			return n;
 		n = weft__http_wire_flush(wire, deadline_ns);
 		if (n < 0)
 			return n;
 	}
-	return weft_peek(wire->stream, min, out, deadline_ns);
+	return weft_stream_peek(wire->stream, min, out, deadline_ns);
 }
 
 ssize_t
 weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min, const void **out,
                            struct weft__http_pace *pace, uint64_t deadline_ns)
 {
-	ssize_t here = weft_peek(wire->stream, 0, out, WEFT_NOWAIT), n;
+	ssize_t here = weft_stream_peek(wire->stream, 0, out, WEFT_NOWAIT), n;
 	uint64_t begin, end, waited;
 
 	if (here < 0 || (size_t)here >= min)
@@ -296,7 +296,7 @@ weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min, const void 
 		return n;
 	begin = weft_now();
 	end = weft__http_pace_end(wire, pace, begin);
-	n = weft_peek(wire->stream, min, out, nearer(end, deadline_ns));
+	n = weft_stream_peek(wire->stream, min, out, nearer(end, deadline_ns));
 	waited = weft_now() - begin;
 	weft__http_pace_spend(wire, pace, waited, n > here ? (uint64_t)(n - here) : 0);
 	if (n > here)
@@ -313,5 +313,5 @@ weft__http_has_more(struct weft__http_wire *wire)
 {
 	const void *data;
 
-	return weft_peek(wire->stream, 0, &data, WEFT_NOWAIT) > 0;
+	return weft_stream_peek(wire->stream, 0, &data, WEFT_NOWAIT) > 0;
 }

@@ -61,7 +61,7 @@ weft__http_wire_file(struct weft__http_wire *wire, int fd, struct weft__http_ran
 	weft_timer_set_background(&look.timer, true);
 	n = start_look(&look);
 	if (n == 0)
-		n = weft_write_file(wire->stream, fd, part.first, part.size, deadline_ns);
+		n = weft_stream_write_file(wire->stream, fd, part.first, part.size, deadline_ns);
 	(void)weft_timer_stop(&look.timer);
 	if (n == WEFT_EINTR && wire->slow)
 		n = weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");

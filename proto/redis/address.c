@@ -1,7 +1,7 @@
 /* address.c - addresses of endpoints: redis://user:password@host:port/db, rediss://,
  * redis+unix:/path.
  *
- * The stored address is the one for weft_connect().  It contains no secrets and so may be part
+ * The stored address is the one for weft_stream_connect().  It contains no secrets and so may be part
  * of error texts.  User and password may contain percent-encoded bytes.
  */
 #include "client.h"

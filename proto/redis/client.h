@@ -322,10 +322,10 @@ struct weft_redis {
 	bool              session;
 	bool              gate_is_set;
 	weft_event        gate;     /* always set, see call.c */
-	char             *address;  /* for weft_connect(), and for error texts */
+	char             *address;  /* for weft_stream_connect(), and for error texts */
 	char             *user, *password;
 	char              database[12]; /* "": none is selected */
-	weft_connect_opts connect;
+	weft_stream_connect_opts connect;
 	struct weft__resp_limits limits;
 	uint32_t          inflight_max, queue_max, connections_max;
 	size_t            cache_bytes;

@@ -221,8 +221,8 @@ dial(struct weft__redis_line *line)
 	(void)weft_op_init(&line->connect, redis->loop, on_connected, line);
 	weft_op_set_background(&line->connect, true);
 	line->state = WEFT__REDIS_CONNECTING;
-	rc = weft_connect_op(redis->address, &redis->connect, &line->connected, &line->connect,
-	                     line->greet_by_ns);
+	rc = weft_stream_connect_op(redis->address, &redis->connect, &line->connected,
+	                            &line->connect, line->greet_by_ns);
 	if (rc < 0)
 		weft__redis_line_failed(line, rc, weft_detail());
 	else

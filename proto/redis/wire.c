@@ -86,10 +86,10 @@ on_close(void *arg)
 static void
 close_now(void *arg)
 {
-	weft_close(((struct weft__redis_wire *)arg)->stream);
+	weft_stream_close(((struct weft__redis_wire *)arg)->stream);
 }
 
-/* In a threadlet weft_close() would suspend, so it is posted. */
+/* In a threadlet weft_stream_close() would suspend, so it is posted. */
 void
 weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once)
 {
@@ -100,7 +100,7 @@ weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once)
 	if (at_once)
 		weft_stream_reset(wire->stream);
 	else if (!weft_self() || weft_loop_post_before_wait(wire->redis->loop, &wire->closer) < 0)
-		weft_close(wire->stream);
+		weft_stream_close(wire->stream);
 }
 
 /* --- sending ----------------------------------------------------------------- */
@@ -138,7 +138,7 @@ send_rest(struct weft__redis_wire *wire, size_t sent)
 	wire->write_span = (weft_span){ wire->sending.data + sent, wire->sending.size - sent };
 	wire->given += wire->write_span.size;
 	wire->redis->stats.bytes_out += wire->write_span.size;
-	rc = weft_write_op(wire->stream, &wire->write_span, 1, &wire->write, WEFT_NEVER);
+	rc = weft_stream_write_op(wire->stream, &wire->write_span, 1, &wire->write, WEFT_NEVER);
 	return rc < 0 ? rc : 0;
 }
 
@@ -146,7 +146,7 @@ static int
 flush(struct weft__redis_wire *wire)
 {
 	weft_span span = { wire->out.data, wire->out.size };
-	ssize_t sent = weft_write_some(wire->stream, &span, 1);
+	ssize_t sent = weft_stream_write_some(wire->stream, &span, 1);
 
 	if (sent < 0)
 		return (int)sent;
@@ -264,7 +264,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	wire->redis->stats.bytes_in += (uint64_t)size;
 	weft__redis_wire_read(wire, data, (size_t)size);
 	if (wire->line) /* otherwise the stream and its queue are gone */
-		(void)weft_skip(stream, (size_t)size);
+		(void)weft_stream_skip(stream, (size_t)size);
 }
 
 static int

@@ -41,7 +41,7 @@ static const struct wait_texts {
 	WAIT_TEXTS("once", "weft_once_run"),
 	WAIT_TEXTS("op", "weft_op_wait"),
 	WAIT_TEXTS("promise", "weft_await"),
-	WAIT_TEXTS("read", "weft_read"),
+	WAIT_TEXTS("read", "weft_stream_read"),
 	WAIT_TEXTS("rwlock read", "weft_rwlock_read"),
 	WAIT_TEXTS("rwlock write", "weft_rwlock_write"),
 	WAIT_TEXTS("scope", "weft_scope_close"),
@@ -51,7 +51,7 @@ static const struct wait_texts {
 	WAIT_TEXTS("sleep", "weft_sleep_until"),
 	WAIT_TEXTS("stop", "weft_loop_wait_stopped"),
 	WAIT_TEXTS("work", "weft_work"),
-	WAIT_TEXTS("write", "weft_write"),
+	WAIT_TEXTS("write", "weft_stream_write"),
 };
 
 static const char *

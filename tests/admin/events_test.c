@@ -257,11 +257,11 @@ play_slow(struct world *world)
 		(void)snprintf(name, sizeof(name), "number_%d", i);
 		OK(weft_admin_add_metric(world->admin, name, help, read_zero, NULL));
 	}
-	OK(weft_connect(world->place, NULL, &stream, weft_after(HOUR)));
-	CHECK(weft_write(stream,
-	                 "GET /events?ms=250 HTTP/1.1\r\n"
-	                 "Host: localhost\r\n\r\n",
-	                 48, weft_after(HOUR))
+	OK(weft_stream_connect(world->place, NULL, &stream, weft_after(HOUR)));
+	CHECK(weft_stream_write(stream,
+	                        "GET /events?ms=250 HTTP/1.1\r\n"
+	                        "Host: localhost\r\n\r\n",
+	                        48, weft_after(HOUR))
 	      == 48);
 	UNTIL(world->admin->readers == 1);
 	while (world->admin->readers == 1)

@@ -466,8 +466,8 @@ count_closed(weft_stream **crowd)
 	int closed = 0;
 
 	for (int i = 0; i < CROWD; i++) {
-		closed += weft_peek(crowd[i], 1, &data, WEFT_NOWAIT) != WEFT_ETIMEDOUT;
-		weft_close(crowd[i]);
+		closed += weft_stream_peek(crowd[i], 1, &data, WEFT_NOWAIT) != WEFT_ETIMEDOUT;
+		weft_stream_close(crowd[i]);
 	}
 	return closed;
 }
@@ -489,9 +489,9 @@ play_crowd(struct world *world)
 	weft_stream *crowd[CROWD];
 
 	for (int i = 0; i < CROWD; i++) {
-		OK(weft_connect(world->place, NULL, &crowd[i], WEFT_NEVER));
+		OK(weft_stream_connect(world->place, NULL, &crowd[i], WEFT_NEVER));
 		if (i % 2)
-			CHECK_EQ(weft_write(crowd[i], "GET", 3, WEFT_NEVER), 3);
+			CHECK_EQ(weft_stream_write(crowd[i], "GET", 3, WEFT_NEVER), 3);
 	}
 	CHECK_EQ(ask(world, "GET /metrics", LOCAL BEARER), 200);
 	CHECK(count_closed(crowd) >= CROWD / 2);

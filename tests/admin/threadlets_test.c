@@ -208,8 +208,9 @@ play_busy(struct world *world)
 
 	holds = true;
 	for (int i = 0; i < 4; i++) {
-		OK(weft_connect(world->place, NULL, &readers[i], weft_after(HOUR)));
-		CHECK_EQ(weft_write(readers[i], request, sizeof(request) - 1, weft_after(HOUR)),
+		OK(weft_stream_connect(world->place, NULL, &readers[i], weft_after(HOUR)));
+		CHECK_EQ(weft_stream_write(readers[i], request, sizeof(request) - 1,
+		                           weft_after(HOUR)),
 		         sizeof(request) - 1);
 	}
 	UNTIL(held_now == 4);
@@ -218,7 +219,7 @@ play_busy(struct world *world)
 	holds = false;
 	OK(weft_event_set(&gate));
 	for (int i = 0; i < 4; i++)
-		weft_close(readers[i]);
+		weft_stream_close(readers[i]);
 	while (get(world, "/debug/threadlets")->status == 503)
 		OK(weft_yield());
 }

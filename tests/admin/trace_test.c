@@ -48,8 +48,8 @@ ask_for(struct world *world, unsigned seconds)
 	                    "Host: localhost\r\n\r\n",
 	                    seconds);
 
-	OK(weft_connect(world->place, NULL, &stream, weft_after(HOUR)));
-	CHECK_EQ(weft_write(stream, request, (size_t)size, weft_after(HOUR)), size);
+	OK(weft_stream_connect(world->place, NULL, &stream, weft_after(HOUR)));
+	CHECK_EQ(weft_stream_write(stream, request, (size_t)size, weft_after(HOUR)), size);
 	return stream;
 }
 
@@ -156,10 +156,10 @@ play_slow(struct world *world)
 	CHECK(weft_go(be_busy, &stop) > 0);
 	stream = ask_for(world, 1);
 	while (byte != '[')
-		CHECK_EQ(weft_read(stream, &byte, 1, weft_after(HOUR)), 1);
+		CHECK_EQ(weft_stream_read(stream, &byte, 1, weft_after(HOUR)), 1);
 	stop = true;
 	CHECK_EQ(raw(world->place, request), 409);
-	weft_close(stream);
+	weft_stream_close(stream);
 	while (raw(world->place, request) != 200) /* that it has gone */
 		OK(weft_sleep_until(weft_after(WEFT_MS)));
 }
@@ -184,9 +184,9 @@ play_gone(struct world *world)
 	char text[13] = { 0 };
 
 	await_recording();
-	CHECK_EQ(weft_read_exact(stream, text, 12, weft_after(HOUR)), 12);
+	CHECK_EQ(weft_stream_read_exact(stream, text, 12, weft_after(HOUR)), 12);
 	CHECK_STR(text, "HTTP/1.1 200"); /* while it lasts */
-	weft_close(stream);
+	weft_stream_close(stream);
 	await_its_end();
 	CHECK(weft_now() - begun < 60 * WEFT_S);
 }
@@ -222,7 +222,7 @@ play_close(struct world *world)
 	world->admin = NULL;
 	CHECK(weft_now() - begun < 60 * WEFT_S);
 	await_its_end();
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(admin_ends_a_recording_as_it_closes)

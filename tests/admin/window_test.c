@@ -295,16 +295,16 @@ ask_late(void *arg)
 	weft_stream *stream;
 	char byte;
 
-	OK(weft_connect(ending->place, NULL, &stream, weft_after(HOUR)));
+	OK(weft_stream_connect(ending->place, NULL, &stream, weft_after(HOUR)));
 	while (stats.accepted == 0) {
 		OK(weft_sleep_until(weft_after(WEFT_US)));
 		OK(weft_loop_stats(ending->loop, &stats));
 	}
 	OK(weft_loop_post(ending->loop, close_ending, ending));
 	UNTIL(!ending->admin);
-	(void)weft_write(stream, request, sizeof(request) - 1, weft_after(HOUR));
-	(void)weft_read(stream, &byte, 1, weft_after(HOUR));
-	weft_close(stream);
+	(void)weft_stream_write(stream, request, sizeof(request) - 1, weft_after(HOUR));
+	(void)weft_stream_read(stream, &byte, 1, weft_after(HOUR));
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -379,11 +379,11 @@ play_stopped_reader(struct world *world)
 
 	memset(html, 'x', sizeof(html) - 1);
 	OK(weft_admin_add_panel(world->admin, "Much", html, NULL));
-	OK(weft_connect(world->place, NULL, &stream, WEFT_NEVER));
+	OK(weft_stream_connect(world->place, NULL, &stream, WEFT_NEVER));
 	OK(weft_stream_set(stream, "rcvbuf", 65536));
-	CHECK_EQ(weft_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
+	CHECK_EQ(weft_stream_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
 	         (ssize_t)sizeof(request) - 1);
-	CHECK(weft_peek(stream, 1, &seen, WEFT_NEVER) >= 1);
+	CHECK(weft_stream_peek(stream, 1, &seen, WEFT_NEVER) >= 1);
 	CHECK(weft_go(close_window, world) > 0);
 	pass(0);
 	for (; seconds <= LIMIT_S && world->admin; seconds++)

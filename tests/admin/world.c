@@ -130,12 +130,13 @@ raw(const char *place, const char *request)
 	weft_stream *stream;
 	int status = 0;
 
-	OK(weft_connect(place, NULL, &stream, weft_after(HOUR)));
-	CHECK_EQ(weft_write(stream, request, strlen(request), weft_after(HOUR)), strlen(request));
-	CHECK_EQ(weft_read_exact(stream, text, 12, weft_after(HOUR)), 12);
+	OK(weft_stream_connect(place, NULL, &stream, weft_after(HOUR)));
+	CHECK_EQ(weft_stream_write(stream, request, strlen(request), weft_after(HOUR)),
+	         strlen(request));
+	CHECK_EQ(weft_stream_read_exact(stream, text, 12, weft_after(HOUR)), 12);
 	text[12] = '\0';
 	CHECK(sscanf(text, "HTTP/1.1 %d", &status) == 1);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return status;
 }
 

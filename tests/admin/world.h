@@ -20,7 +20,7 @@ struct world {
 	weft_admin       *admin;   /* NULL: the play has closed it */
 	weft_http_client *client;
 	char              url[256]; /* "http://127.0.0.1:1234" */
-	char              place[WEFT_ADDR_TEXT_MAX]; /* for weft_connect() */
+	char              place[WEFT_ADDR_TEXT_MAX]; /* for weft_stream_connect() */
 	weft_http_field   field;   /* one more header of what is fetched */
 	void            (*play)(struct world *world);
 	void             *arg;     /* the test's */
@@ -52,7 +52,7 @@ struct reply {
 const struct reply *get(struct world *world, const char *target);
 const struct reply *get_at(struct world *world, const char *url, const char *target);
 
-/* The status of what is asked byte by byte, at a place for weft_connect(). */
+/* The status of what is asked byte by byte, at a place for weft_stream_connect(). */
 int raw(const char *place, const char *request);
 
 /* Begin to fetch; the caller closes it. */

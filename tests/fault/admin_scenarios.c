@@ -34,15 +34,15 @@ ask(struct view *view, const char *path)
 	                    "Connection: close\r\n\r\n",
 	                    path);
 
-	if (!went_well(weft_connect(view->address, NULL, &stream, soon()), 0))
+	if (!went_well(weft_stream_connect(view->address, NULL, &stream, soon()), 0))
 		return;
-	n = weft_write(stream, text, (size_t)size, soon());
+	n = weft_stream_write(stream, text, (size_t)size, soon());
 	while (went_well(n > 0, true)) {
-		n = weft_read(stream, text, sizeof(text), soon());
+		n = weft_stream_read(stream, text, sizeof(text), soon());
 		if (n <= 0 || strcmp(path, "/events") == 0)
 			break;
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static void

@@ -31,16 +31,17 @@ answer(weft_stream *peer, void *arg)
 
 	(void)arg;
 	for (;;) {
-		ssize_t n = weft_read_until(peer, "\r\n\r\n", head, sizeof(head), soon());
+		ssize_t n = weft_stream_read_until(peer, "\r\n\r\n", head, sizeof(head), soon());
 
 		if (n <= 0)
 			break;
-		if (memcmp(head, "PUT", 3) == 0 && weft_read_exact(peer, head, 4, soon()) < 0)
+		if (memcmp(head, "PUT", 3) == 0
+		    && weft_stream_read_exact(peer, head, 4, soon()) < 0)
 			break;
-		if (weft_write(peer, REPLY, sizeof(REPLY) - 1, soon()) < 0)
+		if (weft_stream_write(peer, REPLY, sizeof(REPLY) - 1, soon()) < 0)
 			break;
 	}
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 

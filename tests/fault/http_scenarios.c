@@ -97,12 +97,13 @@ ask(weft_stream *stream, const char *text)
 	char reply[512];
 	ssize_t n;
 
-	if (!went_well(weft_write(stream, text, size, soon()), (int64_t)size))
+	if (!went_well(weft_stream_write(stream, text, size, soon()), (int64_t)size))
 		return false;
-	n = weft_read_until(stream, "\r\n\r\n", reply, sizeof(reply), soon());
+	n = weft_stream_read_until(stream, "\r\n\r\n", reply, sizeof(reply), soon());
 	if (n < 12 || memcmp(reply, "HTTP/1.1 200", 12) != 0)
 		return went_well(0, 1);
-	return went_well(weft_read_until(stream, "0\r\n\r\n", reply, sizeof(reply), soon()) > 0,
+	return went_well(weft_stream_read_until(stream, "0\r\n\r\n", reply, sizeof(reply), soon())
+	                         > 0,
 	                 true);
 }
 
@@ -111,13 +112,14 @@ visit(struct web *web)
 {
 	weft_stream *stream;
 
-	if (!web->listener || !went_well(weft_connect(web->address, NULL, &stream, soon()), 0))
+	if (!web->listener
+	    || !went_well(weft_stream_connect(web->address, NULL, &stream, soon()), 0))
 		return;
 	if (ask(stream,
 	        "POST /echo/a%20b?c=d HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 	        "5\r\nhello\r\n0\r\nX: y\r\n\r\n"))
 		(void)ask(stream, "GET /events HTTP/1.1\r\n" HOST "\r\n");
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static int

@@ -26,14 +26,14 @@ struct site {
 static int
 hear_word(weft_stream *peer, char *out, size_t room)
 {
-	ssize_t n = weft_read_until(peer, "\n", out, room - 1, soon());
+	ssize_t n = weft_stream_read_until(peer, "\n", out, room - 1, soon());
 	size_t size;
 
 	if (n <= 0)
 		return -1;
 	out[n] = '\0';
 	size = strtoul(out + 1, NULL, 10);
-	if (size + 3 > room || weft_read_exact(peer, out, size + 2, soon()) < 0)
+	if (size + 3 > room || weft_stream_read_exact(peer, out, size + 2, soon()) < 0)
 		return -1;
 	out[size] = '\0';
 	return 0;
@@ -44,7 +44,7 @@ static int
 hear(weft_stream *peer, char *name, char *key, size_t room)
 {
 	char line[64];
-	ssize_t n = weft_read_until(peer, "\n", line, sizeof(line) - 1, soon());
+	ssize_t n = weft_stream_read_until(peer, "\n", line, sizeof(line) - 1, soon());
 	long count;
 
 	if (n <= 0)
@@ -85,7 +85,7 @@ answer_one(weft_stream *peer, const char *name, const char *key)
 	else
 		size = snprintf(text, sizeof(text), "$%zu\r\n%s:%s\r\n",
 		                strlen(name) + strlen(key) + 1, name, key);
-	return size > 0 && weft_write(peer, text, (size_t)size, soon()) < 0 ? -1 : 0;
+	return size > 0 && weft_stream_write(peer, text, (size_t)size, soon()) < 0 ? -1 : 0;
 }
 
 static int
@@ -97,7 +97,7 @@ answer(weft_stream *peer, void *arg)
 	while (hear(peer, name, key, sizeof(name)) == 0)
 		if (answer_one(peer, name, key) < 0)
 			break;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 

@@ -43,7 +43,7 @@ close_face(struct face *face)
 	weft_stream *stream = face->stream;
 
 	face->stream = NULL;
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static void
@@ -83,7 +83,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	if (face->got + part <= ALL)
 		EXPECT(memcmp(data, faces.bytes + face->got, part) == 0);
 	face->got += part;
-	EXPECT(weft_skip(stream, part) == 0);
+	EXPECT(weft_stream_skip(stream, part) == 0);
 }
 
 static const weft_stream_events events = { .on_data = on_data,
@@ -96,7 +96,7 @@ begin_face(struct face *face, weft_stream *stream)
 	*face = (struct face){ .stream = stream };
 	if (!went_well(weft_stream_start(stream, faces.world.loop, &events, face), 0)) {
 		face->stream = NULL;
-		weft_close(stream);
+		weft_stream_close(stream);
 		return false;
 	}
 	face->end_left = face->close_left = 1;
@@ -113,7 +113,7 @@ end_face(struct face *face, bool rudely)
 	if (stream && rudely)
 		weft_stream_reset(stream);
 	else
-		weft_close(stream);
+		weft_stream_close(stream);
 	drive_faces(&face->close_left);
 	EXPECT(face->close_left == 0);
 }
@@ -130,7 +130,7 @@ send_pieces(const weft_span *spans)
 	for (int i = 0; i <= PIECES; i++)
 		init(&faces.world, &jobs[i]);
 	for (int i = 0; i < PIECES && well; i++) {
-		rc = weft_write_op(faces.here.stream, &spans[i], 1, &jobs[i].op, WEFT_NEVER);
+		rc = weft_stream_write_op(faces.here.stream, &spans[i], 1, &jobs[i].op, WEFT_NEVER);
 		high |= rc == 1;
 		begin(&jobs[i], rc > 0 ? 0 : rc);
 		well = went_well(jobs[i].result, 0);
@@ -169,7 +169,7 @@ play_pair(void)
 	for (int i = 0; i < PIECES; i++)
 		spans[i] = (weft_span){ faces.bytes + i * PIECE, PIECE };
 	if (!begin_face(&faces.here, a)) {
-		weft_close(b);
+		weft_stream_close(b);
 		return;
 	}
 	(void)went_well(weft_stream_set(a, "sndbuf", 2000), 0);
@@ -202,8 +202,8 @@ on_peer(weft_listener *listener, weft_stream *peer, int error, void *arg)
 		}
 		return;
 	}
-	(void)went_well(weft_write_some(peer, &word, 1), 50);
-	weft_close(peer);
+	(void)went_well(weft_stream_write_some(peer, &word, 1), 50);
+	weft_stream_close(peer);
 }
 
 static void
@@ -213,7 +213,8 @@ connect_there(const char *address)
 	struct job job;
 
 	init(&faces.world, &job);
-	begin(&job, weft_connect_op(address, NULL, &stream, &job.op, weft_after(50 * WAIT_NS)));
+	begin(&job,
+	      weft_stream_connect_op(address, NULL, &stream, &job.op, weft_after(50 * WAIT_NS)));
 	if (went_well(await(&faces.world, &job), 0) && begin_face(&faces.there, stream)) {
 		drive_faces(&faces.there.close_left);
 		EXPECT(faces.there.got == 50 || fault_hits() > 0);

@@ -30,7 +30,7 @@ hear(void *arg)
 	char buf[2048];
 	ssize_t n;
 
-	while ((n = weft_read(post->b, buf, sizeof(buf), soon())) > 0) {
+	while ((n = weft_stream_read(post->b, buf, sizeof(buf), soon())) > 0) {
 		EXPECT(post->heard + (size_t)n <= ALL);
 		if (post->heard + (size_t)n <= ALL)
 			EXPECT(memcmp(buf, post->bytes + post->heard, (size_t)n) == 0);
@@ -38,7 +38,7 @@ hear(void *arg)
 	}
 	if (went_well(n, 0) && post->said)
 		EXPECT(post->heard == ALL);
-	weft_close(post->b);
+	weft_stream_close(post->b);
 	post->hear_left = 0;
 	return 0;
 }
@@ -48,12 +48,12 @@ say(void *arg)
 {
 	struct post *post = arg;
 
-	post->said = went_well(weft_write(post->a, post->bytes, 1, soon()), 1)
-	             && went_well(
-			     weft_write_file(post->a, fileno(post->file), 0, 2 * FILE_SIZE, soon()),
-			     FILE_SIZE)
-	             && went_well(weft_write(post->a, post->bytes + ALL - 1, 1, soon()), 1);
-	weft_close(post->a);
+	post->said = went_well(weft_stream_write(post->a, post->bytes, 1, soon()), 1)
+	             && went_well(weft_stream_write_file(post->a, fileno(post->file), 0,
+	                                                 2 * FILE_SIZE, soon()),
+	                          FILE_SIZE)
+	             && went_well(weft_stream_write(post->a, post->bytes + ALL - 1, 1, soon()), 1);
+	weft_stream_close(post->a);
 	post->say_left = 0;
 	return 0;
 }
@@ -63,10 +63,10 @@ pass(void *arg)
 {
 	struct post *post = arg;
 
-	post->said = went_well(weft_write(post->a, "hi", 2, soon()), 2)
+	post->said = went_well(weft_stream_write(post->a, "hi", 2, soon()), 2)
 	             && went_well(weft_stream_send_fd(post->a, fileno(post->file), soon()), 0)
 	             && went_well(weft_stream_send_fd(post->a, fileno(post->file), soon()), 0);
-	weft_close(post->a);
+	weft_stream_close(post->a);
 	post->say_left = 0;
 	return 0;
 }
@@ -80,13 +80,13 @@ take(void *arg)
 	int fd = -1;
 
 	if (went_well(weft_stream_set(post->b, "fds", 1), 0)
-	    && went_well(weft_read_exact(post->b, buf, 2, soon()), 2)
+	    && went_well(weft_stream_read_exact(post->b, buf, 2, soon()), 2)
 	    && went_well(weft_stream_recv_fd(post->b, &fd, soon()), 0)) {
 		EXPECT(fd >= 0 && weft__sys_real.close(fd) == 0);
-		if (went_well(weft_read(post->b, buf, 1, soon()), 1))
-			(void)went_well(weft_read(post->b, buf, 1, soon()), 0);
+		if (went_well(weft_stream_read(post->b, buf, 1, soon()), 1))
+			(void)went_well(weft_stream_read(post->b, buf, 1, soon()), 0);
 	}
-	weft_close(post->b);
+	weft_stream_close(post->b);
 	post->hear_left = 0;
 	return 0;
 }
@@ -99,10 +99,10 @@ play(struct post *post, weft_threadlet_fn say_it, weft_threadlet_fn hear_it)
 	(void)went_well(weft_stream_set(post->a, "sndbuf", 2000), 0);
 	post->hear_left = start_on(&post->world, hear_it, post);
 	if (!post->hear_left)
-		weft_close(post->b);
+		weft_stream_close(post->b);
 	post->say_left = start_on(&post->world, say_it, post);
 	if (!post->say_left)
-		weft_close(post->a);
+		weft_stream_close(post->a);
 	await_zero(&post->world, &post->say_left);
 	await_zero(&post->world, &post->hear_left);
 }

@@ -41,20 +41,20 @@ hear(void *arg)
 	struct talk *talk = arg;
 	const void *seen;
 	char buf[2048];
-	ssize_t n = weft_peek(talk->b, 4, &seen, soon());
+	ssize_t n = weft_stream_peek(talk->b, 4, &seen, soon());
 
 	if (n >= 4) {
 		heard(talk, seen, 4);
-		EXPECT(weft_skip(talk->b, 4) == 0);
-		n = weft_read_exact(talk->b, buf, 300, soon());
+		EXPECT(weft_stream_skip(talk->b, 4) == 0);
+		n = weft_stream_read_exact(talk->b, buf, 300, soon());
 	}
 	while (n > 0) {
 		heard(talk, buf, n);
-		n = weft_read(talk->b, buf, sizeof(buf), soon());
+		n = weft_stream_read(talk->b, buf, sizeof(buf), soon());
 	}
 	if (went_in_time(n, 0))
 		EXPECT(talk->heard == ALL || !talk->said);
-	weft_close(talk->b);
+	weft_stream_close(talk->b);
 	talk->hear_left = 0;
 	return 0;
 }
@@ -70,8 +70,8 @@ say_rest(struct talk *talk)
 	for (int i = 0; i < 2; i++) {
 		spans[i] = (weft_span){ talk->bytes + MUCH + i * SOME, SOME };
 		EXPECT(weft_op_init(&ops[i], NULL, NULL, NULL) == 0);
-		well[i] = went_in_time(weft_write_op(talk->a, &spans[i], 1, &ops[i], WEFT_NEVER),
-		                       0);
+		well[i] = went_in_time(
+			weft_stream_write_op(talk->a, &spans[i], 1, &ops[i], WEFT_NEVER), 0);
 		if (!well[i])
 			break;
 	}
@@ -92,10 +92,11 @@ play_pair(struct talk *talk)
 	(void)went_in_time(weft_stream_set(talk->a, "sndbuf", 2000), 0);
 	talk->hear_left = start_on(&talk->world, hear, talk);
 	if (!talk->hear_left)
-		weft_close(talk->b);
-	if (went_in_time(weft_write(talk->a, talk->bytes, MUCH, soon()), MUCH) && !say_rest(talk))
+		weft_stream_close(talk->b);
+	if (went_in_time(weft_stream_write(talk->a, talk->bytes, MUCH, soon()), MUCH)
+	    && !say_rest(talk))
 		talk->said = false;
-	weft_close(talk->a);
+	weft_stream_close(talk->a);
 }
 
 /* --- guests --------------------------------------------------------------- */
@@ -107,11 +108,11 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	while ((n = weft_read_until(peer, "\n", line, sizeof(line), soon())) > 0)
-		if (!went_in_time(weft_write(peer, line, (size_t)n, soon()), n))
+	while ((n = weft_stream_read_until(peer, "\n", line, sizeof(line), soon())) > 0)
+		if (!went_in_time(weft_stream_write(peer, line, (size_t)n, soon()), n))
 			break;
 	EXPECT(n >= 0 || n == WEFT_ECONNRESET || fault_hits() > 0);
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 
@@ -137,9 +138,9 @@ say_hello(weft_stream *stream)
 	char line[16];
 	ssize_t n;
 
-	if (!went_in_time(weft_write(stream, "hello\n", 6, soon()), 6))
+	if (!went_in_time(weft_stream_write(stream, "hello\n", 6, soon()), 6))
 		return false;
-	n = weft_read_until(stream, "\n", line, sizeof(line), soon());
+	n = weft_stream_read_until(stream, "\n", line, sizeof(line), soon());
 	if (n > 0)
 		EXPECT(n == 6 && memcmp(line, "hello\n", 6) == 0);
 	return went_in_time(n, 6);
@@ -150,7 +151,8 @@ visit(struct talk *talk, bool rudely)
 {
 	weft_stream *stream;
 
-	if (!talk->listener || !went_in_time(weft_connect(talk->address, NULL, &stream, soon()), 0))
+	if (!talk->listener
+	    || !went_in_time(weft_stream_connect(talk->address, NULL, &stream, soon()), 0))
 		return;
 	if (say_hello(stream) && !rudely
 	    && went_in_time(weft_stream_move(stream, talk->world.loop), 0))
@@ -158,7 +160,7 @@ visit(struct talk *talk, bool rudely)
 	if (rudely)
 		weft_stream_reset(stream);
 	else
-		weft_close(stream);
+		weft_stream_close(stream);
 }
 
 static void

@@ -31,7 +31,7 @@ say(weft_timer *timer, void *arg)
 	weft_span span = weft_text(pieces[seat->said++]);
 
 	(void)timer;
-	(void)weft_write_some(seat->stream, &span, 1);
+	(void)weft_stream_write_some(seat->stream, &span, 1);
 	if (seat->said < 3)
 		EXPECT(weft_timer_start(NULL, &seat->timer, weft_after(SHORT_NS), 0, say, seat)
 		       == 0);
@@ -55,7 +55,7 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 	if (size <= 0) {
 		(void)weft_timer_stop(&seat->timer);
-		weft_close(stream);
+		weft_stream_close(stream);
 		free(seat);
 		return;
 	}
@@ -64,7 +64,7 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		EXPECT(weft_timer_start(NULL, &seat->timer, weft_after(SHORT_NS), 0, say, seat)
 		       == 0);
 	}
-	EXPECT(weft_skip(stream, (size_t)size) == 0);
+	EXPECT(weft_stream_skip(stream, (size_t)size) == 0);
 }
 
 static void

@@ -92,7 +92,7 @@ static bool
 say(weft_stream *stream, const char *text)
 {
 	size_t size = strlen(text);
-	ssize_t n = weft_write(stream, text, size, WEFT_NEVER);
+	ssize_t n = weft_stream_write(stream, text, size, WEFT_NEVER);
 
 	EXPECT(n == (ssize_t)size || target());
 	return n == (ssize_t)size;
@@ -104,11 +104,11 @@ static bool
 hear(weft_stream *stream, const char *end)
 {
 	char text[512];
-	ssize_t n = weft_read_until(stream, "\r\n\r\n", text, sizeof(text), WEFT_NEVER);
+	ssize_t n = weft_stream_read_until(stream, "\r\n\r\n", text, sizeof(text), WEFT_NEVER);
 	bool well = n > 12 && memcmp(text, "HTTP/1.1 200", 12) == 0;
 
 	if (well) {
-		n = weft_read_until(stream, end, text, sizeof(text), WEFT_NEVER);
+		n = weft_stream_read_until(stream, end, text, sizeof(text), WEFT_NEVER);
 		well = n > 0;
 	}
 	EXPECT(well || target());
@@ -136,12 +136,12 @@ visit(void *arg)
 {
 	struct web *web = arg;
 	weft_stream *stream;
-	int rc = weft_connect(web->address, NULL, &stream, WEFT_NEVER);
+	int rc = weft_stream_connect(web->address, NULL, &stream, WEFT_NEVER);
 
 	EXPECT(rc == 0 || target());
 	if (rc == 0) {
 		talk(stream);
-		weft_close(stream);
+		weft_stream_close(stream);
 	}
 	close_web(web);
 	return 0;

@@ -61,7 +61,7 @@ answer(weft_stream *stream, char *words[2])
 	else
 		(void)snprintf(text, sizeof(text), "+%.*s:%.*s\r\n", name, words[0], key, words[1]);
 	span = weft_text(text);
-	EXPECT(weft_write_some(stream, &span, 1) == (ssize_t)span.size);
+	EXPECT(weft_stream_write_some(stream, &span, 1) == (ssize_t)span.size);
 }
 
 static void
@@ -71,7 +71,7 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	char *words[2], *end;
 
 	if (size <= 0) {
-		weft_close(stream);
+		weft_stream_close(stream);
 		free(seat);
 		return;
 	}
@@ -79,7 +79,7 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	memcpy(seat->heard + seat->size, data, (size_t)size);
 	seat->size += (size_t)size;
 	seat->heard[seat->size] = '\0';
-	EXPECT(weft_skip(stream, (size_t)size) == 0);
+	EXPECT(weft_stream_skip(stream, (size_t)size) == 0);
 	while (seat->size > 0 && (end = read_words(seat->heard, words))) {
 		answer(stream, words);
 		seat->size -= (size_t)(end - seat->heard);

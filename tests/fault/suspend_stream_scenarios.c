@@ -16,7 +16,7 @@ close_it(weft_stream **stream)
 	weft_stream *it = *stream;
 
 	*stream = NULL;
-	weft_close(it);
+	weft_stream_close(it);
 }
 
 /* What is told to who reads until nothing comes any more. */
@@ -29,7 +29,7 @@ last_seen(weft_stream *stream)
 
 	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
 	do {
-		n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER);
+		n = weft_stream_read(stream, buf, sizeof(buf), WEFT_NEVER);
 		if (n == WEFT_EINTR)
 			(void)went_well(n, 0);
 	} while (n > 0 || n == WEFT_EINTR);
@@ -68,7 +68,8 @@ static ssize_t
 read_some(struct pipe *pipe)
 {
 	char buf[2];
-	ssize_t n = pipe->in ? weft_read(pipe->in, buf, sizeof(buf), WEFT_NEVER) : WEFT_ESHUTDOWN;
+	ssize_t n = pipe->in ? weft_stream_read(pipe->in, buf, sizeof(buf), WEFT_NEVER)
+	                     : WEFT_ESHUTDOWN;
 
 	heard(pipe, buf, n);
 	return n > 0 ? 1 : n;
@@ -78,7 +79,8 @@ static ssize_t
 read_four(struct pipe *pipe)
 {
 	char buf[4];
-	ssize_t n = pipe->in ? weft_read_exact(pipe->in, buf, 4, WEFT_NEVER) : WEFT_ESHUTDOWN;
+	ssize_t n = pipe->in ? weft_stream_read_exact(pipe->in, buf, 4, WEFT_NEVER)
+	                     : WEFT_ESHUTDOWN;
 
 	heard(pipe, buf, n);
 	return n;
@@ -91,7 +93,7 @@ read_line(struct pipe *pipe)
 	ssize_t n = WEFT_ESHUTDOWN;
 
 	if (pipe->in)
-		n = weft_read_until(pipe->in, "\n", buf, sizeof(buf), WEFT_NEVER);
+		n = weft_stream_read_until(pipe->in, "\n", buf, sizeof(buf), WEFT_NEVER);
 
 	heard(pipe, buf, n);
 	return n > 0 ? 1 : n;
@@ -101,11 +103,11 @@ static ssize_t
 peek_three(struct pipe *pipe)
 {
 	const void *seen;
-	ssize_t n = pipe->in ? weft_peek(pipe->in, 3, &seen, WEFT_NEVER) : WEFT_ESHUTDOWN;
+	ssize_t n = pipe->in ? weft_stream_peek(pipe->in, 3, &seen, WEFT_NEVER) : WEFT_ESHUTDOWN;
 
 	if (n >= 3) {
 		heard(pipe, seen, 3);
-		EXPECT(weft_skip(pipe->in, 3) == 0);
+		EXPECT(weft_stream_skip(pipe->in, 3) == 0);
 	}
 	return n >= 3 ? 3 : n;
 }
@@ -155,7 +157,7 @@ speak(void *arg)
 	for (size_t i = 0; i < TEXT_SIZE && rc == 1; i++) {
 		if (i % 4 == 0)
 			(void)nap(1);
-		rc = weft_write(pipe->out, &TEXT[i], 1, WEFT_NOWAIT);
+		rc = weft_stream_write(pipe->out, &TEXT[i], 1, WEFT_NOWAIT);
 		EXPECT(rc == 1 || is_lost(rc, pipe->in));
 		pipe->spoken += rc == 1;
 	}
@@ -233,7 +235,7 @@ pour(void *arg)
 	ssize_t n;
 
 	uses_stream(&load->out);
-	n = weft_write(load->out, load->bytes, MUCH, WEFT_NEVER);
+	n = weft_stream_write(load->out, load->bytes, MUCH, WEFT_NEVER);
 	load->whole = n == MUCH;
 	if (load->whole)
 		n = load->out ? weft_stream_shutdown(load->out, WEFT_NEVER) : WEFT_ESHUTDOWN;
@@ -252,7 +254,8 @@ drink(void *arg)
 
 	uses_stream(&load->in);
 	while (n > 0 || n == WEFT_EINTR) {
-		n = load->in ? weft_read(load->in, buf, sizeof(buf), WEFT_NEVER) : WEFT_ESHUTDOWN;
+		n = load->in ? weft_stream_read(load->in, buf, sizeof(buf), WEFT_NEVER)
+		             : WEFT_ESHUTDOWN;
 		if (n > 0) {
 			EXPECT(load->got + (size_t)n <= MUCH);
 			EXPECT(memcmp(buf, load->bytes + load->got, (size_t)n) == 0);
@@ -297,7 +300,7 @@ pour_file(void *arg)
 	int64_t n;
 
 	uses_stream(&load->out);
-	n = weft_write_file(load->out, load->file, 0, MUCH, WEFT_NEVER);
+	n = weft_stream_write_file(load->out, load->file, 0, MUCH, WEFT_NEVER);
 	load->whole = n == MUCH;
 	if (!is_lost(n, load->in))
 		(void)went_well(n, MUCH);
@@ -417,7 +420,7 @@ close_door(struct door *door)
 static enum went
 try_door(struct door *door)
 {
-	int rc = weft_connect(door->address, NULL, &door->guest, WEFT_NEVER);
+	int rc = weft_stream_connect(door->address, NULL, &door->guest, WEFT_NEVER);
 
 	if (!door->listener && (rc == WEFT_ECONNREFUSED || rc == WEFT_ECONNRESET))
 		return TOLD;
@@ -486,7 +489,7 @@ hear_the_end(void *arg)
 	enum went went;
 
 	uses_stream(&pipe->in);
-	RETRY(went, how(weft_read_exact(pipe->in, buf, 4, WEFT_NEVER), WEFT_ESHUTDOWN));
+	RETRY(went, how(weft_stream_read_exact(pipe->in, buf, 4, WEFT_NEVER), WEFT_ESHUTDOWN));
 	return 0;
 }
 
@@ -536,7 +539,7 @@ hide_close(void *arg)
 	ssize_t n;
 
 	uses_stream(&pipe->in);
-	n = weft_read(pipe->in, &byte, 1, WEFT_NEVER);
+	n = weft_stream_read(pipe->in, &byte, 1, WEFT_NEVER);
 	(void)went_well(n == WEFT_ESHUTDOWN ? WEFT_EPROTO : n, 0);
 	return 0;
 }

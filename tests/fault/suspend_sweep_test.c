@@ -105,7 +105,7 @@ close_used(void)
 		if (run.when == WOKEN && weft__self())
 			weft_stream_reset(stream);
 		else
-			weft_close(stream);
+			weft_stream_close(stream);
 	} else {
 		weft_listener *listener = *use->listener;
 

@@ -36,7 +36,7 @@ leave(struct end *end)
 
 	end->gone = true;
 	end->stream = NULL;
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 /* What one hears whose peer has gone without a word. */
@@ -71,8 +71,8 @@ shake_hands(struct end *end)
 	}
 	EXPECT(weft_stream_tls(end->stream, &info) == WEFT_EINVAL);
 	if (begins) {
-		EXPECT(weft_read(end->stream, &byte, 1, WEFT_NOWAIT) == rc);
-		EXPECT(weft_write(end->stream, "x", 1, WEFT_NOWAIT) == rc);
+		EXPECT(weft_stream_read(end->stream, &byte, 1, WEFT_NOWAIT) == rc);
+		EXPECT(weft_stream_write(end->stream, "x", 1, WEFT_NOWAIT) == rc);
 	}
 	(void)how_here(end, rc, 0);
 	return TOLD;
@@ -84,7 +84,7 @@ say(struct end *end, size_t size)
 	ssize_t n;
 
 	end->said += size;
-	n = weft_write(end->stream, end->wire->bytes + end->said - size, size, WEFT_NEVER);
+	n = weft_stream_write(end->stream, end->wire->bytes + end->said - size, size, WEFT_NEVER);
 	/* Some of it may have gone: one cannot go on. */
 	return how_here(end, n, (int64_t)size) == WELL ? WELL : TOLD;
 }
@@ -93,7 +93,7 @@ static ssize_t
 hear_some(struct end *end)
 {
 	char buf[PART];
-	ssize_t n = weft_read(end->stream, buf, sizeof(buf), WEFT_NEVER);
+	ssize_t n = weft_stream_read(end->stream, buf, sizeof(buf), WEFT_NEVER);
 
 	if (n > 0) {
 		EXPECT(end->heard + (size_t)n <= end->other->said);
@@ -179,7 +179,7 @@ open_wire(struct wire *wire)
 static void
 close_end(struct end *end)
 {
-	weft_close(end->stream);
+	weft_stream_close(end->stream);
 	weft_tls_close(end->tls);
 }
 
@@ -248,21 +248,21 @@ static int
 visit(void *arg)
 {
 	struct door *door = arg;
-	weft_connect_opts opts = { .tls = door->client };
+	weft_stream_connect_opts opts = { .tls = door->client };
 	weft_stream *stream = NULL;
 	char buf[4];
-	int rc = weft_connect(door->address, &opts, &stream, WEFT_NEVER);
+	int rc = weft_stream_connect(door->address, &opts, &stream, WEFT_NEVER);
 
 	EXPECT((rc == 0) == (stream != NULL));
 	EXPECT(rc == 0 || target());
 	if (rc == 0) {
-		ssize_t n = weft_write(stream, "word", 4, WEFT_NEVER);
+		ssize_t n = weft_stream_write(stream, "word", 4, WEFT_NEVER);
 
 		if (n == 4)
-			n = weft_read_exact(stream, buf, 4, WEFT_NEVER);
+			n = weft_stream_read_exact(stream, buf, 4, WEFT_NEVER);
 		EXPECT(n == 4 || target());
 		EXPECT(n != 4 || memcmp(buf, "word", 4) == 0);
-		weft_close(stream);
+		weft_stream_close(stream);
 	}
 	door->over = true;
 	weft_listener_interrupt(door->listener);
@@ -275,11 +275,11 @@ echo(weft_stream *peer)
 	char buf[8];
 	ssize_t n;
 
-	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		if (weft_write(peer, buf, (size_t)n, WEFT_NEVER) != n)
+	while ((n = weft_stream_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		if (weft_stream_write(peer, buf, (size_t)n, WEFT_NEVER) != n)
 			break;
 	EXPECT(n == 0 || target());
-	weft_close(peer);
+	weft_stream_close(peer);
 }
 
 static int

@@ -50,14 +50,14 @@ say(struct end *end, size_t size)
 	const char *at = end->wire->bytes + end->said;
 
 	end->said += size;
-	return went_in_time(weft_write(end->stream, at, size, soon()), (int64_t)size);
+	return went_in_time(weft_stream_write(end->stream, at, size, soon()), (int64_t)size);
 }
 
 static ssize_t
 hear_some(struct end *end)
 {
 	char buf[PART];
-	ssize_t n = weft_read(end->stream, buf, sizeof(buf), soon());
+	ssize_t n = weft_stream_read(end->stream, buf, sizeof(buf), soon());
 
 	if (n <= 0)
 		return n;
@@ -97,7 +97,7 @@ be_client(void *arg)
 
 	end->done = shake_hands(end) && say(end, MUCH / 2) && say(end, MUCH / 2) && hear(end, 3)
 	            && say_last(end) && hear_last(end);
-	weft_close(end->stream);
+	weft_stream_close(end->stream);
 	end->left = 0;
 	return 0;
 }
@@ -109,7 +109,7 @@ be_server(void *arg)
 
 	end->done = shake_hands(end) && hear(end, MUCH) && say(end, 3) && hear_last(end)
 	            && say_last(end);
-	weft_close(end->stream);
+	weft_stream_close(end->stream);
 	end->left = 0;
 	return 0;
 }
@@ -130,7 +130,7 @@ start_end(struct end *end, weft_threadlet_fn fn)
 {
 	end->left = start_on(&end->wire->world, fn, end);
 	if (!end->left)
-		weft_close(end->stream);
+		weft_stream_close(end->stream);
 }
 
 static void
@@ -195,11 +195,11 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	while ((n = weft_read(peer, buf, sizeof(buf), soon())) > 0)
-		if (!went_in_time(weft_write(peer, buf, (size_t)n, soon()), n))
+	while ((n = weft_stream_read(peer, buf, sizeof(buf), soon())) > 0)
+		if (!went_in_time(weft_stream_write(peer, buf, (size_t)n, soon()), n))
 			break;
 	(void)went_in_time(n > 0 ? 0 : n, 0);
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 
@@ -228,20 +228,20 @@ serve(void *arg)
 static void
 visit(struct wire *wire)
 {
-	weft_connect_opts opts = { .tls = wire->client.tls };
+	weft_stream_connect_opts opts = { .tls = wire->client.tls };
 	weft_stream *stream;
 	char buf[4];
 	ssize_t n;
 
 	if (!wire->listener
-	    || !went_in_time(weft_connect(wire->address, &opts, &stream, soon()), 0))
+	    || !went_in_time(weft_stream_connect(wire->address, &opts, &stream, soon()), 0))
 		return;
-	n = weft_write(stream, "word", 4, soon());
+	n = weft_stream_write(stream, "word", 4, soon());
 	if (n == 4)
-		n = weft_read_exact(stream, buf, 4, soon());
+		n = weft_stream_read_exact(stream, buf, 4, soon());
 	if (went_in_time(n, 4))
 		EXPECT(memcmp(buf, "word", 4) == 0);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static int

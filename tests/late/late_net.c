@@ -77,19 +77,19 @@ make_room(struct waiter *w)
 static int64_t
 call_read(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_read(w->stream, w->buf, sizeof(w->buf), deadline_ns);
+	return weft_stream_read(w->stream, w->buf, sizeof(w->buf), deadline_ns);
 }
 
 static int64_t
 call_read_exact(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_read_exact(w->stream, w->buf, 6, deadline_ns);
+	return weft_stream_read_exact(w->stream, w->buf, 6, deadline_ns);
 }
 
 static int64_t
 call_read_until(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_read_until(w->stream, "\n", w->buf, sizeof(w->buf), deadline_ns);
+	return weft_stream_read_until(w->stream, "\n", w->buf, sizeof(w->buf), deadline_ns);
 }
 
 static int64_t
@@ -97,14 +97,14 @@ call_peek(struct waiter *w, uint64_t deadline_ns)
 {
 	const void *data;
 
-	return weft_peek(w->stream, 6, &data, deadline_ns);
+	return weft_stream_peek(w->stream, 6, &data, deadline_ns);
 }
 
 static void
 begin_peek(struct waiter *w, uint64_t deadline_ns)
 {
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_peek_op(w->stream, 6, &w->op, deadline_ns));
+	OK(weft_stream_peek_op(w->stream, 6, &w->op, deadline_ns));
 }
 
 static int64_t
@@ -188,7 +188,7 @@ call_in_scope(struct waiter *w, uint64_t deadline_ns)
 	int64_t rc;
 
 	OK(weft_scope_open(&w->scope, 0, deadline_ns));
-	rc = weft_read(w->stream, w->buf, sizeof(w->buf), WEFT_NEVER);
+	rc = weft_stream_read(w->stream, w->buf, sizeof(w->buf), WEFT_NEVER);
 	(void)weft_scope_close(&w->scope);
 	return rc;
 }
@@ -200,7 +200,7 @@ call_in_bounded_scope(struct waiter *w, uint64_t deadline_ns)
 
 	OK(weft_scope_open(&w->scope, 0, WEFT_NEVER));
 	OK(weft_scope_set_deadline(&w->scope, deadline_ns));
-	rc = weft_read(w->stream, w->buf, sizeof(w->buf), WEFT_NEVER);
+	rc = weft_stream_read(w->stream, w->buf, sizeof(w->buf), WEFT_NEVER);
 	(void)weft_scope_close(&w->scope);
 	return rc;
 }
@@ -215,7 +215,7 @@ call_in_aborted_scope(struct waiter *w, uint64_t deadline_ns)
 	CHECK(abort != NULL);
 	OK(weft_scope_open(&w->scope, 0, WEFT_NEVER));
 	OK(weft_abort_scope(abort, &w->scope));
-	rc = weft_read(w->stream, w->buf, sizeof(w->buf), WEFT_NEVER);
+	rc = weft_stream_read(w->stream, w->buf, sizeof(w->buf), WEFT_NEVER);
 	(void)weft_scope_close(&w->scope);
 	(void)weft_abort_unref(abort);
 	return rc == WEFT_ECANCELED ? WEFT_ETIMEDOUT : rc;
@@ -226,7 +226,7 @@ call_in_aborted_scope(struct waiter *w, uint64_t deadline_ns)
 static int64_t
 call_write(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_write(w->stream, "x", 1, deadline_ns);
+	return weft_stream_write(w->stream, "x", 1, deadline_ns);
 }
 
 static int64_t
@@ -234,7 +234,7 @@ call_write_spans(struct waiter *w, uint64_t deadline_ns)
 {
 	weft_span span = weft_text("x");
 
-	return weft_write_spans(w->stream, &span, 1, deadline_ns);
+	return weft_stream_write_spans(w->stream, &span, 1, deadline_ns);
 }
 
 static int64_t
@@ -242,7 +242,7 @@ call_write_op(struct waiter *w, uint64_t deadline_ns)
 {
 	w->span = weft_text("x");
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_write_op(w->stream, &w->span, 1, &w->op, deadline_ns));
+	OK(weft_stream_write_op(w->stream, &w->span, 1, &w->op, deadline_ns));
 	return weft_op_wait(&w->op, WEFT_NEVER);
 }
 
@@ -266,7 +266,7 @@ close_file(struct stage *stage)
 static int64_t
 call_write_file(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_write_file(w->stream, w->stage->fd, 0, 1, deadline_ns);
+	return weft_stream_write_file(w->stream, w->stage->fd, 0, 1, deadline_ns);
 }
 
 static int64_t
@@ -281,7 +281,7 @@ queue_byte(struct waiter *w)
 {
 	w->span = weft_text("x");
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_write_op(w->stream, &w->span, 1, &w->op, WEFT_NEVER));
+	OK(weft_stream_write_op(w->stream, &w->span, 1, &w->op, WEFT_NEVER));
 }
 
 static int64_t
@@ -527,7 +527,7 @@ name_door(struct waiter *w)
 static int64_t
 call_connect(struct waiter *w, uint64_t deadline_ns)
 {
-	int64_t rc = weft_connect(w->buf, NULL, &w->stream, deadline_ns);
+	int64_t rc = weft_stream_connect(w->buf, NULL, &w->stream, deadline_ns);
 
 	if (rc == 0)
 		weft_stream_reset(w->stream);
@@ -540,7 +540,7 @@ call_connect_op(struct waiter *w, uint64_t deadline_ns)
 	int64_t rc;
 
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_connect_op(w->buf, NULL, &w->stream, &w->op, deadline_ns));
+	OK(weft_stream_connect_op(w->buf, NULL, &w->stream, &w->op, deadline_ns));
 	rc = weft_op_wait(&w->op, WEFT_NEVER);
 	if (rc == 0)
 		weft_stream_reset(w->stream);
@@ -639,11 +639,11 @@ call_dgram_send_op(struct waiter *w, uint64_t deadline_ns)
 	.prepare = name_door, .call_it = call_it_, .finish = close_door, .at_once = true, \
 	.has_no_end = true, .max = 60
 const struct row late_net_rows[] = {
-	{ ROW(weft_read), READS(call_read) },
-	{ ROW(weft_read_exact), READS(call_read_exact) },
-	{ ROW(weft_read_until), READS(call_read_until) },
-	{ ROW(weft_peek), READS(call_peek) },
-	{ ROW(weft_peek_op), READS(call_peek_op) },
+	{ ROW(weft_stream_read), READS(call_read) },
+	{ ROW(weft_stream_read_exact), READS(call_read_exact) },
+	{ ROW(weft_stream_read_until), READS(call_read_until) },
+	{ ROW(weft_stream_peek), READS(call_peek) },
+	{ ROW(weft_stream_peek_op), READS(call_peek_op) },
 	{ ROW(weft_op_wait), READS(call_wait_for_peek) },
 	{ ROW(weft_select), READS(call_select_peek) },
 	{ ROW(weft_stream_recv_fd), .prepare = accept_descriptors, .call_it = call_recv_fd,
@@ -651,10 +651,10 @@ const struct row late_net_rows[] = {
 	{ ROW(weft_scope_open), READS(call_in_scope) },
 	{ ROW(weft_scope_set_deadline), READS(call_in_bounded_scope) },
 	{ ROW(weft_abort_new_timeout), READS(call_in_aborted_scope) },
-	{ ROW(weft_write), WRITES(call_write) },
-	{ ROW(weft_write_spans), WRITES(call_write_spans) },
-	{ ROW(weft_write_op), WRITES(call_write_op) },
-	{ ROW(weft_write_file), WRITES(call_write_file), .open = open_file,
+	{ ROW(weft_stream_write), WRITES(call_write) },
+	{ ROW(weft_stream_write_spans), WRITES(call_write_spans) },
+	{ ROW(weft_stream_write_op), WRITES(call_write_op) },
+	{ ROW(weft_stream_write_file), WRITES(call_write_file), .open = open_file,
 	  .close = close_file },
 	{ ROW(weft_stream_send_fd), WRITES(call_send_fd) },
 	{ ROW(weft_stream_shutdown), WRITES(call_shutdown) },
@@ -673,8 +673,8 @@ const struct row late_net_rows[] = {
 	{ ROW(weft_listener_accept), .prepare = open_listener,
 	  .call_it = call_listener_accept, .finish = close_listener,
 	  .feed = connect_there },
-	{ ROW(weft_connect), CONNECTS(call_connect) },
-	{ ROW(weft_connect_op), CONNECTS(call_connect_op) },
+	{ ROW(weft_stream_connect), CONNECTS(call_connect) },
+	{ ROW(weft_stream_connect_op), CONNECTS(call_connect_op) },
 	{ ROW(weft_op_connect), CONNECTS(call_op_connect) },
 	{ ROW(weft_dgram_recv), .prepare = open_dgram, .call_it = call_dgram_recv,
 	  .finish = close_dgram, .feed = send_line },

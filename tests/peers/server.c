@@ -191,10 +191,10 @@ upgrade(weft_http *http, void *arg)
 		return reply_text(http, 426, "only to echo\n");
 	if (n < 0)
 		return (int)n;
-	while ((n = weft_read(stream, buf, sizeof buf, PATIENCE)) > 0)
-		if (weft_write(stream, buf, (size_t)n, PATIENCE) < 0)
+	while ((n = weft_stream_read(stream, buf, sizeof buf, PATIENCE)) > 0)
+		if (weft_stream_write(stream, buf, (size_t)n, PATIENCE) < 0)
 			break;
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 

@@ -145,7 +145,7 @@ await_end(weft_stream *stream)
 	ssize_t n;
 
 	do
-		n = weft_read(stream, rest, sizeof rest, PATIENCE);
+		n = weft_stream_read(stream, rest, sizeof rest, PATIENCE);
 	while (n > 0);
 	return (int)n;
 }
@@ -180,14 +180,14 @@ echo(weft_stream *peer)
 	char line[256];
 
 	for (;;) {
-		ssize_t n = weft_read_until(peer, "\n", line, sizeof line, PATIENCE);
+		ssize_t n = weft_stream_read_until(peer, "\n", line, sizeof line, PATIENCE);
 
 		if (n > 0 && is_line(line, n, "cut\n"))
 			return cut(peer);
 		if (n > 0 && is_line(line, n, "end\n"))
 			n = weft_stream_shutdown(peer, PATIENCE);
 		else if (n > 0)
-			n = weft_write(peer, line, (size_t)n, PATIENCE);
+			n = weft_stream_write(peer, line, (size_t)n, PATIENCE);
 		else
 			return tell_end((int)n);
 		if (n < 0)
@@ -207,7 +207,7 @@ greet(weft_stream *peer, void *tls)
 		tell(peer);
 		(void)echo(peer);
 	}
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 
@@ -255,10 +255,10 @@ ask(weft_stream *stream)
 {
 	char line[256];
 	int size = snprintf(line, sizeof line, "%s\n", words.say);
-	ssize_t n = weft_write(stream, line, (size_t)size, PATIENCE);
+	ssize_t n = weft_stream_write(stream, line, (size_t)size, PATIENCE);
 
 	if (n > 0)
-		n = weft_read_until(stream, "\n", line, sizeof line, PATIENCE);
+		n = weft_stream_read_until(stream, "\n", line, sizeof line, PATIENCE);
 	if (n <= 0)
 		return (int)n;
 	printf("heard %.*s", (int)n, line);
@@ -283,15 +283,15 @@ talk(weft_stream *stream)
 static int
 visit_once(weft_tls *tls)
 {
-	weft_connect_opts opts = { .tls = tls, .tls_name = words.host };
+	weft_stream_connect_opts opts = { .tls = tls, .tls_name = words.host };
 	weft_stream *stream;
-	int rc = weft_connect(words.address, &opts, &stream, PATIENCE);
+	int rc = weft_stream_connect(words.address, &opts, &stream, PATIENCE);
 
 	if (rc < 0)
 		return tell_end(rc);
 	tell(stream);
 	rc = talk(stream);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return rc;
 }
 

@@ -24,8 +24,8 @@ upgrade_and_leave(weft_http *http, void *arg)
 	(void)arg;
 	if (weft_http_upgrade(http, "echo", &stream, WEFT_NEVER) < 0)
 		return 0;
-	(void)weft_read(stream, &byte, 1, WEFT_NOWAIT);
-	weft_close(stream);
+	(void)weft_stream_read(stream, &byte, 1, WEFT_NOWAIT);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ count_bytes(weft_stream *stream)
 	size_t size = 0;
 	ssize_t n;
 
-	while ((n = weft_read(stream, buf, sizeof(buf), weft_after(HOUR))) > 0)
+	while ((n = weft_stream_read(stream, buf, sizeof(buf), weft_after(HOUR))) > 0)
 		size += (size_t)n;
 	return size;
 }
@@ -66,7 +66,7 @@ check_whole(weft_stream *stream)
 
 	if (size > 0 && size < MUCH)
 		test_fail(__FILE__, __LINE__, "cut after %zu bytes", size);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 #define ROUNDS 5
@@ -108,7 +108,7 @@ visit_and_upgrade(struct site *site)
 	site_close(site);
 	for (int i = 0; i < PEERS; i++) {
 		(void)count_bytes(streams[i]);
-		weft_close(streams[i]);
+		weft_stream_close(streams[i]);
 	}
 }
 
@@ -140,7 +140,7 @@ hear_last(weft_stream *stream)
 
 	CHECK_EQ(status_of(reply), 200);
 	CHECK(strstr(reply, "\r\nConnection: close\r\n"));
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static weft_stream *
@@ -200,7 +200,7 @@ visit_and_say_nothing(struct site *site)
 
 	site_close(site);
 	CHECK_STR(hear_all(kept), "");
-	weft_close(kept);
+	weft_stream_close(kept);
 	CHECK_EQ(stats_of(site).idle, 0);
 }
 
@@ -280,7 +280,7 @@ visit_and_cancel(struct site *site)
 	ahead_ns += 2 * WEFT_S;
 	CHECK_EQ(status_of(hear_all(stream)), 500);
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_drain_that_is_cancelled_ends_five_seconds_later)
@@ -305,7 +305,7 @@ visit_after_a_cancel(struct site *site)
 
 	OK(weft_cancel(site->serving));
 	turn_often();
-	CHECK_EQ(weft_connect(site->address, NULL, &late, WEFT_NEVER), WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_stream_connect(site->address, NULL, &late, WEFT_NEVER), WEFT_ECONNREFUSED);
 	SAY(queued, GET HOST END);
 	hear_last(queued);
 	SAY(kept, GET HOST END);

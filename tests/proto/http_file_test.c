@@ -363,7 +363,7 @@ visit_and_not_read(struct site *site)
 	SAY(stream, GET HOST END);
 	OK(weft_event_wait(&sent, weft_after(HOUR)));
 	CHECK_EQ(sent_rc, WEFT_ETIMEDOUT);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_EQ(stats_of(site).slow, 1);
 }
 
@@ -439,7 +439,7 @@ visit_and_dawdle(struct site *site)
 
 	SAY(stream, "GET /f/empty HTTP/1.1\r\n" HOST END);
 	(void)hear(stream, END END);
-	while (size < HUGE && (n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+	while (size < HUGE && (n = weft_stream_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
 		size += (size_t)n;
 		for (; dawdled < size && dawdled < HUGE / 2; dawdled += MIB)
 			OK(weft_sleep_until(weft_after(GRACE_NS / 16)));
@@ -452,7 +452,7 @@ visit_and_dawdle(struct site *site)
 		CHECK_EQ(size, HUGE);
 		CHECK_EQ(stats_of(site).slow, 0);
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_peer_that_reads_a_file_slowly_gets_all_of_it)

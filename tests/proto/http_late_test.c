@@ -443,12 +443,12 @@ serve_local(void *arg)
 	ssize_t n;
 
 	OK(weft_listener_accept(listener, &peer, WEFT_NEVER));
-	n = weft_read_until(peer, "\r\n\r\n", head, sizeof(head) - 1, WEFT_NEVER);
+	n = weft_stream_read_until(peer, "\r\n\r\n", head, sizeof(head) - 1, WEFT_NEVER);
 	CHECK(n > 0);
 	head[n] = '\0';
 	CHECK(strncmp(head, "GET /x HTTP/1.1\r\nHost: localhost\r\n", 34) == 0);
-	CHECK(weft_write(peer, HELLO, strlen(HELLO), WEFT_NEVER) > 0);
-	weft_close(peer);
+	CHECK(weft_stream_write(peer, HELLO, strlen(HELLO), WEFT_NEVER) > 0);
+	weft_stream_close(peer);
 	return 0;
 }
 

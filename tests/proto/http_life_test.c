@@ -70,9 +70,9 @@ visit_drained(struct site *site)
 	reply = hear_all(busy);
 	CHECK(strstr(reply, "Connection: close\r\n"));
 	CHECK_EQ(count_of(reply, "HTTP/1.1"), 1);
-	weft_close(idle);
-	weft_close(silent);
-	weft_close(busy);
+	weft_stream_close(idle);
+	weft_stream_close(silent);
+	weft_stream_close(busy);
 }
 
 TEST(a_closed_listener_drains_what_is_in_flight)
@@ -92,7 +92,7 @@ visit_forced(struct site *site)
 	site_close(site);
 	CHECK_EQ(status_of(hear_all(busy)), 500);
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
-	weft_close(busy);
+	weft_stream_close(busy);
 }
 
 static void
@@ -119,7 +119,7 @@ visit_cancelled(struct site *site)
 	OK(weft_event_set(&released));
 	CHECK_EQ(status_of(hear_all(busy)), 200);
 	OK(handler_rc);
-	weft_close(busy);
+	weft_stream_close(busy);
 	while (site->served == 1)
 		OK(weft_yield());
 	CHECK_EQ(site->served, WEFT_ECANCELED);
@@ -144,10 +144,10 @@ upgrade(weft_http *http, void *arg)
 	OK(weft_http_set_header(http, "Sec-Word", "x"));
 	OK(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER));
 	CHECK_EQ(weft_http_write(http, "x", 1, WEFT_NEVER), WEFT_EALREADY);
-	while ((n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		CHECK_EQ(weft_write(stream, buf, (size_t)n, WEFT_NEVER), n);
+	while ((n = weft_stream_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_stream_write(stream, buf, (size_t)n, WEFT_NEVER), n);
 	handler_rc = (int)n;
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ visit_upgrade(struct site *site)
 	OK(weft_stream_shutdown(stream, WEFT_NEVER));
 	CHECK_STR(hear_all(stream), "");
 	OK(handler_rc);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_EQ(status_of(ASK(site, "GET /unasked HTTP/1.1\r\n" HOST END)), 200);
 }
 
@@ -203,7 +203,7 @@ visit_upgrade_drained(struct site *site)
 	site_close(site);
 	CHECK_STR(hear_all(stream), "");
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(who_has_a_connection_is_cancelled_by_a_drain)
@@ -270,7 +270,7 @@ visit_events(struct site *site)
 	OK(weft_event_set(&released));
 	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
 	OK(handler_rc);
-	weft_close(stream);
+	weft_stream_close(stream);
 	/* Nobody listens to a HEAD. */
 	CHECK_STR(ASK(site, "HEAD / HTTP/1.1\r\n" HOST END), EVENTS);
 	CHECK_EQ(handler_rc, WEFT_EPIPE);
@@ -290,7 +290,7 @@ visit_after_events(struct site *site)
 	OK(weft_event_set(&released));
 	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
 	CHECK_EQ(status_of(hear(stream, "\r\n")), 404);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_request_behind_events_is_answered)
@@ -309,7 +309,7 @@ visit_for_long(struct site *site)
 	OK(weft_event_set(&released));
 	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
 	OK(handler_rc);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(events_outlast_the_deadline_of_their_handler)
@@ -331,7 +331,7 @@ visit_and_vanish(struct site *site)
 	handler_rc = 1;
 	stream = begin_events(site);
 	SAY(stream, "something");
-	weft_close(stream);
+	weft_stream_close(stream);
 	while (handler_rc == 1)
 		OK(weft_yield());
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
@@ -378,19 +378,19 @@ visit_with_a_body_and_vanish(struct site *site)
 	say(stream, much, sizeof(much));
 	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	CHECK_EQ(handler_rc, 1);
-	weft_close(stream);
+	weft_stream_close(stream);
 	wait_cancelled();
 	stream = begin_unread(site, UNREAD_CHUNKS "4\r\nabcd\r\n4");
 	SAY(stream, "\r\nefgh\r\n0\r\n\r\n" GET);
 	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	CHECK_EQ(handler_rc, 1);
-	weft_close(stream);
+	weft_stream_close(stream);
 	wait_cancelled();
 	/* More than is kept for later. */
 	stream = begin_unread(site, GET HOST END);
 	say(stream, much, sizeof(much));
 	wait_cancelled();
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_reader_of_events_that_goes_is_noticed_behind_what_it_sent)
@@ -409,7 +409,7 @@ visit_with_a_body(struct site *site)
 	OK(weft_event_set(&released));
 	(void)hear(stream, "\r\n0\r\n\r\n");
 	CHECK_EQ(status_of(hear(stream, "\r\n0\r\n\r\n")), 200);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_request_follows_events_whose_request_had_a_body)
@@ -425,7 +425,7 @@ visit_events_drained(struct site *site)
 	site_close(site);
 	CHECK_STR(hear_all(stream), "0\r\n\r\n");
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_drain_ends_events)
@@ -490,7 +490,7 @@ visit_in_part(struct site *site)
 			if (how == 2)
 				weft_stream_reset(stream);
 			else
-				weft_close(stream);
+				weft_stream_close(stream);
 		}
 	}
 	CHECK_STR(ASK(site, GET HOST END), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" END "hello");
@@ -519,7 +519,7 @@ visit_many(struct site *site)
 	site_close(site);
 	for (int i = 0; i < 20; i++) {
 		CHECK_STR(hear_all(streams[i]), "");
-		weft_close(streams[i]);
+		weft_stream_close(streams[i]);
 	}
 	CHECK_EQ(stats_of(site).requests, 200);
 	CHECK_EQ(stats_of(site).connections, 20);
@@ -556,7 +556,7 @@ visit_as_peer(struct site *site)
 	CHECK(weft_addr_format(&local, text, sizeof(text)) > 0);
 	SAY(stream, GET HOST END);
 	CHECK(strstr(hear(stream, text), text));
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_handler_knows_the_address_of_its_peer)

@@ -51,7 +51,7 @@ visit_with_nonsense(struct site *site)
 		    || !strstr(reply, "\r\nConnection: close\r\n"))
 			test_fail(__FILE__, __LINE__, "%.*s\ngives %s, not %d; %d calls",
 			          (int)bad->size, bad->text, reply, bad->status, site->calls);
-		weft_close(stream);
+		weft_stream_close(stream);
 	}
 	CHECK_EQ(stats_of(site).faults, bad_requests_count);
 	CHECK_EQ(stats_of(site).requests, 0);
@@ -177,8 +177,8 @@ visit_with_too_much(struct site *site)
 	SAY(stream, SWALLOW CL "999999999\r\n" END);
 	fill(weft_stream_fd(stream));
 	CHECK_EQ(status_of(hear_all(stream)), 413);
-	CHECK_EQ(weft_write(stream, rest, sizeof(rest), WEFT_NEVER), (ssize_t)sizeof(rest));
-	weft_close(stream);
+	CHECK_EQ(weft_stream_write(stream, rest, sizeof(rest), WEFT_NEVER), (ssize_t)sizeof(rest));
+	weft_stream_close(stream);
 	CHECK_EQ(site->calls, 0);
 }
 
@@ -198,7 +198,7 @@ check_closed(struct site *site, const char *text, int status)
 	reply = hear_all(stream);
 	CHECK_EQ(status_of(reply), status);
 	CHECK(strstr(reply, "\r\nConnection: close\r\n"));
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static int
@@ -246,7 +246,7 @@ visit_regardless(struct site *site)
 	SAY(stream, SWALLOW CL "20000000\r\n" END);
 	say(stream, much, sizeof(much));
 	CHECK_EQ(status_of(hear_all(stream)), 413);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_peer_that_sends_on_still_gets_the_reply)
@@ -263,20 +263,20 @@ visit_slowly(struct site *site)
 
 	SAY(stream, "GET / HTTP");
 	CHECK_EQ(status_of(hear_all(stream)), 408);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_EQ(stats_of(site).slow, 1);
 	CHECK_EQ(site->calls, 0);
 	stream = site_enter(site);
 	SAY(stream, SWALLOW CL "100\r\n" END "x");
 	CHECK_EQ(status_of(hear_all(stream)), 408);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_EQ(stats_of(site).slow, 2);
 	CHECK_EQ(site->calls, 1);
 	/* A body that nobody wants, and that does not come. */
 	stream = site_enter(site);
 	SAY(stream, POST CL "100\r\n" END "x");
 	CHECK_EQ(status_of(hear_all(stream)), 200);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_EQ(stats_of(site).slow, 3);
 }
 
@@ -370,7 +370,7 @@ visit_and_not_read(struct site *site)
 	SAY(stream, GET HOST END);
 	OK(weft_event_wait(&replied, weft_after(HOUR)));
 	CHECK_EQ(reply_rc, WEFT_ETIMEDOUT);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(peers_that_do_not_read_are_dropped)
@@ -390,8 +390,8 @@ visit_and_idle(struct site *site)
 	CHECK_STR(hear_all(stream), "");
 	CHECK_STR(hear_all(other), "");
 	CHECK_EQ(stats_of(site).idle, 2);
-	weft_close(stream);
-	weft_close(other);
+	weft_stream_close(stream);
+	weft_stream_close(other);
 }
 
 TEST(idle_connections_are_closed)
@@ -409,7 +409,7 @@ is_closed(weft_stream *stream)
 
 	for (int i = 0; i < 3; i++)
 		turn_often();
-	return weft_peek(stream, 1, &data, WEFT_NOWAIT) != WEFT_ETIMEDOUT;
+	return weft_stream_peek(stream, 1, &data, WEFT_NOWAIT) != WEFT_ETIMEDOUT;
 }
 
 #define MANY 20
@@ -435,8 +435,8 @@ visit_among_many(struct site *site)
 	CHECK_EQ(status_of(hear(crowd[MANY - 1], "hello")), 200);
 	CHECK_EQ(stats_of(site).idle, MANY - 3);
 	for (int i = 0; i < MANY; i++)
-		weft_close(crowd[i]);
-	weft_close(kept);
+		weft_stream_close(crowd[i]);
+	weft_stream_close(kept);
 }
 
 TEST(the_connection_that_waits_longest_makes_room_for_others)
@@ -459,7 +459,7 @@ visit_with_proven(struct site *site)
 	}
 	for (int i = 0; i < 6; i++) {
 		CHECK_EQ(is_closed(kept[i]), i < 2);
-		weft_close(kept[i]);
+		weft_stream_close(kept[i]);
 	}
 }
 
@@ -516,8 +516,8 @@ visit_with_others(struct site *site)
 	SAY(other, GET HOST END);
 	CHECK_EQ(status_of(hear(other, "hello")), 200);
 	CHECK_EQ(stats_of(site).shed, 2);
-	weft_close(first);
-	weft_close(other);
+	weft_stream_close(first);
+	weft_stream_close(other);
 }
 
 TEST(more_requests_at_once_than_allowed_are_shed)

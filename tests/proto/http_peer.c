@@ -30,7 +30,8 @@ hear(struct seat *seat, const struct step *step)
 {
 	char *heard = seat->peer->heard, head[4096];
 	size_t used = strlen(heard);
-	ssize_t n = weft_read_until(seat->stream, "\r\n\r\n", head, sizeof(head) - 1, WEFT_NEVER);
+	ssize_t n = weft_stream_read_until(seat->stream, "\r\n\r\n", head, sizeof(head) - 1,
+	                                   WEFT_NEVER);
 
 	if (n <= 0)
 		return WEFT_EPIPE;
@@ -47,7 +48,7 @@ take_text(struct seat *seat, const struct step *step)
 {
 	char text[4096];
 	size_t size = strlen(step->text);
-	ssize_t n = weft_read_exact(seat->stream, text, size, WEFT_NEVER);
+	ssize_t n = weft_stream_read_exact(seat->stream, text, size, WEFT_NEVER);
 
 	if (n < 0)
 		return (int)n;
@@ -65,9 +66,9 @@ say(struct seat *seat, const struct step *step)
 	with_ports(seat->peer, step->text, text, sizeof(text));
 	size = strlen(text);
 	if (step->act == SAY)
-		return weft_write(seat->stream, text, size, WEFT_NEVER) < 0 ? -1 : 0;
+		return weft_stream_write(seat->stream, text, size, WEFT_NEVER) < 0 ? -1 : 0;
 	for (at = 0; at < size; at++)
-		if (weft_write(seat->stream, text + at, 1, WEFT_NEVER) < 0
+		if (weft_stream_write(seat->stream, text + at, 1, WEFT_NEVER) < 0
 		    || weft_sleep_until(weft_after(WEFT_US)) < 0)
 			return -1;
 	return 0;
@@ -82,7 +83,7 @@ flood(struct seat *seat, size_t count)
 	while (count > 0) {
 		size_t size = count < 64 ? count : 64;
 
-		if (weft_write(seat->stream, bytes, size, WEFT_NEVER) < 0)
+		if (weft_stream_write(seat->stream, bytes, size, WEFT_NEVER) < 0)
 			return -1;
 		count -= size;
 	}
@@ -96,8 +97,8 @@ sink(struct seat *seat, size_t count)
 	ssize_t n = 1;
 
 	for (; count > 0 && n > 0; count -= (size_t)n)
-		n = weft_read(seat->stream, bytes, count < sizeof(bytes) ? count : sizeof(bytes),
-		              WEFT_NEVER);
+		n = weft_stream_read(seat->stream, bytes,
+		                     count < sizeof(bytes) ? count : sizeof(bytes), WEFT_NEVER);
 	return count > 0 ? -1 : 0;
 }
 
@@ -106,7 +107,7 @@ await_end(struct seat *seat)
 {
 	char bytes[4096];
 
-	while (weft_read(seat->stream, bytes, sizeof(bytes), WEFT_NEVER) > 0)
+	while (weft_stream_read(seat->stream, bytes, sizeof(bytes), WEFT_NEVER) > 0)
 		;
 	return 0;
 }
@@ -151,7 +152,7 @@ sit(void *arg)
 	if (step->act == RESET && rc == 0)
 		weft_stream_reset(seat.stream);
 	else
-		weft_close(seat.stream);
+		weft_stream_close(seat.stream);
 	return 0;
 }
 

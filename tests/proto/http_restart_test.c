@@ -107,8 +107,8 @@ ask(weft_stream *stream, bool once)
 	char reply[512];
 	ssize_t n;
 
-	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER), strlen(text));
-	n = weft_read_until(stream, "hello", reply, sizeof(reply) - 1, WEFT_NEVER);
+	CHECK_EQ(weft_stream_write(stream, text, strlen(text), WEFT_NEVER), strlen(text));
+	n = weft_stream_read_until(stream, "hello", reply, sizeof(reply) - 1, WEFT_NEVER);
 	if (n <= 0)
 		test_fail(__FILE__, __LINE__, "a request is lost: %s",
 		          n == 0 ? "end" : weft_strerror((int)n));
@@ -124,14 +124,14 @@ ask_often(struct town *town, bool once)
 
 	while (__atomic_add_fetch(&town->asked, 1, __ATOMIC_RELAXED) <= town->most) {
 		if (!stream)
-			OK(weft_connect(town->address, NULL, &stream, WEFT_NEVER));
+			OK(weft_stream_connect(town->address, NULL, &stream, WEFT_NEVER));
 		if (!ask(stream, once)) {
-			weft_close(stream);
+			weft_stream_close(stream);
 			stream = NULL;
 		}
 		__atomic_add_fetch(&town->answered, 1, __ATOMIC_RELEASE);
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 

@@ -38,13 +38,13 @@ prepare(struct site *site)
 static weft_stream *
 enter_secure(struct site *site)
 {
-	weft_connect_opts opts = { .tls = client_tls };
+	weft_stream_connect_opts opts = { .tls = client_tls };
 	char address[WEFT_ADDR_TEXT_MAX];
 	weft_stream *stream;
 
 	memcpy(address, site->address, sizeof(address));
 	memcpy(address, "tls", 3);
-	OK(weft_connect(address, &opts, &stream, weft_after(HOUR)));
+	OK(weft_stream_connect(address, &opts, &stream, weft_after(HOUR)));
 	return stream;
 }
 
@@ -59,8 +59,8 @@ visit_with_a_silent_one(struct site *site)
 	site_close(site);
 	CHECK_STR(hear_all(idle), "");
 	CHECK(hear_break(silent));
-	weft_close(idle);
-	weft_close(silent);
+	weft_stream_close(idle);
+	weft_stream_close(silent);
 }
 
 TEST(a_drain_does_not_wait_for_handshakes)

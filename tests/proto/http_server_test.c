@@ -196,7 +196,7 @@ visit_kept_alive(struct site *site)
 	CHECK_STR(hear(stream, "hello"), HELLO "Connection: keep-alive\r\n" END "hello");
 	SAY(stream, "GET / HTTP/1.0\r\n" END);
 	CHECK_STR(hear_all(stream), HELLO CLOSE END "hello");
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_STR(ASK(site, GET HOST "Connection: close\r\n" END), HELLO CLOSE END "hello");
 	CHECK_EQ(site->calls, 6);
 	CHECK_EQ(stats_of(site).connections, 2);
@@ -224,7 +224,7 @@ visit_pipelined(struct site *site)
 	}
 	OK(weft_stream_shutdown(stream, WEFT_NEVER));
 	CHECK_EQ(count_of(hear_all(stream), HELLO END "hello"), 200);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK_EQ(site->calls, 200);
 }
 
@@ -316,7 +316,7 @@ visit_with_expectations(struct site *site)
 	/* Nobody reads it: no telling whether it will come. */
 	SAY(stream, "POST / HTTP/1.1\r\n" HOST CL "3\r\nExpect: 100-continue\r\n" END);
 	CHECK_STR(hear_all(stream), HELLO CLOSE END "hello");
-	weft_close(stream);
+	weft_stream_close(stream);
 	/* It is there already. */
 	CHECK_EQ(count_of(ASK(site, "POST /echo HTTP/1.1\r\n" HOST CL
 	                            "3\r\nExpect: 100-continue\r\n" END "abc"),
@@ -510,7 +510,7 @@ is_broken_off(struct site *site, const char *text)
 
 	say(stream, text, strlen(text));
 	broken = hear_break(stream);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return broken;
 }
 

@@ -54,14 +54,15 @@ visit(const struct house *house)
 	char reply[512];
 	weft_stream *stream;
 
-	OK(weft_connect(house->address, NULL, &stream, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, NULL, &stream, WEFT_NEVER));
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(weft_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
+		CHECK_EQ(weft_stream_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
 		         sizeof(request) - 1);
-		CHECK(weft_read_until(stream, "hello", reply, sizeof(reply), WEFT_NEVER) > 0);
+		CHECK(weft_stream_read_until(stream, "hello", reply, sizeof(reply), WEFT_NEVER)
+		      > 0);
 		CHECK(memcmp(reply, "HTTP/1.1 200", 12) == 0);
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static void

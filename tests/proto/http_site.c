@@ -133,14 +133,14 @@ site_enter(struct site *site)
 {
 	weft_stream *stream;
 
-	OK(weft_connect(site->address, NULL, &stream, weft_after(HOUR)));
+	OK(weft_stream_connect(site->address, NULL, &stream, weft_after(HOUR)));
 	return stream;
 }
 
 void
 say(weft_stream *stream, const char *text, size_t size)
 {
-	CHECK_EQ(weft_write(stream, text, size, weft_after(HOUR)), size);
+	CHECK_EQ(weft_stream_write(stream, text, size, weft_after(HOUR)), size);
 }
 
 static const char *
@@ -160,7 +160,7 @@ without_dates(char *text)
 const char *
 hear(weft_stream *stream, const char *end)
 {
-	ssize_t n = weft_read_until(stream, end, heard, sizeof(heard) - 1, weft_after(HOUR));
+	ssize_t n = weft_stream_read_until(stream, end, heard, sizeof(heard) - 1, weft_after(HOUR));
 
 	if (n <= 0)
 		test_fail(__FILE__, __LINE__, "no \"%s\" was heard: %s", end,
@@ -175,7 +175,8 @@ hear_all(weft_stream *stream)
 	size_t size = 0;
 	ssize_t n;
 
-	while ((n = weft_read(stream, heard + size, sizeof(heard) - 1 - size, weft_after(HOUR)))
+	while ((n = weft_stream_read(stream, heard + size, sizeof(heard) - 1 - size,
+	                             weft_after(HOUR)))
 	       > 0)
 		size += (size_t)n;
 	heard[size] = '\0';
@@ -189,7 +190,7 @@ hear_break(weft_stream *stream)
 {
 	ssize_t n;
 
-	while ((n = weft_read(stream, heard, sizeof(heard), weft_after(HOUR))) > 0)
+	while ((n = weft_stream_read(stream, heard, sizeof(heard), weft_after(HOUR))) > 0)
 		;
 	return n < 0;
 }
@@ -203,7 +204,7 @@ ask(struct site *site, const char *text, size_t size)
 	say(stream, text, size);
 	OK(weft_stream_shutdown(stream, weft_after(HOUR)));
 	reply = hear_all(stream);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return reply;
 }
 

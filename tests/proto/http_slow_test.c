@@ -126,7 +126,7 @@ read_slowly(weft_stream *stream)
 	size_t size = 0;
 	ssize_t n;
 
-	while ((n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+	while ((n = weft_stream_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
 		size += (size_t)n;
 		pass((uint64_t)n * STEP_NS / PIECE);
 	}
@@ -149,7 +149,7 @@ download(struct site *site, const char *request, int64_t buffer)
 	CHECK(weft_now() - since_ns > 300 * WEFT_S);
 	CHECK_EQ(stats_of(site).slow, 0);
 	CHECK_EQ(stats_of(site).failed, 0);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 #define LAST "Connection: close\r\n" END
@@ -248,7 +248,7 @@ visit_upload(struct site *site)
 	}
 	CHECK_EQ(status_of(hear(stream, "all")), 200);
 	CHECK(weft_now() - since_ns > 120 * WEFT_S);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_slow_upload_finishes_however_long_it_takes)
@@ -266,7 +266,7 @@ visit_and_stop(struct site *site)
 
 	SAY(stream, "GET /pieces HTTP/1.1\r\n" HOST END);
 	for (int i = 0; i < 500; i++) {
-		CHECK(weft_read(stream, buf, sizeof(buf), WEFT_NEVER) > 0);
+		CHECK(weft_stream_read(stream, buf, sizeof(buf), WEFT_NEVER) > 0);
 		pass(STEP_NS);
 	}
 	/* Its last bytes may have been acknowledged some seconds ago. */
@@ -277,7 +277,7 @@ visit_and_stop(struct site *site)
 		pass(60 * WEFT_S);
 	CHECK_EQ(handler_rc, WEFT_ETIMEDOUT);
 	CHECK_EQ(stats_of(site).slow, 1);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_reader_that_stops_is_dropped_after_a_minute)
@@ -299,7 +299,7 @@ visit_too_slowly(struct site *site)
 	CHECK_EQ(handler_rc, WEFT_ETIMEDOUT);
 	CHECK_EQ(status_of(hear_all(stream)), 408);
 	CHECK_EQ(stats_of(site).slow, 1);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_sender_below_the_least_rate_is_dropped)

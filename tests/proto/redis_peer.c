@@ -24,7 +24,8 @@ static int
 hear_number(struct peer_seat *seat, char kind, size_t *out)
 {
 	char line[32];
-	ssize_t n = weft_read_until(seat->stream, "\r\n", line, sizeof(line) - 1, WEFT_NEVER);
+	ssize_t n = weft_stream_read_until(seat->stream, "\r\n", line, sizeof(line) - 1,
+	                                   WEFT_NEVER);
 
 	if (n <= 0)
 		return -1;
@@ -57,7 +58,7 @@ hear(struct peer_seat *seat)
 		seat->words[i] = calloc(1, size + 3);
 		CHECK(seat->words[i]);
 		seat->count++;
-		if (weft_read_exact(seat->stream, seat->words[i], size + 2, WEFT_NEVER) < 0)
+		if (weft_stream_read_exact(seat->stream, seat->words[i], size + 2, WEFT_NEVER) < 0)
 			return -1;
 		CHECK_STR(seat->words[i] + size, "\r\n");
 		seat->words[i][size] = '\0';
@@ -90,7 +91,7 @@ say_bytes(struct peer_seat *seat, const char *bytes, size_t size)
 	size_t step = seat->peer->drips ? 1 : size;
 
 	for (size_t at = 0; at < size; at += step) {
-		if (weft_write(seat->stream, bytes + at, step, WEFT_NEVER) < 0)
+		if (weft_stream_write(seat->stream, bytes + at, step, WEFT_NEVER) < 0)
 			return -1;
 		if (seat->peer->drips && weft_yield() < 0)
 			return -1;
@@ -254,7 +255,7 @@ block(struct peer_seat *seat)
 	const void *data;
 
 	if (strcmp(seat->words[1], "soon") != 0) {
-		(void)weft_peek(seat->stream, 1, &data, WEFT_NEVER);
+		(void)weft_stream_peek(seat->stream, 1, &data, WEFT_NEVER);
 		return -1;
 	}
 	if (weft_event_wait(&seat->peer->go_on, WEFT_NEVER) < 0)
@@ -364,7 +365,7 @@ sit(void *arg)
 	if (seat->peer->resets)
 		weft_stream_reset(seat->stream);
 	else
-		weft_close(seat->stream);
+		weft_stream_close(seat->stream);
 	free(seat);
 	return 0;
 }
@@ -451,7 +452,7 @@ void
 peer_say(struct peer *peer, const char *bytes)
 {
 	for (struct peer_seat *seat = peer->seats; seat; seat = seat->next)
-		(void)weft_write(seat->stream, bytes, strlen(bytes), WEFT_NEVER);
+		(void)weft_stream_write(seat->stream, bytes, strlen(bytes), WEFT_NEVER);
 }
 
 void

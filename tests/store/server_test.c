@@ -53,14 +53,14 @@ enter(struct scene *scene)
 {
 	weft_stream *stream;
 
-	OK(weft_connect(scene->address, NULL, &stream, weft_after(HOUR)));
+	OK(weft_stream_connect(scene->address, NULL, &stream, weft_after(HOUR)));
 	return stream;
 }
 
 static void
 tell(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), weft_after(HOUR)), strlen(text));
+	CHECK_EQ(weft_stream_write(stream, text, strlen(text), weft_after(HOUR)), strlen(text));
 }
 
 static void
@@ -70,7 +70,7 @@ hear(weft_stream *stream, const char *want)
 	size_t size = strlen(want);
 
 	CHECK(size < sizeof(got));
-	CHECK_EQ(weft_read_exact(stream, got, size, weft_after(HOUR)), size);
+	CHECK_EQ(weft_stream_read_exact(stream, got, size, weft_after(HOUR)), size);
 	got[size] = '\0';
 	CHECK_STR(got, want);
 }
@@ -80,8 +80,8 @@ hear_end(weft_stream *stream)
 {
 	char got[16];
 
-	CHECK(weft_read(stream, got, sizeof(got), weft_after(HOUR)) <= 0);
-	weft_close(stream);
+	CHECK(weft_stream_read(stream, got, sizeof(got), weft_after(HOUR)) <= 0);
+	weft_stream_close(stream);
 }
 
 /* --- plays ------------------------------------------------------------------ */
@@ -158,9 +158,9 @@ leave_open(struct scene *scene)
 	for (int i = 0; i < 3; i++) {
 		char got[128];
 
-		while (weft_read(streams[i], got, sizeof(got), weft_after(HOUR)) > 0)
+		while (weft_stream_read(streams[i], got, sizeof(got), weft_after(HOUR)) > 0)
 			;
-		weft_close(streams[i]);
+		weft_stream_close(streams[i]);
 	}
 }
 
@@ -196,7 +196,8 @@ come_in_crowds(struct scene *scene)
 	for (int i = 0; i < CLIENTS; i++) {
 		char got[64];
 
-		CHECK(weft_read_until(streams[i], "\r\n", got, sizeof(got), weft_after(HOUR)) > 0);
+		CHECK(weft_stream_read_until(streams[i], "\r\n", got, sizeof(got), weft_after(HOUR))
+		      > 0);
 		snprintf(line, sizeof(line), "$4\r\n%04d\r\n", i);
 		hear(streams[i], line);
 	}
@@ -204,7 +205,7 @@ come_in_crowds(struct scene *scene)
 	hear(streams[0], "$4\r\n1000\r\n");
 	CHECK_EQ(scene->store->client_count, CLIENTS);
 	for (int i = 0; i < CLIENTS; i++)
-		weft_close(streams[i]);
+		weft_stream_close(streams[i]);
 }
 
 TEST(thousand_clients_are_served)
@@ -225,14 +226,14 @@ be_one_too_many(struct scene *scene)
 	three = enter(scene);
 	hear(three, "-ERR max number of clients reached\r\n");
 	hear_end(three);
-	weft_close(one);
+	weft_stream_close(one);
 	while (scene->store->client_count == 2)
 		(void)weft_yield();
 	three = enter(scene);
 	tell(three, "PING\r\n");
 	hear(three, "+PONG\r\n");
-	weft_close(three);
-	weft_close(two);
+	weft_stream_close(three);
+	weft_stream_close(two);
 }
 
 TEST(client_beyond_the_most_is_told_so)
@@ -254,7 +255,7 @@ stop_the_loop(void *arg)
 	while (scene->store->blocked_count == 0)
 		(void)weft_yield();
 	weft_loop_shutdown(weft_loop_current());
-	weft_close(scene->stream);
+	weft_stream_close(scene->stream);
 	return 0;
 }
 
@@ -309,8 +310,8 @@ hear_bytes(weft_stream *stream, size_t size)
 	static char got[1 << 16];
 
 	while (size > 0) {
-		ssize_t n = weft_read(stream, got, size < sizeof(got) ? size : sizeof(got),
-		                      weft_after(HOUR));
+		ssize_t n = weft_stream_read(stream, got, size < sizeof(got) ? size : sizeof(got),
+		                             weft_after(HOUR));
 
 		CHECK(n > 0);
 		size -= (size_t)n;
@@ -325,7 +326,7 @@ ask_and_not_read(struct scene *scene)
 
 	memset(value + begin, 'v', VALUE);
 	scene->stream = enter(scene);
-	CHECK_EQ(weft_write(scene->stream, value, (size_t)begin + VALUE, weft_after(HOUR)),
+	CHECK_EQ(weft_stream_write(scene->stream, value, (size_t)begin + VALUE, weft_after(HOUR)),
 	         begin + VALUE);
 	tell(scene->stream, "\r\n");
 	hear(scene->stream, "+OK\r\n");
@@ -337,7 +338,7 @@ ask_and_not_read(struct scene *scene)
 	while (scene->sent < GETS)
 		(void)weft_yield();
 	CHECK(scene->store->traffic.peak < 8 << 20);
-	weft_close(scene->stream);
+	weft_stream_close(scene->stream);
 }
 
 TEST(client_that_asks_and_does_not_read_is_not_answered_further)
@@ -360,12 +361,12 @@ publish_to_the_deaf(struct scene *scene)
 		char got[8];
 
 		tell(speaker, line);
-		CHECK_EQ(weft_read_exact(speaker, got, 4, weft_after(HOUR)), 4);
+		CHECK_EQ(weft_stream_read_exact(speaker, got, 4, weft_after(HOUR)), 4);
 		if (got[1] == '0')
 			break;
 	}
 	CHECK(scene->store->traffic.peak < 8 << 20);
-	weft_close(speaker);
+	weft_stream_close(speaker);
 	weft_stream_reset(deaf);
 }
 
@@ -386,12 +387,12 @@ wait_and_leave(struct scene *scene)
 	tell(waiter, "BLPOP a 0\r\n");
 	while (scene->store->blocked_count == 0)
 		(void)weft_yield();
-	weft_close(waiter);
+	weft_stream_close(waiter);
 	while (scene->store->blocked_count == 1)
 		(void)weft_yield();
 	tell(giver, "RPUSH a 1\r\nLLEN a\r\n");
 	hear(giver, ":1\r\n:1\r\n");
-	weft_close(giver);
+	weft_stream_close(giver);
 }
 
 TEST(client_that_leaves_while_it_waits_takes_nothing)
@@ -406,7 +407,7 @@ wait_for_a_moment(struct scene *scene)
 
 	tell(stream, "BLPOP a 0.01\r\nBLMOVE a b LEFT LEFT 0.01\r\nPING\r\n");
 	hear(stream, "*-1\r\n*-1\r\n+PONG\r\n");
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(wait_ends_with_its_time)
@@ -424,7 +425,7 @@ expire_unasked(struct scene *scene)
 	while (table_count(&scene->store->bases[0].keys) > 0)
 		CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), 0);
 	CHECK_EQ(scene->store->stats.expired, 2);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(timer_removes_keys_whose_time_has_come)
@@ -444,7 +445,7 @@ send_large(struct scene *scene)
 
 	memset(value, 'v', LARGE);
 	tell(stream, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20971520\r\n");
-	CHECK_EQ(weft_write(stream, value, LARGE, weft_after(HOUR)), LARGE);
+	CHECK_EQ(weft_stream_write(stream, value, LARGE, weft_after(HOUR)), LARGE);
 	tell(stream, "\r\nSTRLEN a\r\n");
 	hear(stream, "+OK\r\n:20971520\r\n");
 	tell(stream, "GET a\r\nPING\r\n");
@@ -452,7 +453,7 @@ send_large(struct scene *scene)
 	hear_bytes(stream, LARGE);
 	hear(stream, "\r\n+PONG\r\n");
 	weft_release(value);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(large_value_goes_in_and_out)

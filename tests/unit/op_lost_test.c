@@ -167,7 +167,7 @@ read_stream(void *arg)
 	char c;
 
 	(void)arg;
-	all.read = weft_read(all.stream, &c, 1, SOON);
+	all.read = weft_stream_read(all.stream, &c, 1, SOON);
 	return 0;
 }
 
@@ -206,7 +206,7 @@ feed_all(void)
 	CHECK(drain(all.pairs[WRITE].peer) > 0);
 	all.pairs[TAKE].peer = make_client(&all.name);
 	put(all.watched.peer, "x");
-	CHECK_EQ(weft_write(all.peer, "x", 1, WEFT_NOWAIT), 1);
+	CHECK_EQ(weft_stream_write(all.peer, "x", 1, WEFT_NOWAIT), 1);
 }
 
 static void
@@ -227,8 +227,8 @@ end_all(void)
 	if (all.results[TAKE] >= 0)
 		OK(close((int)all.results[TAKE]));
 	close_pair(all.watched);
-	weft_close(all.stream);
-	weft_close(all.peer);
+	weft_stream_close(all.stream);
+	weft_stream_close(all.peer);
 }
 
 /* --- another way -------------------------------------------------------- */

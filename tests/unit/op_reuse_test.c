@@ -245,15 +245,15 @@ talk(weft_stream *a, weft_stream *b)
 {
 	char c = 0;
 
-	CHECK_EQ(weft_read(a, &c, 1, weft_after(WEFT_US)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(b, "x", 1, SOON), 1);
-	CHECK_EQ(weft_read(a, &c, 1, SOON), 1);
-	CHECK_EQ(weft_write(a, "y", 1, SOON), 1);
-	CHECK_EQ(weft_read(b, &c, 1, SOON), 1);
+	CHECK_EQ(weft_stream_read(a, &c, 1, weft_after(WEFT_US)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write(b, "x", 1, SOON), 1);
+	CHECK_EQ(weft_stream_read(a, &c, 1, SOON), 1);
+	CHECK_EQ(weft_stream_write(a, "y", 1, SOON), 1);
+	CHECK_EQ(weft_stream_read(b, &c, 1, SOON), 1);
 	CHECK_EQ(c, 'y');
-	weft_close(a);
-	CHECK_EQ(weft_read(b, &c, 1, SOON), 0);
-	weft_close(b);
+	weft_stream_close(a);
+	CHECK_EQ(weft_stream_read(b, &c, 1, SOON), 0);
+	weft_stream_close(b);
 }
 
 static void
@@ -285,7 +285,7 @@ connect_to(weft_listener *listener, weft_stream **out)
 
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
-	OK(weft_connect(text, NULL, out, SOON));
+	OK(weft_stream_connect(text, NULL, out, SOON));
 }
 
 static void
@@ -435,7 +435,7 @@ lend_stream(struct lender *l)
 		static char bytes[65536]; /* not on a threadlet's stack */
 		weft_span span = { bytes, sizeof(bytes) };
 
-		while (weft_write_some(l->stream, &span, 1) > 0)
+		while (weft_stream_write_some(l->stream, &span, 1) > 0)
 			continue;
 	}
 	return weft_stream_fd(l->stream);
@@ -456,8 +456,8 @@ lend_dgram(struct lender *l)
 static void
 close_lender(struct lender *l)
 {
-	weft_close(l->stream);
-	weft_close(l->peer);
+	weft_stream_close(l->stream);
+	weft_stream_close(l->peer);
 	weft_dgram_close(l->dgram);
 }
 
@@ -525,8 +525,8 @@ take_busy(void *arg)
 		CHECK_EQ(weft_wait_fd(v.fd, BOTH, SOON), WEFT_EBUSY);
 	}
 	if (weft_stream_open_fd(v.fd, true, &stream) == 0) { /* no file */
-		CHECK_EQ(weft_read(stream, &c, 1, SOON), WEFT_EBUSY);
-		weft_close(stream);
+		CHECK_EQ(weft_stream_read(stream, &c, 1, SOON), WEFT_EBUSY);
+		weft_stream_close(stream);
 	}
 	CHECK_EQ(v.ends, 0);
 	if (v.waiter > 0)

@@ -61,10 +61,10 @@ exchange(void *arg)
 	char c = 'x';
 
 	for (int i = 0; i < ROUNDS; i++) {
-		CHECK_EQ(weft_write(stream, &c, 1, WEFT_NEVER), 1);
-		CHECK_EQ(weft_read(stream, &c, 1, WEFT_NEVER), 1);
+		CHECK_EQ(weft_stream_write(stream, &c, 1, WEFT_NEVER), 1);
+		CHECK_EQ(weft_stream_read(stream, &c, 1, WEFT_NEVER), 1);
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 	(void)weft__add(&done, 1, WEFT__RELEASE);
 	return 0;
 }

@@ -252,10 +252,10 @@ writer_main(void *arg)
 	if (size > 0) {
 		spans[0] = (weft_span){ shell->input, size };
 		spans[1] = (weft_span){ "\n", 1 }; /* lines end with it */
-		(void)weft_write_spans(stream, spans, shell->input[size - 1] == '\n' ? 1 : 2,
-		                       WEFT_NEVER);
+		(void)weft_stream_write_spans(stream, spans, shell->input[size - 1] == '\n' ? 1 : 2,
+		                              WEFT_NEVER);
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 

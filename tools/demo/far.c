@@ -99,7 +99,7 @@ read_way(void *arg)
 			rc = weft_event_wait(&way->room, WEFT_NEVER);
 		}
 		if (rc >= 0)
-			rc = weft_read(way->from, buffer, READ_BYTES, WEFT_NEVER);
+			rc = weft_stream_read(way->from, buffer, READ_BYTES, WEFT_NEVER);
 		if (rc > 0)
 			rc = keep(way, buffer, (size_t)rc);
 		else if (rc == 0)
@@ -155,7 +155,7 @@ write_way(void *arg)
 			rc = weft_sleep_until(way->first->due_ns);
 		count = due_pieces(way, spans);
 		if (rc >= 0 && count > 0) {
-			rc = weft_write_spans(way->to, spans, count, WEFT_NEVER);
+			rc = weft_stream_write_spans(way->to, spans, count, WEFT_NEVER);
 			drop_pieces(way, count);
 		}
 	}
@@ -169,7 +169,8 @@ connect_on(struct far *far, weft_stream **out)
 	int rc;
 
 	if (!far->store) {
-		rc = weft_connect(far->demo->endpoint.upstream, NULL, out, weft_after(WEFT_S));
+		rc = weft_stream_connect(far->demo->endpoint.upstream, NULL, out,
+		                         weft_after(WEFT_S));
 		set_trouble(far, rc < 0 ? weft_detail() : "");
 		return rc;
 	}

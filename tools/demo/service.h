@@ -29,7 +29,7 @@
 
 /* Taken apart: the proxy connects to `upstream`, clients to the proxy by the rest. */
 struct endpoint {
-	char upstream[ADDRESS_MAX]; /* for weft_connect(); "" for the store of its own */
+	char upstream[ADDRESS_MAX]; /* for weft_stream_connect(); "" for the store of its own */
 	char user[128], password[128], database[16];
 	char userinfo[256]; /* as it stood in the address, with its @ */
 };

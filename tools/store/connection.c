@@ -64,7 +64,7 @@ part(struct client *client)
 	client->stream = NULL;
 	client->flags |= CLIENT_DOOMED;
 	client_reset(client);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static void
@@ -88,7 +88,8 @@ flush(struct client *client)
 	client->span = (weft_span){ client->flying.data, client->flying.size };
 	client->flags |= CLIENT_WRITES;
 	client->store->stats.out_bytes += client->flying.size;
-	if (weft_write_op(client->stream, &client->span, 1, &client->write, WEFT_NEVER) < 0) {
+	if (weft_stream_write_op(client->stream, &client->span, 1, &client->write, WEFT_NEVER)
+	    < 0) {
 		client->flags &= ~(uint32_t)CLIENT_WRITES;
 		drop(client);
 	}
@@ -185,7 +186,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	client_feed(client, data, (size_t)size);
 	if (!client->stream)
 		return;
-	(void)weft_skip(stream, (size_t)size);
+	(void)weft_stream_skip(stream, (size_t)size);
 	if (client->in.size > AHEAD && client_waits(client)) {
 		client->flags |= CLIENT_PAUSED;
 		(void)weft_stream_stop(stream);
@@ -214,8 +215,8 @@ store_accept(struct weft_store *store, weft_stream *stream)
 		weft_span span = { full, sizeof(full) - 1 };
 
 		store->stats.rejected++;
-		(void)weft_write_some(stream, &span, 1);
-		weft_close(stream);
+		(void)weft_stream_write_some(stream, &span, 1);
+		weft_stream_close(stream);
 		return weft_fail(WEFT_EAGAIN, "store: too many clients");
 	}
 	store->now_ms = store->clock_ms();

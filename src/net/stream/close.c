@@ -175,7 +175,7 @@ check(weft_stream *stream, const char *call)
 }
 
 void
-weft_close(weft_stream *stream)
+weft_stream_close(weft_stream *stream)
 {
 	struct weft__waiter closer = { .what = "close", .deaf = true };
 
@@ -185,7 +185,7 @@ weft_close(weft_stream *stream)
 		close_unbound(stream);
 		return;
 	}
-	if (check(stream, "weft_close") < 0)
+	if (check(stream, "weft_stream_close") < 0)
 		return;
 	closer.on = stream->fd;
 	begin(stream);

@@ -318,7 +318,7 @@ resolve(struct connection *c, const char *address)
 }
 
 static struct connection *
-make(weft_loop *loop, const char *address, const weft_connect_opts *opts)
+make(weft_loop *loop, const char *address, const weft_stream_connect_opts *opts)
 {
 	struct connection *c = weft__alloc_zero(sizeof(*c));
 
@@ -349,7 +349,7 @@ default_tls(void)
 /* Set the host name to verify, and the context. */
 static int
 prepare_tls(struct connection *c, const struct weft__addr_parts *parts,
-            const weft_connect_opts *opts)
+            const weft_stream_connect_opts *opts)
 {
 	const char *name = opts && opts->tls_name ? opts->tls_name : parts->host;
 	size_t size = opts && opts->tls_name ? strlen(name) : parts->host_size;
@@ -379,8 +379,8 @@ read_address(const char *address, struct weft__addr_parts *parts)
 }
 
 static int
-start(const char *address, const weft_connect_opts *opts, weft_stream **out, char *why, weft_op *op,
-      uint64_t deadline_ns)
+start(const char *address, const weft_stream_connect_opts *opts, weft_stream **out, char *why,
+      weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__addr_parts parts;
 	struct connection *c;
@@ -414,17 +414,17 @@ start(const char *address, const weft_connect_opts *opts, weft_stream **out, cha
 }
 
 int
-weft_connect_op(const char *address, const weft_connect_opts *opts, weft_stream **out, weft_op *op,
-                uint64_t deadline_ns)
+weft_stream_connect_op(const char *address, const weft_stream_connect_opts *opts, weft_stream **out,
+                       weft_op *op, uint64_t deadline_ns)
 {
 	if (!address || !out || !op)
-		return weft__misuse(WEFT_EINVAL, "weft_connect_op: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_connect_op: NULL");
 	return start(address, opts, out, NULL, op, deadline_ns);
 }
 
 int
-weft_connect(const char *address, const weft_connect_opts *opts, weft_stream **out,
-             uint64_t deadline_ns)
+weft_stream_connect(const char *address, const weft_stream_connect_opts *opts, weft_stream **out,
+                    uint64_t deadline_ns)
 {
 	weft_stream *stream = NULL;
 	char why[WHY_SIZE] = "";
@@ -434,7 +434,7 @@ weft_connect(const char *address, const weft_connect_opts *opts, weft_stream **o
 	if (rc < 0)
 		return rc;
 	if (!address || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_connect: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_connect: NULL");
 	weft__op_init_waited(&op);
 	rc = start(address, opts, &stream, why, &op, deadline_ns);
 	if (rc < 0)

@@ -106,7 +106,7 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (stream->in_queue.size == 0)
-		n = weft_peek(stream, 1, &seen, deadline_ns);
+		n = weft_stream_peek(stream, 1, &seen, deadline_ns);
 	if (n < 0)
 		return (int)n;
 	if (n == 0)
@@ -115,7 +115,7 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 		return weft__fail(WEFT_EPROTO, "the next byte brings no descriptor");
 	*out = stream->passed;
 	stream->passed = -1;
-	return weft_skip(stream, 1);
+	return weft_stream_skip(stream, 1);
 }
 
 /* --- sending ------------------------------------------------------------ */

@@ -119,14 +119,14 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 }
 
 ssize_t
-weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
+weft_stream_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 {
-	int rc = begin(stream, deadline_ns, "weft_read");
+	int rc = begin(stream, deadline_ns, "weft_stream_read");
 
 	if (rc < 0)
 		return rc;
 	if (!buf || size == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_read: no buffer");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_read: no buffer");
 	if (stream->in_queue.size == 0 && !stream->tls && !(stream->flags & WEFT__STREAM_PASSES))
 		return read_past_queue(stream, buf, size, deadline_ns);
 	rc = gather(stream, 1, deadline_ns);
@@ -134,16 +134,16 @@ weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 }
 
 ssize_t
-weft_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
+weft_stream_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 {
-	int rc = begin(stream, deadline_ns, "weft_read_exact");
+	int rc = begin(stream, deadline_ns, "weft_stream_read_exact");
 
 	if (rc < 0)
 		return rc;
 	if (!buf && size > 0)
-		return weft__misuse(WEFT_EINVAL, "weft_read_exact: no buffer");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_read_exact: no buffer");
 	if (size > INT32_MAX)
-		return weft__fail(WEFT_EMSGSIZE, "weft_read_exact: more than 2 GiB");
+		return weft__fail(WEFT_EMSGSIZE, "weft_stream_read_exact: more than 2 GiB");
 	rc = gather(stream, size, deadline_ns);
 	if (rc < 0)
 		return rc;
@@ -166,16 +166,16 @@ find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
 }
 
 ssize_t
-weft_read_until(weft_stream *stream, const char *delimiter, void *buf, size_t max,
-                uint64_t deadline_ns)
+weft_stream_read_until(weft_stream *stream, const char *delimiter, void *buf, size_t max,
+                       uint64_t deadline_ns)
 {
 	size_t seen = 0, size;
-	int rc = begin(stream, deadline_ns, "weft_read_until");
+	int rc = begin(stream, deadline_ns, "weft_stream_read_until");
 
 	if (rc < 0)
 		return rc;
 	if (!buf || !delimiter || !*delimiter)
-		return weft__misuse(WEFT_EINVAL, "weft_read_until: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_read_until: NULL");
 	while ((size = find(stream, delimiter, max, &seen)) == 0) {
 		if (stream->in_queue.size >= max)
 			return weft__fail(WEFT_EMSGSIZE, "the delimiter is not within that");
@@ -201,13 +201,13 @@ check_min(const weft_stream *stream, size_t min)
 }
 
 ssize_t
-weft_peek(weft_stream *stream, size_t min, const void **out, uint64_t deadline_ns)
+weft_stream_peek(weft_stream *stream, size_t min, const void **out, uint64_t deadline_ns)
 {
-	int rc = begin(stream, deadline_ns, "weft_peek");
+	int rc = begin(stream, deadline_ns, "weft_stream_peek");
 	size_t size;
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_peek: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_peek: NULL");
 	if (rc == 0)
 		rc = check_min(stream, min);
 	if (rc == 0)
@@ -216,7 +216,7 @@ weft_peek(weft_stream *stream, size_t min, const void **out, uint64_t deadline_n
 		return rc;
 	size = stream->in_queue.size;
 	if (!weft__queue_join(&stream->in_queue, chunks_of(stream), min < size ? min : size))
-		return weft__fail(WEFT_ENOMEM, "weft_peek: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_peek: out of memory");
 	return (ssize_t)weft__queue_piece(&stream->in_queue, out);
 }
 
@@ -241,10 +241,10 @@ peek_at_once(weft_stream *stream, size_t min)
 }
 
 int
-weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
+weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
 {
 	int64_t result;
-	int rc = weft__stream_use(stream, op ? op->loop : NULL, "weft_peek_op");
+	int rc = weft__stream_use(stream, op ? op->loop : NULL, "weft_stream_peek_op");
 
 	if (rc == 0)
 		rc = check_min(stream, min);
@@ -271,14 +271,14 @@ weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
 }
 
 int
-weft_skip(weft_stream *stream, size_t size)
+weft_stream_skip(weft_stream *stream, size_t size)
 {
-	int rc = weft__stream_use(stream, NULL, "weft_skip");
+	int rc = weft__stream_use(stream, NULL, "weft_stream_skip");
 
 	if (rc < 0)
 		return rc;
 	if (size > stream->in_queue.size)
-		return weft__misuse(WEFT_EINVAL, "weft_skip: more than there is");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_skip: more than there is");
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);

@@ -134,7 +134,7 @@ tell(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 	size_t size;
 
 	while ((size = weft__session_output(s, &bytes)) > 0) {
-		ssize_t n = weft_write(stream, bytes, size, deadline_ns);
+		ssize_t n = weft_stream_write(stream, bytes, size, deadline_ns);
 
 		if (n < 0)
 			return (int)n;
@@ -147,7 +147,7 @@ static int
 hear(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
 	char buf[2048];
-	ssize_t n = weft_read(stream, buf, sizeof(buf), deadline_ns);
+	ssize_t n = weft_stream_read(stream, buf, sizeof(buf), deadline_ns);
 	int64_t fed;
 
 	if (n == 0)

@@ -16,7 +16,7 @@
  *   4. A stream is freed when `in` and `out` are not pending, no callback is on the stack or
  *      posted, and no woken threadlet still has to run.  `guests` counts such threadlets, the
  *      in-flight callers.
- *   5. on_close is called, and weft_close() returns in a threadlet, after the results of all
+ *   5. on_close is called, and weft_stream_close() returns in a threadlet, after the results of all
  *      ops that the program has started on the stream.  No call of the program calls on_close,
  *      unless the loop has stopped.
  *

@@ -89,9 +89,10 @@ send_some(weft_stream *stream, const weft_span *spans, size_t count, bool must)
 }
 
 ssize_t
-weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count, uint64_t deadline_ns)
+weft_stream_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
+                        uint64_t deadline_ns)
 {
-	int rc = weft__stream_wait(stream, deadline_ns, "weft_write");
+	int rc = weft__stream_wait(stream, deadline_ns, "weft_stream_write");
 	size_t size = 0;
 	int64_t sent;
 
@@ -114,17 +115,17 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count, uint
 }
 
 ssize_t
-weft_write(weft_stream *stream, const void *buf, size_t size, uint64_t deadline_ns)
+weft_stream_write(weft_stream *stream, const void *buf, size_t size, uint64_t deadline_ns)
 {
 	weft_span span = { buf, size };
 
-	return weft_write_spans(stream, &span, 1, deadline_ns);
+	return weft_stream_write_spans(stream, &span, 1, deadline_ns);
 }
 
 ssize_t
-weft_write_some(weft_stream *stream, const weft_span *spans, size_t count)
+weft_stream_write_some(weft_stream *stream, const weft_span *spans, size_t count)
 {
-	int rc = weft__stream_use(stream, NULL, "weft_write_some");
+	int rc = weft__stream_use(stream, NULL, "weft_stream_write_some");
 	size_t size = 0;
 
 	if (rc == 0)
@@ -212,8 +213,8 @@ send_ahead(weft_stream *stream, const weft_span *spans, size_t count)
 }
 
 int
-weft_write_op(weft_stream *stream, const weft_span *spans, size_t count, weft_op *op,
-              uint64_t deadline_ns)
+weft_stream_write_op(weft_stream *stream, const weft_span *spans, size_t count, weft_op *op,
+                     uint64_t deadline_ns)
 {
 	struct weft__write *write;
 	size_t size = 0;

@@ -25,7 +25,7 @@ copy_by(weft_stream *stream, struct weft__file_part *part, char *buf, uint64_t d
 		if (n > 0) {
 			stream->queued_files -= (uint64_t)n;
 			unread -= (uint64_t)n;
-			n = weft_write(stream, buf, (size_t)n, deadline_ns);
+			n = weft_stream_write(stream, buf, (size_t)n, deadline_ns);
 		}
 		part->offset += n > 0 ? (uint64_t)n : 0;
 		part->left -= n > 0 ? (uint64_t)n : 0;
@@ -41,7 +41,7 @@ copy(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
 	int64_t rc;
 
 	if (!buf)
-		return weft__fail(WEFT_ENOMEM, "weft_write_file: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_write_file: out of memory");
 	rc = copy_by(stream, part, buf, deadline_ns);
 	weft__sys->release(buf);
 	return rc;
@@ -83,15 +83,16 @@ send_part(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_n
 }
 
 int64_t
-weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size, uint64_t deadline_ns)
+weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size,
+                       uint64_t deadline_ns)
 {
 	struct weft__file_part part = { fd, offset, size };
-	int64_t rc = weft__stream_wait(stream, deadline_ns, "weft_write_file");
+	int64_t rc = weft__stream_wait(stream, deadline_ns, "weft_stream_write_file");
 
 	if (rc < 0)
 		return rc;
 	if (size > INT64_MAX || offset > INT64_MAX - size)
-		return weft__fail(WEFT_EINVAL, "weft_write_file: no such range");
+		return weft__fail(WEFT_EINVAL, "weft_stream_write_file: no such range");
 	if (size == 0)
 		return 0;
 	stream->guests++; /* the stream is used between two waits */

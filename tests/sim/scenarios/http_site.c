@@ -355,11 +355,11 @@ speak(weft_stream *stream, const struct http_request *request)
 	while (n > 0 && done < request->size) {
 		unsigned char buf[PIECE];
 
-		n = weft_read(stream, buf, PIECE, WEFT_NEVER);
+		n = weft_stream_read(stream, buf, PIECE, WEFT_NEVER);
 		if (n > 0) {
 			check_body(request, buf, done, (size_t)n);
 			done += (size_t)n;
-			n = weft_write(stream, buf, (size_t)n, WEFT_NEVER);
+			n = weft_stream_write(stream, buf, (size_t)n, WEFT_NEVER);
 		}
 	}
 	if (n <= 0 && !http_site.closing)
@@ -380,7 +380,7 @@ on_upgrade(weft_http *http, void *arg)
 	if (rc < 0)
 		return end(request, rc);
 	speak(stream, request);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return end(request, 0);
 }
 

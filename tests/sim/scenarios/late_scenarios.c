@@ -39,7 +39,7 @@ begin_call(struct late_line *line)
 	case POLL:
 		return weft_op_poll(&line->op, line->ends[0], WEFT_READABLE, line->deadline_ns);
 	default:
-		return weft_peek_op(line->stream, 1, &line->op, line->deadline_ns);
+		return weft_stream_peek_op(line->stream, 1, &line->op, line->deadline_ns);
 	}
 }
 
@@ -63,7 +63,7 @@ empty_line(struct late_line *line, int64_t result)
 	char bytes[16];
 
 	if (line->kind == PEEK && result > 0)
-		sim_check(weft_skip(line->stream, (size_t)result) == 0);
+		sim_check(weft_stream_skip(line->stream, (size_t)result) == 0);
 	if (line->kind == POLL)
 		result = weft__sys->recv(line->ends[0], bytes, sizeof(bytes), 0);
 	if (result > 0)

@@ -62,7 +62,7 @@ rest(void)
 static int
 hear_line(weft_stream *peer, char *line)
 {
-	ssize_t n = weft_read_until(peer, "\r\n", line, LINE - 1, WEFT_NEVER);
+	ssize_t n = weft_stream_read_until(peer, "\r\n", line, LINE - 1, WEFT_NEVER);
 
 	if (n <= 0)
 		return -1;
@@ -115,10 +115,10 @@ obey(weft_stream *peer, char words[2][LINE])
 
 	if (strcmp(words[0], "HELLO") == 0) {
 		size = snprintf(text, sizeof(text), "%%1\r\n+proto\r\n:3\r\n");
-		return (int)weft_write(peer, text, (size_t)size, WEFT_NEVER);
+		return (int)weft_stream_write(peer, text, (size_t)size, WEFT_NEVER);
 	}
 	if (strcmp(words[0], "CLIENT") == 0)
-		return (int)weft_write(peer, "+OK\r\n", 5, WEFT_NEVER);
+		return (int)weft_stream_write(peer, "+OK\r\n", 5, WEFT_NEVER);
 	if (!play.calm && sim_random_below(32) == 0)
 		return -1;
 	count_done(words[0], words[1]);
@@ -127,7 +127,7 @@ obey(weft_stream *peer, char words[2][LINE])
 	if (sim_random_below(4) == 0 && rest() < 0)
 		return -1;
 	size = snprintf(text, sizeof(text), "+%s:%s\r\n", words[0], words[1]);
-	return (int)weft_write(peer, text, (size_t)size, WEFT_NEVER);
+	return (int)weft_stream_write(peer, text, (size_t)size, WEFT_NEVER);
 }
 
 static int
@@ -139,7 +139,7 @@ serve(weft_stream *peer, void *arg)
 	while (hear(peer, words) == 0)
 		if (obey(peer, words) < 0)
 			break;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 

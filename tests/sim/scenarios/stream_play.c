@@ -200,7 +200,7 @@ close_end(struct end *end)
 	if (sim_random_below(4) == 0)
 		weft_stream_reset(stream);
 	else
-		weft_close(stream);
+		weft_stream_close(stream);
 	close_told(end);
 }
 
@@ -210,12 +210,12 @@ static int64_t
 look(struct end *end, size_t size, uint64_t deadline_ns)
 {
 	const void *seen;
-	int64_t n = weft_peek(end->stream, size, &seen, deadline_ns);
+	int64_t n = weft_stream_peek(end->stream, size, &seen, deadline_ns);
 
 	if (n > 0) {
 		size = 1 + sim_random_below((uint64_t)n);
 		took(end, seen, size);
-		sim_check(weft_skip(end->stream, size) == 0);
+		sim_check(weft_stream_skip(end->stream, size) == 0);
 	}
 	return n;
 }
@@ -233,11 +233,11 @@ act_read(struct end *end)
 	if (way == 0)
 		n = look(end, size, deadline_ns);
 	else if (way == 1)
-		n = weft_read_exact(end->stream, buf, size, deadline_ns);
+		n = weft_stream_read_exact(end->stream, buf, size, deadline_ns);
 	else if (way == 2)
-		n = weft_read_until(end->stream, delimiter, buf, size, deadline_ns);
+		n = weft_stream_read_until(end->stream, delimiter, buf, size, deadline_ns);
 	else
-		n = weft_read(end->stream, buf, size, deadline_ns);
+		n = weft_stream_read(end->stream, buf, size, deadline_ns);
 	if (n > 0 && spoils(SPOIL_ERROR))
 		n = WEFT_ESHUTDOWN;
 	if (way > 0 && n > 0)
@@ -260,7 +260,7 @@ write_by_op(struct end *end, uint64_t deadline_ns)
 	int rc;
 
 	sim_check(weft_op_init(&op, NULL, NULL, NULL) == 0);
-	rc = weft_write_op(end->stream, &end->span, 1, &op, deadline_ns);
+	rc = weft_stream_write_op(end->stream, &end->span, 1, &op, deadline_ns);
 	return rc < 0 ? rc : weft_op_wait(&op, WEFT_NEVER);
 }
 
@@ -277,7 +277,7 @@ act_write(struct end *end)
 	stream_fill(flow, end->out, size);
 	end->span = (weft_span){ end->out, size };
 	n = sim_random_below(2) ? write_by_op(end, deadline_ns)
-	                        : weft_write(end->stream, end->out, size, deadline_ns);
+	                        : weft_stream_write(end->stream, end->out, size, deadline_ns);
 	sim_check(n < 0 || n == (int64_t)size);
 	if (n > 0)
 		stream_sent(flow, size);
@@ -342,7 +342,7 @@ meddle(void *arg)
 		end->stream = NULL;
 		end->closed = true;
 		if (sim_random_below(2))
-			weft_close(stream);
+			weft_stream_close(stream);
 		else
 			weft_stream_reset(stream);
 		close_told(end);
@@ -357,7 +357,7 @@ learn_number(struct end *end)
 {
 	uint64_t deadline_ns = draw_deadline() + WEFT_MS;
 	unsigned char number;
-	int64_t n = weft_read_exact(end->stream, &number, 1, deadline_ns);
+	int64_t n = weft_stream_read_exact(end->stream, &number, 1, deadline_ns);
 
 	if (n != 1) {
 		if (n != WEFT_EPIPE)
@@ -462,7 +462,7 @@ close_face(struct end *end)
 	if (sim_random_below(4) == 0)
 		weft_stream_reset(stream);
 	else
-		weft_close(stream);
+		weft_stream_close(stream);
 }
 
 static void
@@ -477,8 +477,8 @@ answer(struct end *end)
 	end->span = (weft_span){ end->out, size };
 	sim_check(weft_op_init(&end->op, NULL, on_written, end) == 0);
 	end->sends = true;
-	rc = weft_write_op(end->stream, &end->span, 1, &end->op,
-	                   sim_random_below(2) ? WEFT_NEVER : draw_deadline());
+	rc = weft_stream_write_op(end->stream, &end->span, 1, &end->op,
+	                          sim_random_below(2) ? WEFT_NEVER : draw_deadline());
 	if (rc < 0) {
 		end->sends = false;
 		end->mute = true;
@@ -506,12 +506,12 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 		sim_check(number < play.conns_used);
 		end->conn = &play.conns[number];
-		sim_check(weft_skip(stream, 1) == 0);
+		sim_check(weft_stream_skip(stream, 1) == 0);
 		return;
 	}
 	part = 1 + sim_random_below((uint64_t)size);
 	took(end, data, part);
-	sim_check(weft_skip(stream, part) == 0);
+	sim_check(weft_stream_skip(stream, part) == 0);
 	answer(end);
 	if (sim_random_below(40) == 0)
 		close_face(end);
@@ -572,7 +572,7 @@ reach(uint32_t where, uint64_t deadline_ns)
 	weft_stream *stream = NULL, *other = NULL;
 	bool pair = sim_random_below(4) == 0;
 	int rc = pair ? weft_stream_open_pair(&stream, &other)
-	              : weft_connect(play.address, NULL, &stream, deadline_ns);
+	              : weft_stream_connect(play.address, NULL, &stream, deadline_ns);
 
 	sim_check((rc == 0) == (stream != NULL));
 	if (rc == 0 && pair)
@@ -602,7 +602,7 @@ visit(uint32_t where)
 		return;
 	end = end_new(stream, false, where);
 	end->conn = &play.conns[number];
-	n = weft_write(stream, &number, 1, deadline_ns);
+	n = weft_stream_write(stream, &number, 1, deadline_ns);
 	if (n == 1) {
 		(void)run_end(end);
 		return;

@@ -75,7 +75,7 @@ close_end(struct end *end)
 	if (sim_random_below(3) == 0)
 		weft_stream_reset(stream);
 	else
-		weft_close(stream);
+		weft_stream_close(stream);
 	play.inside = false;
 }
 
@@ -100,7 +100,7 @@ write_some(struct end *end)
 		end->span = (weft_span){ piece, sizeof(piece) };
 		sim_check(weft_op_init(&end->ops[i], NULL, on_written, end) == 0);
 		play.inside = true;
-		if (weft_write_op(end->stream, &end->span, 1, &end->ops[i], WEFT_NEVER) >= 0)
+		if (weft_stream_write_op(end->stream, &end->span, 1, &end->ops[i], WEFT_NEVER) >= 0)
 			end->pending++;
 		play.inside = false;
 	}
@@ -117,7 +117,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		close_end(end);
 		return;
 	}
-	if (weft_skip(stream, 1 + sim_random_below((uint64_t)size)) == 0)
+	if (weft_stream_skip(stream, 1 + sim_random_below((uint64_t)size)) == 0)
 		write_some(end);
 }
 
@@ -132,7 +132,7 @@ start_end(struct end *end)
 		write_some(end);
 		return;
 	}
-	weft_close(end->stream);
+	weft_stream_close(end->stream);
 	end->stream = NULL;
 }
 

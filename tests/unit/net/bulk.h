@@ -69,7 +69,7 @@ bulk_say(void *arg)
 		size_t n = bulk_piece(bulk, false);
 
 		n = n < bulk->size - at ? n : (size_t)(bulk->size - at);
-		CHECK_EQ(weft_write(stream,
+		CHECK_EQ(weft_stream_write(stream,
 		                    bulk_pattern + at % BULK_PATTERN, n,
 		                    WEFT_NEVER),
 		         n);
@@ -78,9 +78,9 @@ bulk_say(void *arg)
 	/* A client that does not wait may be reset by the tickets of its server. */
 	if (bulk->client) {
 		OK(weft_stream_shutdown(stream, WEFT_NEVER));
-		CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), 0);
+		CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NEVER), 0);
 	}
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ bulk_hear(void *arg)
 		                  WEFT_NEVER));
 	if (bulk->passes)
 		CHECK(weft_stream_recv_fd(stream, &fd, WEFT_NOWAIT) < 0);
-	while ((n = weft_read(stream, buf, bulk_piece(bulk, true), WEFT_NEVER))
+	while ((n = weft_stream_read(stream, buf, bulk_piece(bulk, true), WEFT_NEVER))
 	       > 0) {
 		if (memcmp(buf, bulk_pattern + bulk->got % BULK_PATTERN,
 		           (size_t)n)
@@ -107,7 +107,7 @@ bulk_hear(void *arg)
 		bulk->got += (uint64_t)n;
 	}
 	CHECK_EQ(n, bulk->end);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ bulk_end_first(void *arg)
 		OK(weft_tls_start(bulk->ends.a, bulk->client, WEFT_TLS_CLIENT,
 		                  "localhost", WEFT_NEVER));
 	OK(weft_stream_shutdown(bulk->ends.a, WEFT_NEVER));
-	while ((n = weft_read(bulk->ends.a, buf, sizeof(buf), WEFT_NEVER))
+	while ((n = weft_stream_read(bulk->ends.a, buf, sizeof(buf), WEFT_NEVER))
 	       > 0) {
 		CHECK(memcmp(buf,
 		             bulk_pattern + bulk->got % BULK_PATTERN,
@@ -179,7 +179,7 @@ bulk_end_first(void *arg)
 		bulk->got += (uint64_t)n;
 	}
 	CHECK_EQ(n, 0);
-	weft_close(bulk->ends.a);
+	weft_stream_close(bulk->ends.a);
 	return 0;
 }
 
@@ -192,13 +192,13 @@ bulk_go_on(void *arg)
 	if (bulk->server)
 		OK(weft_tls_start(bulk->ends.b, bulk->server, WEFT_TLS_SERVER,
 		                  NULL, WEFT_NEVER));
-	CHECK_EQ(weft_read(bulk->ends.b, &byte, 1, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_read(bulk->ends.b, &byte, 1, WEFT_NEVER), 0);
 	for (uint64_t at = 0; at < BULK_REST; at += BULK_PIECE)
-		CHECK_EQ(weft_write(bulk->ends.b,
+		CHECK_EQ(weft_stream_write(bulk->ends.b,
 		                    bulk_pattern + at % BULK_PATTERN,
 		                    BULK_PIECE, WEFT_NEVER),
 		         BULK_PIECE);
-	weft_close(bulk->ends.b);
+	weft_stream_close(bulk->ends.b);
 	return 0;
 }
 

@@ -115,7 +115,7 @@ greet(weft_stream *peer, void *arg)
 	(void)recv(fd, &byte, 1, MSG_DONTWAIT);
 	CHECK_EQ(send(fd, "!", 1, MSG_NOSIGNAL), 1);
 	server->served++;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 

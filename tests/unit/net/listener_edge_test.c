@@ -35,16 +35,16 @@ come_and_go(void *arg)
 	weft_stream *guests[4], *peer, *none;
 
 	for (int i = 0; i < 4; i++)
-		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
+		OK(weft_stream_connect(house->address, NULL, &guests[i], WEFT_NEVER));
 	for (int i = 0; i < 4; i++) {
 		OK(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT));
 		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-		weft_close(peer);
+		weft_stream_close(peer);
 		house->guests++;
 	}
 	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	for (int i = 0; i < 4; i++)
-		weft_close(guests[i]);
+		weft_stream_close(guests[i]);
 	weft_listener_close(house->listener);
 	return 0;
 }
@@ -70,16 +70,16 @@ ask_at_once(void *arg)
 		CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)),
 		         WEFT_ETIMEDOUT);
 		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-		OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
+		OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
 		while (weft_listener_accept(house->listener, &peer, WEFT_NOWAIT) < 0)
 			OK(weft_yield());
-		weft_close(peer);
-		weft_close(guest);
+		weft_stream_close(peer);
+		weft_stream_close(guest);
 	}
-	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
 	OK(weft_listener_accept(house->listener, &peer, weft_after(HOUR)));
-	weft_close(peer);
-	weft_close(guest);
+	weft_stream_close(peer);
+	weft_stream_close(guest);
 	weft_listener_close(house->listener);
 	return 0;
 }
@@ -105,7 +105,7 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 		return;
 	}
 	house->guests++;
-	weft_close(peer);
+	weft_stream_close(peer);
 	weft_listener_close(listener);
 }
 
@@ -116,14 +116,14 @@ change_hands(void *arg)
 	weft_stream *guest, *peer;
 
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
 	OK(weft_sleep_until(weft_after(2 * WEFT_MS))); /* it is accepted for the next who asks */
 	OK(weft_listener_start(house->listener, NULL, on_guest, house));
 	for (int i = 0; i < 100 && house->guests == 0; i++)
 		OK(weft_sleep_until(weft_after(WEFT_MS)));
 	if (house->guests == 0)
 		weft_listener_close(house->listener);
-	weft_close(guest);
+	weft_stream_close(guest);
 	return 0;
 }
 
@@ -145,7 +145,7 @@ on_bell(weft_stream *bell, const void *data, ssize_t size, void *arg)
 
 	(void)data, (void)size;
 	weft_listener_close(house->listener);
-	weft_close(bell);
+	weft_stream_close(bell);
 }
 
 static int
@@ -155,7 +155,7 @@ accept_one(void *arg)
 	weft_stream *peer = NULL;
 
 	house->result = weft_listener_accept(house->listener, &peer, WEFT_NEVER);
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ TEST(a_listener_that_has_no_room_is_told_when_its_loop_stops)
 	OK(weft_loop_run(house.loop));
 	CHECK_EQ(house.calls, 2);
 	CHECK_EQ(house.result, WEFT_ESHUTDOWN);
-	weft_close(house.bell);
+	weft_stream_close(house.bell);
 	weft_listener_close(house.listener);
 	OK(weft_loop_free(house.loop));
 	(void)close(guest);
@@ -279,7 +279,7 @@ static int
 take_none(weft_stream *peer, void *arg)
 {
 	(*(int *)arg)++;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return 0;
 }
 

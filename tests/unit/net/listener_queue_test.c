@@ -64,8 +64,8 @@ greet(weft_stream *peer, void *arg)
 	struct house *house = arg;
 
 	house->served++;
-	CHECK_EQ(weft_write(peer, "!", 1, WEFT_NEVER), 1);
-	weft_close(peer);
+	CHECK_EQ(weft_stream_write(peer, "!", 1, WEFT_NEVER), 1);
+	weft_stream_close(peer);
 	return 0;
 }
 
@@ -130,7 +130,7 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	}
 	CHECK_EQ(send(weft_stream_fd(peer), "!", 1, 0), 1);
 	house->served++;
-	weft_close(peer);
+	weft_stream_close(peer);
 }
 
 static void

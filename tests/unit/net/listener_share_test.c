@@ -24,8 +24,8 @@ greet(weft_stream *peer, void *arg)
 
 	CHECK(weft_loop_current() == counter->loop);
 	counter->served++;
-	CHECK_EQ(weft_write(peer, "hello", 5, WEFT_NEVER), 5);
-	weft_close(peer);
+	CHECK_EQ(weft_stream_write(peer, "hello", 5, WEFT_NEVER), 5);
+	weft_stream_close(peer);
 	return 0;
 }
 
@@ -52,9 +52,9 @@ visit(const struct house *house)
 	weft_stream *stream;
 	char buf[5];
 
-	OK(weft_connect(house->address, NULL, &stream, WEFT_NEVER));
-	CHECK_EQ(weft_read_exact(stream, buf, 5, WEFT_NEVER), 5);
-	weft_close(stream);
+	OK(weft_stream_connect(house->address, NULL, &stream, WEFT_NEVER));
+	CHECK_EQ(weft_stream_read_exact(stream, buf, 5, WEFT_NEVER), 5);
+	weft_stream_close(stream);
 }
 
 static void

@@ -47,12 +47,12 @@ visit(void *arg)
 	weft_stream *stream;
 	char buf[8];
 
-	OK(weft_connect(house->address, NULL, &stream, weft_after(HOUR)));
+	OK(weft_stream_connect(house->address, NULL, &stream, weft_after(HOUR)));
 	check_addresses(house, stream);
-	CHECK_EQ(weft_write(stream, "word", 4, WEFT_NEVER), 4);
-	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_write(stream, "word", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read_exact(stream, buf, 4, WEFT_NEVER), 4);
 	CHECK(memcmp(buf, "word", 4) == 0);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -64,10 +64,10 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	house->served++;
-	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		if ((n = weft_write(peer, buf, (size_t)n, WEFT_NEVER)) < 0)
+	while ((n = weft_stream_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		if ((n = weft_stream_write(peer, buf, (size_t)n, WEFT_NEVER)) < 0)
 			break;
-	weft_close(peer);
+	weft_stream_close(peer);
 	return (int)n;
 }
 
@@ -133,12 +133,12 @@ visit_by_name(void *arg)
 	char name[64];
 
 	(void)snprintf(name, sizeof(name), "tcp://localhost%s", port);
-	OK(weft_connect(name, NULL, &stream, WEFT_NEVER));
-	weft_close(stream);
+	OK(weft_stream_connect(name, NULL, &stream, WEFT_NEVER));
+	weft_stream_close(stream);
 	weft_listener_close(house->listener);
-	CHECK_EQ(weft_connect(name, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_stream_connect(name, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), name) != NULL);
-	CHECK_EQ(weft_connect("tcp://no.such.host.invalid:80", NULL, &stream, WEFT_NOWAIT),
+	CHECK_EQ(weft_stream_connect("tcp://no.such.host.invalid:80", NULL, &stream, WEFT_NOWAIT),
 	         WEFT_ETIMEDOUT);
 	return 0;
 }
@@ -226,7 +226,7 @@ accept_in_turns(void *arg)
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
-		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
+		OK(weft_stream_connect(house->address, NULL, &guests[i], WEFT_NEVER));
 	for (int i = 0; i < 2; i++) {
 		int rc;
 
@@ -234,8 +234,8 @@ accept_in_turns(void *arg)
 		       == WEFT_ETIMEDOUT)
 			OK(weft_yield());
 		OK(rc);
-		weft_close(peer);
-		weft_close(guests[i]);
+		weft_stream_close(peer);
+		weft_stream_close(guests[i]);
 	}
 	weft_listener_close(house->listener);
 	return 0;
@@ -275,12 +275,14 @@ connect_to_nobody(void *arg)
 	struct weft_loop_stats stats;
 
 	weft_listener_close(house.listener);
-	CHECK_EQ(weft_connect(house.address, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_stream_connect(house.address, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), house.address) != NULL);
-	CHECK_EQ(weft_connect("unix:/nowhere/at/all", NULL, &stream, WEFT_NEVER), WEFT_ENOENT);
-	CHECK_EQ(weft_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_stream_connect("unix:/nowhere/at/all", NULL, &stream, WEFT_NEVER),
+	         WEFT_ENOENT);
+	CHECK_EQ(weft_stream_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER), WEFT_EINVAL);
 	/* A TCP connection cannot be with everybody. */
-	CHECK_EQ(weft_connect("tcp://255.255.255.255:9", NULL, &stream, WEFT_NEVER), -ENETUNREACH);
+	CHECK_EQ(weft_stream_connect("tcp://255.255.255.255:9", NULL, &stream, WEFT_NEVER),
+	         -ENETUNREACH);
 	CHECK(strstr(weft_detail(), "tcp://255.255.255.255:9") != NULL);
 	CHECK(stream == NULL);
 	OK(weft_loop_stats(weft_loop_current(), &stats));
@@ -314,8 +316,8 @@ TEST(a_connect_op_that_fails_has_a_text)
 	weft_listener_close(two.listener);
 	OK(weft_op_init(&ops[0], loop, on_refused, one.address));
 	OK(weft_op_init(&ops[1], loop, on_refused, two.address));
-	OK(weft_connect_op(one.address, NULL, &stream, &ops[0], WEFT_NEVER));
-	OK(weft_connect_op(two.address, NULL, &stream, &ops[1], WEFT_NEVER));
+	OK(weft_stream_connect_op(one.address, NULL, &stream, &ops[0], WEFT_NEVER));
+	OK(weft_stream_connect_op(two.address, NULL, &stream, &ops[1], WEFT_NEVER));
 	OK(weft_loop_run(loop));
 	CHECK(stream == NULL);
 	OK(weft_loop_free(loop));
@@ -433,14 +435,14 @@ cancel_service(void *arg)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, serve_house, house) > 0);
-	OK(weft_connect(house->address, NULL, &stream, WEFT_NEVER));
-	CHECK_EQ(weft_write(stream, "x", 1, WEFT_NEVER), 1);
-	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), 1);
+	OK(weft_stream_connect(house->address, NULL, &stream, WEFT_NEVER));
+	CHECK_EQ(weft_stream_write(stream, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NEVER), 1);
 	weft_scope_cancel(&scope);
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(house->last_error, WEFT_ECANCELED);
-	CHECK(weft_read(stream, &byte, 1, WEFT_NEVER) <= 0);
-	weft_close(stream);
+	CHECK(weft_stream_read(stream, &byte, 1, WEFT_NEVER) <= 0);
+	weft_stream_close(stream);
 	weft_listener_close(house->listener);
 	return 0;
 }
@@ -466,7 +468,7 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	house->last_error = error;
 	if (peer) {
 		house->guests++;
-		weft_close(peer);
+		weft_stream_close(peer);
 	}
 }
 
@@ -616,18 +618,18 @@ TEST(a_connect_op_fills_its_stream_before_it_finishes)
 	weft_op op;
 
 	OK(weft_op_init(&op, loop, on_connected, &result));
-	OK(weft_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
+	OK(weft_stream_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(result, 0);
 	CHECK(called_for != NULL);
-	weft_close(called_for);
+	weft_stream_close(called_for);
 	result = 1;
-	OK(weft_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
+	OK(weft_stream_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
 	weft_op_cancel(&op);
 	OK(weft_loop_run(loop));
 	CHECK(result == WEFT_ECANCELED || result == 0);
 	if (result == 0)
-		weft_close(called_for);
+		weft_stream_close(called_for);
 	weft_listener_close(house.listener);
 	OK(weft_loop_free(loop));
 }

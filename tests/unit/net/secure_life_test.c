@@ -17,7 +17,7 @@ struct handover {
 static void
 pass(weft_stream *to, const char *bytes, size_t size)
 {
-	CHECK_EQ(weft_write(to, bytes, size, WEFT_NEVER), (ssize_t)size);
+	CHECK_EQ(weft_stream_write(to, bytes, size, WEFT_NEVER), (ssize_t)size);
 }
 
 static int
@@ -27,7 +27,7 @@ relay_there(void *arg)
 	char buf[4096];
 	ssize_t n;
 
-	while ((n = weft_read(h->near.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(h->near.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		pass(h->far.a, buf, (size_t)n);
 	CHECK_EQ(n, 0);
 	OK(weft_stream_shutdown(h->far.a, WEFT_NEVER));
@@ -42,7 +42,7 @@ relay_back(void *arg)
 	char buf[4096];
 	ssize_t n;
 
-	while ((n = weft_read(h->far.a, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+	while ((n = weft_stream_read(h->far.a, buf, sizeof(buf), WEFT_NEVER)) > 0) {
 		size_t first = h->stops ? 9 : (size_t)n;
 
 		pass(h->near.b, buf, first);
@@ -57,8 +57,8 @@ relay_back(void *arg)
 	OK(weft_stream_shutdown(h->near.b, WEFT_NEVER));
 	OK(weft_event_wait(&h->done, WEFT_NEVER));
 	OK(weft_event_wait(&h->there, WEFT_NEVER));
-	weft_close(h->near.b);
-	weft_close(h->far.a);
+	weft_stream_close(h->near.b);
+	weft_stream_close(h->far.a);
 	return 0;
 }
 
@@ -70,10 +70,10 @@ echo_far(void *arg)
 	ssize_t n;
 
 	OK(weft_tls_start(h->far.b, world.server, WEFT_TLS_SERVER, NULL, WEFT_NEVER));
-	while ((n = weft_read(h->far.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(h->far.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		pass(h->far.b, buf, (size_t)n);
 	h->result = (int)n;
-	weft_close(h->far.b);
+	weft_stream_close(h->far.b);
 	return 0;
 }
 
@@ -87,14 +87,14 @@ go_on_elsewhere(void *arg)
 	char buf[8];
 
 	OK(weft_event_wait(&h->moved, WEFT_NEVER));
-	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read_exact(stream, buf, 4, WEFT_NEVER), 4);
 	CHECK(memcmp(buf, "bcde", 4) == 0);
 	OK(weft_stream_tls(stream, &info));
 	CHECK_STR(info.version, "TLSv1.3");
 	exchange(stream);
 	OK(weft_stream_shutdown(stream, WEFT_NEVER));
-	CHECK_EQ(weft_read(stream, buf, 8, WEFT_NEVER), 0);
-	weft_close(stream);
+	CHECK_EQ(weft_stream_read(stream, buf, 8, WEFT_NEVER), 0);
+	weft_stream_close(stream);
 	weft_event_set(&h->done);
 	return 0;
 }
@@ -108,12 +108,12 @@ move_away(void *arg)
 
 	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	pass(stream, "abc", 3);
-	CHECK_EQ(weft_peek(stream, 3, &seen, WEFT_NEVER), 3);
-	OK(weft_skip(stream, 1));
+	CHECK_EQ(weft_stream_peek(stream, 3, &seen, WEFT_NEVER), 3);
+	OK(weft_stream_skip(stream, 1));
 	h->stops = true;
 	pass(stream, "de", 2);
 	OK(weft_event_wait(&h->stopped, WEFT_NEVER));
-	CHECK_EQ(weft_peek(stream, 3, &seen, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_peek(stream, 3, &seen, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_move(stream, h->to));
 	weft_event_set(&h->moved);
 	return 0;
@@ -152,11 +152,11 @@ TEST(a_stream_with_tls_goes_on_where_it_is_moved_to)
 static weft_stream *
 visit(const struct house *house, const char *subject, bool resumed)
 {
-	weft_connect_opts opts = { .tls = world.client };
+	weft_stream_connect_opts opts = { .tls = world.client };
 	weft_stream *stream;
 	weft_tls_info info;
 
-	OK(weft_connect(house->address, &opts, &stream, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, &opts, &stream, WEFT_NEVER));
 	OK(weft_stream_tls(stream, &info));
 	CHECK_STR(info.peer_subject, subject);
 	CHECK_EQ(info.resumed, resumed);
@@ -179,15 +179,15 @@ renew(void *arg)
 	exchange(first);
 	exchange(second);
 	exchange(third);
-	weft_close(first);
-	weft_close(third);
+	weft_stream_close(first);
+	weft_stream_close(third);
 	/* Files that cannot be used change nothing. */
 	(void)cert_text_file("leaf.key", "no key");
 	CHECK_EQ(weft_tls_reload(world.server), WEFT_EINVAL);
 	third = visit(house, "CN = renewed", true);
 	exchange(second);
-	weft_close(second);
-	weft_close(third);
+	weft_stream_close(second);
+	weft_stream_close(third);
 	weft_listener_close(house->listener);
 	return 0;
 }

@@ -88,16 +88,16 @@ run_visits(weft_threadlet_fn visits, uint64_t limit_ns)
 static bool
 is_served(const struct house *house)
 {
-	weft_connect_opts opts = { .tls = world.client };
+	weft_stream_connect_opts opts = { .tls = world.client };
 	weft_stream *stream;
 	bool served;
 	char buf[4];
 
-	if (weft_connect(house->address, &opts, &stream, WEFT_NEVER) < 0)
+	if (weft_stream_connect(house->address, &opts, &stream, WEFT_NEVER) < 0)
 		return false;
-	served = weft_write(stream, "word", 4, WEFT_NEVER) == 4
-	         && weft_read_exact(stream, buf, 4, WEFT_NEVER) == 4;
-	weft_close(stream);
+	served = weft_stream_write(stream, "word", 4, WEFT_NEVER) == 4
+	         && weft_stream_read_exact(stream, buf, 4, WEFT_NEVER) == 4;
+	weft_stream_close(stream);
 	return served;
 }
 
@@ -109,10 +109,10 @@ say_nothing(void *arg)
 	weft_stream *silent;
 	char byte;
 
-	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
-	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	OK(weft_stream_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	CHECK_EQ(weft_stream_read(silent, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
 	CHECK(weft_now() - begun_ns >= LIMIT_NS);
-	weft_close(silent);
+	weft_stream_close(silent);
 	while (!is_served(house))
 		;
 	weft_listener_close(house->listener);
@@ -133,11 +133,11 @@ say_little(void *arg)
 	char byte;
 
 	do { /* until it is not dropped before it has said even that */
-		weft_close(silent);
-		OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
-	} while (weft_write(silent, "\x16\x03\x01\x01", 4, WEFT_NEVER) != 4);
-	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
-	weft_close(silent);
+		weft_stream_close(silent);
+		OK(weft_stream_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	} while (weft_stream_write(silent, "\x16\x03\x01\x01", 4, WEFT_NEVER) != 4);
+	CHECK_EQ(weft_stream_read(silent, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	weft_stream_close(silent);
 	while (!is_served(house))
 		;
 	weft_listener_close(house->listener);
@@ -157,9 +157,9 @@ come_later(void *arg)
 	weft_stream *silent;
 	char byte;
 
-	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	OK(weft_stream_connect(house->plain, NULL, &silent, WEFT_NEVER));
 	CHECK(is_served(house));
-	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(silent, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_stream_reset(silent);
 	weft_listener_close(house->listener);
 	return 0;
@@ -186,7 +186,7 @@ close_beside_silence(void *arg)
 {
 	struct silence *silence = arg;
 
-	OK(weft_connect(silence->house.plain, NULL, &silence->silent, WEFT_NEVER));
+	OK(weft_stream_connect(silence->house.plain, NULL, &silence->silent, WEFT_NEVER));
 	weft_listener_close(silence->house.listener);
 	silence->house.listener = NULL;
 	return 0;
@@ -211,7 +211,7 @@ TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
 		(void)weft_loop_run_once(loop, deadline_ns);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(silence.house.served, 0);
-	weft_close(silence.silent);
+	weft_stream_close(silence.silent);
 	OK(weft_loop_free(loop));
 	drop_world();
 }
@@ -261,7 +261,7 @@ come_before_the_end(struct house *house)
 	const weft_loop *loop = weft_loop_current();
 	weft_stream *stream;
 
-	OK(weft_connect(house->plain, NULL, &stream, WEFT_NEVER));
+	OK(weft_stream_connect(house->plain, NULL, &stream, WEFT_NEVER));
 	while (weft__count_get(&loop->counts.accepted) == 0)
 		OK(weft_yield());
 	weft_listener_close(house->listener);
@@ -281,7 +281,7 @@ shake_hands_late(void *arg)
 	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	exchange(stream);
 	CHECK_EQ(house->served, 1);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -296,10 +296,10 @@ stay_silent(void *arg)
 	weft_stream *stream = come_before_the_end(arg);
 	char byte;
 
-	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	hooked.now_ns += WEFT_S / 2;
-	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
-	weft_close(stream);
+	CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -318,17 +318,17 @@ static int
 ask_in_vain(void *arg)
 {
 	struct quiet *quiet = arg;
-	weft_connect_opts opts = { .tls = world.client, .handshake_ns = LIMIT_NS };
+	weft_stream_connect_opts opts = { .tls = world.client, .handshake_ns = LIMIT_NS };
 	uint64_t begun_ns = weft_now();
 	weft_stream *stream = NULL;
 
-	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, WEFT_NEVER), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_connect(quiet->address, &opts, &stream, WEFT_NEVER), WEFT_ETIMEDOUT);
 	CHECK(!stream);
 	CHECK(weft_now() - begun_ns >= LIMIT_NS);
 	CHECK(strstr(weft_detail(), quiet->address) != NULL);
 	/* Its own deadline is for all of it. */
 	opts.handshake_ns = HOUR;
-	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, weft_after(LIMIT_NS)),
+	CHECK_EQ(weft_stream_connect(quiet->address, &opts, &stream, weft_after(LIMIT_NS)),
 	         WEFT_ETIMEDOUT);
 	CHECK(!stream);
 	return 0;

@@ -36,7 +36,7 @@ run_on_all(weft_threadlet_fn client, weft_threadlet_fn server)
 static void
 say(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
+	CHECK_EQ(weft_stream_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
 }
 
 /* That line comes next. */
@@ -44,7 +44,7 @@ static void
 hear(weft_stream *stream, const char *line)
 {
 	char buf[64];
-	ssize_t n = weft_read_until(stream, "\n", buf, sizeof(buf), WEFT_NEVER);
+	ssize_t n = weft_stream_read_until(stream, "\n", buf, sizeof(buf), WEFT_NEVER);
 
 	CHECK_EQ(n, (ssize_t)strlen(line));
 	CHECK(memcmp(buf, line, (size_t)n) == 0);
@@ -79,8 +79,8 @@ take_mail(void *arg)
 	CHECK_STR(info.server_name, "localhost");
 	hear(ends->b, "MAIL\n");
 	say(ends->b, "250 well\n");
-	CHECK_EQ(weft_read(ends->b, &byte, 1, WEFT_NEVER), 0);
-	weft_close(ends->b);
+	CHECK_EQ(weft_stream_read(ends->b, &byte, 1, WEFT_NEVER), 0);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -101,8 +101,8 @@ send_mail(void *arg)
 	say(ends->a, "MAIL\n");
 	hear(ends->a, "250 well\n");
 	OK(weft_stream_shutdown(ends->a, WEFT_NEVER));
-	CHECK_EQ(weft_read(ends->a, &byte, 1, WEFT_NEVER), 0);
-	weft_close(ends->a);
+	CHECK_EQ(weft_stream_read(ends->a, &byte, 1, WEFT_NEVER), 0);
+	weft_stream_close(ends->a);
 	return 0;
 }
 
@@ -118,11 +118,11 @@ take_hasty_mail(void *arg)
 	struct ends *ends = arg;
 	const void *seen;
 
-	CHECK(weft_peek(ends->b, 9 + 100, &seen, WEFT_NEVER) >= 9 + 100);
+	CHECK(weft_stream_peek(ends->b, 9 + 100, &seen, WEFT_NEVER) >= 9 + 100);
 	hear(ends->b, "STARTTLS\n");
 	OK(start_server(ends->b));
 	hear(ends->b, "MAIL\n");
-	weft_close(ends->b);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -135,8 +135,8 @@ send_hasty_mail(void *arg)
 	say(ends->a, "STARTTLS\n");
 	OK(start_client(ends->a));
 	say(ends->a, "MAIL\n");
-	CHECK_EQ(weft_read(ends->a, &byte, 1, WEFT_NEVER), 0);
-	weft_close(ends->a);
+	CHECK_EQ(weft_stream_read(ends->a, &byte, 1, WEFT_NEVER), 0);
+	weft_stream_close(ends->a);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ inject_at_once(void *arg)
 	hear(ends->b, "STARTTLS\n");
 	say(ends->b, "220 go\n250 injected\n");
 	hear(ends->b, "plain\n"); /* no byte of TLS was sent */
-	weft_close(ends->b);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -166,14 +166,14 @@ refuse_what_is_there(void *arg)
 	const void *seen;
 
 	say(ends->a, "STARTTLS\n");
-	CHECK_EQ(weft_peek(ends->a, 20, &seen, WEFT_NEVER), 20);
+	CHECK_EQ(weft_stream_peek(ends->a, 20, &seen, WEFT_NEVER), 20);
 	hear(ends->a, "220 go\n");
 	CHECK_EQ(start_client(ends->a), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "the peer has sent plain bytes where TLS begins");
 	/* It is plain still, whatever that is good for. */
 	hear(ends->a, "250 injected\n");
 	say(ends->a, "plain\n");
-	weft_close(ends->a);
+	weft_stream_close(ends->a);
 	return 0;
 }
 
@@ -188,12 +188,12 @@ inject_later(void *arg)
 	struct ends *ends = arg;
 	const void *seen;
 
-	CHECK(weft_peek(ends->b, 100, &seen, WEFT_NEVER) >= 100);
+	CHECK(weft_stream_peek(ends->b, 100, &seen, WEFT_NEVER) >= 100);
 	say(ends->b, "250 injected\n");
 	OK(weft_stream_shutdown(ends->b, WEFT_NEVER));
-	while (weft_peek(ends->b, 1, &seen, WEFT_NEVER) > 0)
-		OK(weft_skip(ends->b, 1));
-	weft_close(ends->b);
+	while (weft_stream_peek(ends->b, 1, &seen, WEFT_NEVER) > 0)
+		OK(weft_stream_skip(ends->b, 1));
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -206,9 +206,9 @@ refuse_what_comes(void *arg)
 	CHECK_EQ(start_client(ends->a), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "tls with \"localhost\": the peer does not "
 	                         "speak TLS, or an unknown version of it");
-	CHECK_EQ(weft_read(ends->a, &byte, 1, WEFT_NEVER), WEFT_EPROTO);
-	CHECK_EQ(weft_write(ends->a, "x", 1, WEFT_NEVER), WEFT_EPROTO);
-	weft_close(ends->a);
+	CHECK_EQ(weft_stream_read(ends->a, &byte, 1, WEFT_NEVER), WEFT_EPROTO);
+	CHECK_EQ(weft_stream_write(ends->a, "x", 1, WEFT_NEVER), WEFT_EPROTO);
+	weft_stream_close(ends->a);
 	return 0;
 }
 
@@ -226,11 +226,11 @@ inject_commands(void *arg)
 	char buf[64];
 
 	say(ends->a, "STARTTLS\nDELETE all\n");
-	while ((n = weft_read(ends->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(ends->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		CHECK(!memchr(buf, '2', (size_t)n)); /* no reply, at most an
 	                                              * alert */
 	CHECK_EQ(n, 0);
-	weft_close(ends->a);
+	weft_stream_close(ends->a);
 	return 0;
 }
 
@@ -241,14 +241,14 @@ refuse_commands(void *arg)
 	const void *seen;
 	char byte;
 
-	CHECK_EQ(weft_peek(ends->b, 20, &seen, WEFT_NEVER), 20);
+	CHECK_EQ(weft_stream_peek(ends->b, 20, &seen, WEFT_NEVER), 20);
 	hear(ends->b, "STARTTLS\n");
 	CHECK_EQ(start_server(ends->b), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "tls with a client: the peer does not speak "
 	                         "TLS, or an unknown version of it");
-	CHECK_EQ(weft_read(ends->b, &byte, 1, WEFT_NEVER), WEFT_EPROTO);
-	CHECK_EQ(weft_write(ends->b, "x", 1, WEFT_NEVER), WEFT_EPROTO);
-	weft_close(ends->b);
+	CHECK_EQ(weft_stream_read(ends->b, &byte, 1, WEFT_NEVER), WEFT_EPROTO);
+	CHECK_EQ(weft_stream_write(ends->b, "x", 1, WEFT_NEVER), WEFT_EPROTO);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -280,8 +280,8 @@ close_both(void *arg)
 
 	for (int i = 0; i < 3; i++)
 		OK(weft_yield());
-	weft_close(shaking->ends.a);
-	weft_close(shaking->ends.b);
+	weft_stream_close(shaking->ends.a);
+	weft_stream_close(shaking->ends.b);
 	return 0;
 }
 
@@ -315,7 +315,7 @@ shake_tired(void *arg)
 	const void *seen;
 
 	for (int i = 0; i < tired->calls; i++)
-		CHECK_EQ(weft_peek(tired->spare.a, 1, &seen, WEFT_NEVER), 1);
+		CHECK_EQ(weft_stream_peek(tired->spare.a, 1, &seen, WEFT_NEVER), 1);
 	return shake_alone(&tired->shaking);
 }
 
@@ -324,8 +324,8 @@ close_at_once(void *arg)
 {
 	struct tired *tired = arg;
 
-	weft_close(tired->shaking.ends.a);
-	weft_close(tired->shaking.ends.b);
+	weft_stream_close(tired->shaking.ends.a);
+	weft_stream_close(tired->shaking.ends.b);
 	return 0;
 }
 
@@ -337,7 +337,7 @@ play_tired(void *arg)
 	weft_scope scope;
 
 	say(tired->spare.b, "x");
-	CHECK_EQ(weft_peek(tired->spare.a, 1, &seen, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_peek(tired->spare.a, 1, &seen, WEFT_NEVER), 1);
 	for (tired->calls = 0; tired->calls < 64; tired->calls++) {
 		tired->shaking = (struct shaking){ .ends = open_ends(LINE_PAIR) };
 		OK(weft_scope_open(&scope, 0, WEFT_NEVER));
@@ -346,8 +346,8 @@ play_tired(void *arg)
 		OK(weft_scope_close(&scope));
 		CHECK_EQ(tired->shaking.result, WEFT_ESHUTDOWN);
 	}
-	weft_close(tired->spare.a);
-	weft_close(tired->spare.b);
+	weft_stream_close(tired->spare.a);
+	weft_stream_close(tired->spare.b);
 	return 0;
 }
 
@@ -367,8 +367,8 @@ close_at_the_end(void *arg)
 	struct shaking *shaking = arg;
 
 	CHECK(weft_sleep_until(WEFT_NEVER) < 0);
-	weft_close(shaking->ends.a);
-	weft_close(shaking->ends.b);
+	weft_stream_close(shaking->ends.a);
+	weft_stream_close(shaking->ends.b);
 	return 0;
 }
 
@@ -396,12 +396,12 @@ write_and_begin(void *arg)
 	struct ends *ends = arg;
 
 	fill(weft_stream_fd(ends->a));
-	(void)weft_write(ends->a, "STARTTLS\n", 9, weft_after(WEFT_MS));
+	(void)weft_stream_write(ends->a, "STARTTLS\n", 9, weft_after(WEFT_MS));
 	CHECK_EQ(weft_tls_start(ends->a, world.client, WEFT_TLS_CLIENT, "localhost",
 	                        weft_after(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	weft_stream_reset(ends->a);
-	weft_close(ends->b);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -425,7 +425,7 @@ show_and_leave(void *arg)
 	struct ends *ends = arg;
 
 	CHECK_EQ(start_server(ends->b), WEFT_ECANCELED);
-	weft_close(ends->b);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -437,7 +437,7 @@ refuse_who_has_left(void *arg)
 	CHECK_EQ(weft_tls_start(ends->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_ECERT);
 	CHECK(strstr(weft_detail(), "neither trusted nor shown"));
-	weft_close(ends->a);
+	weft_stream_close(ends->a);
 	return 0;
 }
 

@@ -25,18 +25,18 @@ be_server(void *arg)
 	                              weft_after(HOUR));
 	if (line->result < 0) {
 		(void)snprintf(line->text, sizeof(line->text), "%s", weft_detail());
-		weft_close(line->b);
+		weft_stream_close(line->b);
 		return 0;
 	}
-	while ((n = weft_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		CHECK_EQ(weft_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
+	while ((n = weft_stream_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_stream_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
 	line->result = (int)n;
 	if (n < 0) {
 		(void)snprintf(line->text, sizeof(line->text), "%s", weft_detail());
-		line->write = (int)weft_write(line->b, "x", 1, WEFT_NEVER);
+		line->write = (int)weft_stream_write(line->b, "x", 1, WEFT_NEVER);
 		(void)snprintf(line->write_text, sizeof(line->write_text), "%s", weft_detail());
 	}
-	weft_close(line->b);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -75,19 +75,19 @@ talk(void *arg)
 	CHECK_STR(info.version, "TLSv1.3");
 	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_EBUSY);
-	CHECK_EQ(weft_write(line->a, "one\ntwo\n", 8, WEFT_NEVER), 8);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, sizeof(buf), WEFT_NEVER), 4);
-	CHECK(weft_peek(line->a, 4, &seen, WEFT_NEVER) == 4);
+	CHECK_EQ(weft_stream_write(line->a, "one\ntwo\n", 8, WEFT_NEVER), 8);
+	CHECK_EQ(weft_stream_read_until(line->a, "\n", buf, sizeof(buf), WEFT_NEVER), 4);
+	CHECK(weft_stream_peek(line->a, 4, &seen, WEFT_NEVER) == 4);
 	CHECK(memcmp(seen, "two\n", 4) == 0);
-	OK(weft_skip(line->a, 4));
-	CHECK_EQ(weft_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	OK(weft_stream_skip(line->a, 4));
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	/* The last word, and the peer's echo after it. */
-	CHECK_EQ(weft_write(line->a, "end", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_write(line->a, "end", 3, WEFT_NEVER), 3);
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
-	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 0);
-	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), WEFT_EPIPE);
-	weft_close(line->a);
+	CHECK_EQ(weft_stream_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_write(line->a, "x", 1, WEFT_NEVER), WEFT_EPIPE);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -110,7 +110,8 @@ send_all(void *arg)
 	for (size_t sent = 0; sent < BULK; sent += sizeof(buf)) {
 		for (size_t i = 0; i < sizeof(buf); i++)
 			buf[i] = (char)((sent + i) * 31 >> 3);
-		CHECK_EQ(weft_write(line->a, buf, sizeof(buf), WEFT_NEVER), (ssize_t)sizeof(buf));
+		CHECK_EQ(weft_stream_write(line->a, buf, sizeof(buf), WEFT_NEVER),
+		         (ssize_t)sizeof(buf));
 		line->bytes += sizeof(buf);
 	}
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
@@ -127,14 +128,14 @@ send_and_check(void *arg)
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	CHECK(weft_go(send_all, line) > 0);
-	while ((n = weft_read(line->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(line->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		for (ssize_t i = 0; i < n; i++, all++)
 			if (buf[i] != (char)(all * 31 >> 3))
 				CHECK_EQ(i, -1);
 	CHECK_EQ(n, 0);
 	CHECK_EQ(all, line->bytes);
 	CHECK(all >= BULK);
-	weft_close(line->a);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -156,9 +157,9 @@ trust_nobody(void *arg)
 	         WEFT_ECERT);
 	CHECK_STR(weft_detail(), "tls with \"localhost\": the certificate of \"localhost\" "
 	                         "has an issuer that is neither trusted nor shown: \"weft test\"");
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ECERT);
-	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), WEFT_ECERT);
-	weft_close(line->a);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ECERT);
+	CHECK_EQ(weft_stream_write(line->a, "x", 1, WEFT_NEVER), WEFT_ECERT);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -179,8 +180,8 @@ cut_off(void *arg)
 	char byte;
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
-	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write(line->a, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	weft_stream_reset(line->a);
 	return 0;
 }
@@ -215,11 +216,11 @@ fall_silent(void *arg)
 	char byte;
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
-	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write(line->a, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	CHECK_EQ(shutdown(weft_stream_fd(line->a), SHUT_WR), 0);
-	CHECK(weft_read(line->a, &byte, 1, WEFT_NEVER) <= 0);
-	weft_close(line->a);
+	CHECK(weft_stream_read(line->a, &byte, 1, WEFT_NEVER) <= 0);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -242,16 +243,16 @@ look_at_the_end(void *arg)
 	char byte;
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
-	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write(line->a, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	OK(shutdown(weft_stream_fd(line->a), SHUT_RD));
 	while (n == WEFT_ETIMEDOUT) {
-		n = weft_read(line->a, &byte, 1, WEFT_NOWAIT);
+		n = weft_stream_read(line->a, &byte, 1, WEFT_NOWAIT);
 		OK(weft_yield());
 	}
 	CHECK_EQ(n, WEFT_ETRUNCATED);
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ETRUNCATED);
-	weft_close(line->a);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ETRUNCATED);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -269,12 +270,12 @@ count_handshakes(void *arg)
 	struct weft_loop_stats stats;
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
-	weft_close(line->a);
+	weft_stream_close(line->a);
 	OK(weft_stream_open_pair(&line->a, &line->b));
 	CHECK(weft_go(be_server, line) > 0);
 	CHECK(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER)
 	      < 0);
-	weft_close(line->a);
+	weft_stream_close(line->a);
 	while (line->result >= 0)
 		OK(weft_yield());
 	OK(weft_loop_stats(weft_loop_current(), &stats));
@@ -296,13 +297,13 @@ send_plain_first(void *arg)
 	struct line *line = arg;
 	const void *seen;
 
-	CHECK_EQ(weft_write(line->b, "STARTTLS plain", 14, WEFT_NEVER), 14);
-	CHECK(weft_peek(line->a, 8, &seen, WEFT_NEVER) >= 8);
-	OK(weft_skip(line->a, 8));
+	CHECK_EQ(weft_stream_write(line->b, "STARTTLS plain", 14, WEFT_NEVER), 14);
+	CHECK(weft_stream_peek(line->a, 8, &seen, WEFT_NEVER) >= 8);
+	OK(weft_stream_skip(line->a, 8));
 	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_EPROTO);
-	weft_close(line->a);
-	weft_close(line->b);
+	weft_stream_close(line->a);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -324,8 +325,8 @@ wait_for_silence(void *arg)
 	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
 	                        weft_after(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	weft_close(line->a);
-	weft_close(line->b);
+	weft_stream_close(line->a);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -344,16 +345,16 @@ TEST(a_handshake_ends_at_its_deadline)
 static void
 visit(const struct house *house, weft_tls *tls, int expected)
 {
-	weft_connect_opts opts = { .tls = tls };
+	weft_stream_connect_opts opts = { .tls = tls };
 	weft_stream *stream;
 
-	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_after(HOUR)), expected);
+	CHECK_EQ(weft_stream_connect(house->address, &opts, &stream, weft_after(HOUR)), expected);
 	if (expected < 0) {
 		CHECK(strstr(weft_detail(), house->address) != NULL);
 		return;
 	}
 	exchange(stream);
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static int
@@ -387,24 +388,24 @@ static int
 leave_silent(void *arg)
 {
 	struct house *house = arg;
-	weft_connect_opts opts = { .tls = world.client };
+	weft_stream_connect_opts opts = { .tls = world.client };
 	weft_stream *served, *silent;
 	char byte;
 	ssize_t n;
 
 	CHECK(weft_go(serve, house) > 0);
-	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
-	OK(weft_connect(house->address, &opts, &served, WEFT_NEVER));
+	OK(weft_stream_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, &opts, &served, WEFT_NEVER));
 	while (house->served == 0)
 		OK(weft_yield());
 	weft_listener_close(house->listener);
-	n = weft_read(silent, &byte, 1, weft_after(HOUR));
+	n = weft_stream_read(silent, &byte, 1, weft_after(HOUR));
 	CHECK(n == 0 || n == WEFT_ECONNRESET);
 	CHECK_EQ(house->ended, 0);
-	CHECK_EQ(weft_write(served, "x", 1, WEFT_NEVER), 1);
-	CHECK_EQ(weft_read_exact(served, &byte, 1, WEFT_NEVER), 1);
-	weft_close(served);
-	weft_close(silent);
+	CHECK_EQ(weft_stream_write(served, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read_exact(served, &byte, 1, WEFT_NEVER), 1);
+	weft_stream_close(served);
+	weft_stream_close(silent);
 	return 0;
 }
 
@@ -472,16 +473,16 @@ static int
 knock(void *arg)
 {
 	struct house *house = arg;
-	weft_connect_opts opts = { .tls = world.client };
+	weft_stream_connect_opts opts = { .tls = world.client };
 	weft_stream *stream;
 	char byte;
 
-	OK(weft_connect(house->address, &opts, &stream, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, &opts, &stream, WEFT_NEVER));
 	while (house->served == 0)
 		OK(weft_yield());
-	weft_close(accepted);
-	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), 0);
-	weft_close(stream);
+	weft_stream_close(accepted);
+	CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NEVER), 0);
+	weft_stream_close(stream);
 	weft_listener_close(house->listener);
 	return 0;
 }

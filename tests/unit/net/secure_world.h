@@ -87,9 +87,9 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	house->served++;
-	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		CHECK_EQ(weft_write(peer, buf, (size_t)n, WEFT_NEVER), n);
-	weft_close(peer);
+	while ((n = weft_stream_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_stream_write(peer, buf, (size_t)n, WEFT_NEVER), n);
+	weft_stream_close(peer);
 	return (int)n;
 }
 
@@ -108,8 +108,8 @@ exchange(weft_stream *stream)
 {
 	char buf[8];
 
-	CHECK_EQ(weft_write(stream, "word", 4, WEFT_NEVER), 4);
-	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_write(stream, "word", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read_exact(stream, buf, 4, WEFT_NEVER), 4);
 	CHECK(memcmp(buf, "word", 4) == 0);
 }
 

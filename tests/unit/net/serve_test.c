@@ -43,9 +43,9 @@ echo(weft_stream *peer, void *arg)
 	char byte;
 
 	(void)weft__add((weft__a32 *)arg, 1, WEFT__RELAXED);
-	while (weft_read(peer, &byte, 1, WEFT_NEVER) > 0)
-		CHECK_EQ(weft_write(peer, &byte, 1, WEFT_NEVER), 1);
-	weft_close(peer);
+	while (weft_stream_read(peer, &byte, 1, WEFT_NEVER) > 0)
+		CHECK_EQ(weft_stream_write(peer, &byte, 1, WEFT_NEVER), 1);
+	weft_stream_close(peer);
 	return 0;
 }
 

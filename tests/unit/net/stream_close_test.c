@@ -11,7 +11,7 @@
 /* How the stream is closed. */
 enum way {
 	RESET,        /* in a callback, after weft_loop_shutdown() */
-	CLOSE,        /* the same by weft_close() */
+	CLOSE,        /* the same by weft_stream_close() */
 	CLOSE_AT_END, /* in on_data, which the stopping loop calls */
 	RESET_AT_END,
 	CLOSE_THEN_STOP, /* the close lingers, and the loop stops */
@@ -44,7 +44,7 @@ close_stream(struct scene *scene, bool at_once)
 	if (at_once)
 		weft_stream_reset(stream);
 	else
-		weft_close(stream);
+		weft_stream_close(stream);
 	scene->inside = false;
 }
 
@@ -112,8 +112,8 @@ start_writes(struct scene *scene)
 {
 	for (int i = 0; i < WRITES; i++) {
 		OK(weft_op_init(&scene->writes[i], scene->loop, on_op_done, scene));
-		CHECK_EQ(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[i],
-		                       WEFT_NEVER),
+		CHECK_EQ(weft_stream_write_op(scene->stream, &scene->span, 1, &scene->writes[i],
+		                              WEFT_NEVER),
 		         1);
 		scene->pending++;
 	}
@@ -175,7 +175,7 @@ TEST(on_close_follows_a_peek_of_a_stopping_loop)
 		open_scene(&scene, (enum way)way);
 		OK(weft_stream_stop(scene.stream));
 		OK(weft_op_init(&scene.peek, scene.loop, on_op_done, &scene));
-		OK(weft_peek_op(scene.stream, 1, &scene.peek, WEFT_NEVER));
+		OK(weft_stream_peek_op(scene.stream, 1, &scene.peek, WEFT_NEVER));
 		scene.pending++;
 		OK(weft_loop_post(scene.loop, stop_and_close, &scene));
 		end_scene(&scene);
@@ -212,7 +212,7 @@ on_held(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		return;
 	CHECK_EQ(size, WEFT_ESHUTDOWN);
 	holder->ends++;
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 static void
@@ -266,11 +266,12 @@ write_and_close(void *arg)
 
 	for (int i = 0; i < WRITES; i++) {
 		OK(weft_op_init(&scene->writes[i], NULL, on_op_done, scene));
-		CHECK(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[i], WEFT_NEVER)
+		CHECK(weft_stream_write_op(scene->stream, &scene->span, 1, &scene->writes[i],
+		                           WEFT_NEVER)
 		      >= 0);
 		scene->pending++;
 	}
-	weft_close(scene->stream);
+	weft_stream_close(scene->stream);
 	CHECK_EQ(scene->pending, 0);
 	return 0;
 }
@@ -306,10 +307,11 @@ write_and_close_once(void *arg)
 	struct scene *scene = arg;
 
 	OK(weft_op_init(&scene->writes[0], NULL, on_op_done, scene));
-	CHECK(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[0], WEFT_NEVER) >= 0);
+	CHECK(weft_stream_write_op(scene->stream, &scene->span, 1, &scene->writes[0], WEFT_NEVER)
+	      >= 0);
 	scene->pending++;
 	OK(weft_loop_post(scene->loop, stop_and_close, scene));
-	weft_close(scene->stream);
+	weft_stream_close(scene->stream);
 	CHECK_EQ(scene->pending, 0);
 	return 0;
 }

@@ -78,7 +78,7 @@ wait_for_answer(void *arg)
 	weft_stream *stream = NULL;
 	uint64_t until_ns = weft_after(20 * WEFT_MS);
 
-	CHECK_EQ(weft_connect(place->text, NULL, &stream, until_ns), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_connect(place->text, NULL, &stream, until_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= until_ns);
 	CHECK(strstr(weft_detail(), place->text) != NULL);
 	CHECK(strstr(weft_detail(), weft_strerror(WEFT_ETIMEDOUT)) != NULL);
@@ -114,7 +114,7 @@ call(void *arg)
 	struct caller *caller = arg;
 	weft_stream *stream;
 
-	caller->result = weft_connect(caller->place->text, NULL, &stream, WEFT_NEVER);
+	caller->result = weft_stream_connect(caller->place->text, NULL, &stream, WEFT_NEVER);
 	return 0;
 }
 
@@ -191,16 +191,16 @@ static int
 call_slow_host(void *arg)
 {
 	struct host *host = arg;
-	weft_connect_opts opts = { .stagger_ns = STAGGER_NS };
+	weft_stream_connect_opts opts = { .stagger_ns = STAGGER_NS };
 	weft_stream *stream;
 	uint64_t start_ns = weft_now();
 	int fds = test_open_fds();
 
-	OK(weft_connect(host->name, &opts, &stream, WEFT_NEVER));
+	OK(weft_stream_connect(host->name, &opts, &stream, WEFT_NEVER));
 	CHECK(weft_now() >= start_ns + STAGGER_NS);
 	check_is_with(stream, &host->second);
 	wait_for_fds(fds + 1); /* that which has lost is closed */
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -210,8 +210,8 @@ call_host_twice(void *arg)
 	weft_stream *stream;
 
 	/* Whatever is made at first need is there now. */
-	OK(weft_connect(((struct host *)arg)->second.text, NULL, &stream, WEFT_NEVER));
-	weft_close(stream);
+	OK(weft_stream_connect(((struct host *)arg)->second.text, NULL, &stream, WEFT_NEVER));
+	weft_stream_close(stream);
 	OK(close(accept(((struct host *)arg)->second.door, NULL, NULL)));
 	return call_slow_host(arg);
 }
@@ -233,12 +233,12 @@ static int
 call_half_dead_host(void *arg)
 {
 	struct host *host = arg;
-	weft_connect_opts opts = { .stagger_ns = HOUR };
+	weft_stream_connect_opts opts = { .stagger_ns = HOUR };
 	weft_stream *stream;
 
-	OK(weft_connect(host->name, &opts, &stream, weft_after(HOUR / 2)));
+	OK(weft_stream_connect(host->name, &opts, &stream, weft_after(HOUR / 2)));
 	check_is_with(stream, &host->second);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -258,12 +258,12 @@ static int
 call_quick_host(void *arg)
 {
 	struct host *host = arg;
-	weft_connect_opts opts = { .stagger_ns = HOUR };
+	weft_stream_connect_opts opts = { .stagger_ns = HOUR };
 	weft_stream *stream;
 
-	OK(weft_connect(host->name, &opts, &stream, weft_after(HOUR / 2)));
+	OK(weft_stream_connect(host->name, &opts, &stream, weft_after(HOUR / 2)));
 	check_is_with(stream, &host->first);
-	weft_close(stream);
+	weft_stream_close(stream);
 	return 0;
 }
 
@@ -286,10 +286,10 @@ static int
 call_dead_host(void *arg)
 {
 	struct host *host = arg;
-	weft_connect_opts opts = { .stagger_ns = WEFT_MS };
+	weft_stream_connect_opts opts = { .stagger_ns = WEFT_MS };
 	weft_stream *stream;
 
-	CHECK_EQ(weft_connect(host->name, &opts, &stream, weft_after(20 * WEFT_MS)),
+	CHECK_EQ(weft_stream_connect(host->name, &opts, &stream, weft_after(20 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), host->name) != NULL);
 	return 0;
@@ -315,7 +315,7 @@ static int
 call_from(void *arg)
 {
 	weft_listener *listener = arg;
-	weft_connect_opts opts = { .stagger_ns = 0 };
+	weft_stream_connect_opts opts = { .stagger_ns = 0 };
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_stream *here, *there;
 	weft_addr addr, mine;
@@ -323,15 +323,15 @@ call_from(void *arg)
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	OK(weft_addr_parse("tcp://127.0.0.2:0", &opts.local));
-	OK(weft_connect(text, &opts, &here, WEFT_NEVER));
+	OK(weft_stream_connect(text, &opts, &here, WEFT_NEVER));
 	OK(weft_listener_accept(listener, &there, WEFT_NEVER));
 	OK(weft_stream_peer(there, &addr));
 	OK(weft_stream_local(here, &mine));
 	CHECK(weft_addr_equal(&addr, &mine));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	CHECK(strncmp(text, "tcp://127.0.0.2:", 16) == 0);
-	weft_close(here);
-	weft_close(there);
+	weft_stream_close(here);
+	weft_stream_close(there);
 	return 0;
 }
 
@@ -340,7 +340,7 @@ static int
 call_from_elsewhere(void *arg)
 {
 	weft_listener *listener = arg;
-	weft_connect_opts opts = { .stagger_ns = 0 };
+	weft_stream_connect_opts opts = { .stagger_ns = 0 };
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_stream *stream;
 	weft_addr addr;
@@ -348,7 +348,7 @@ call_from_elsewhere(void *arg)
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	OK(weft_addr_parse("tcp://192.0.2.1:0", &opts.local));
-	CHECK_EQ(weft_connect(text, &opts, &stream, WEFT_NEVER), -EADDRNOTAVAIL);
+	CHECK_EQ(weft_stream_connect(text, &opts, &stream, WEFT_NEVER), -EADDRNOTAVAIL);
 	CHECK(strstr(weft_detail(), text) != NULL);
 	return 0;
 }

@@ -52,8 +52,8 @@ on_bell(weft_stream *bell, const void *data, ssize_t size, void *arg)
 	struct scene *scene = arg;
 
 	(void)data, (void)size;
-	weft_close(scene->stream);
-	weft_close(bell);
+	weft_stream_close(scene->stream);
+	weft_stream_close(bell);
 }
 
 static int
@@ -61,7 +61,7 @@ read_four(void *arg)
 {
 	struct scene *scene = arg;
 
-	scene->result = weft_read_exact(scene->stream, scene->got, 4, WEFT_NEVER);
+	scene->result = weft_stream_read_exact(scene->stream, scene->got, 4, WEFT_NEVER);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ move_away(void *arg)
 	struct scene *scene = arg;
 	char byte;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	scene->calls = 1;
 	scene->moved = weft_stream_move(scene->stream, scene->other);
 	scene->calls = 2;
@@ -117,7 +117,7 @@ close_meanwhile(void *arg)
 	while (scene->calls == 0)
 		OK(weft_yield());
 	if (scene->calls == 1)
-		weft_close(scene->stream);
+		weft_stream_close(scene->stream);
 	return 0;
 }
 
@@ -130,11 +130,11 @@ TEST(a_stream_that_is_closed_as_it_moves_goes_nowhere)
 	scene.moved = 1;
 	(void)go_on(scene.loop, close_meanwhile, &scene);
 	(void)go_on(scene.loop, move_away, &scene);
-	weft_close(scene.bell);
+	weft_stream_close(scene.bell);
 	end_scene(&scene);
 	CHECK(scene.moved == WEFT_ESHUTDOWN || scene.moved == 0);
 	if (scene.moved == 0)
-		weft_close(scene.stream);
+		weft_stream_close(scene.stream);
 	OK(weft_loop_free(scene.other));
 	(void)close(scene.far);
 }
@@ -147,7 +147,7 @@ read_meanwhile(void *arg)
 	while (scene->calls == 0)
 		OK(weft_yield());
 	if (scene->calls == 1)
-		scene->result = weft_read(scene->stream, scene->got, 4, weft_after(WEFT_MS));
+		scene->result = weft_stream_read(scene->stream, scene->got, 4, weft_after(WEFT_MS));
 	return 0;
 }
 
@@ -159,13 +159,13 @@ TEST(a_stream_cannot_be_read_as_it_moves)
 	scene.other = make();
 	(void)go_on(scene.loop, read_meanwhile, &scene);
 	(void)go_on(scene.loop, move_away, &scene);
-	weft_close(scene.bell);
+	weft_stream_close(scene.bell);
 	OK(weft_loop_run(scene.loop));
 	if (scene.result) {
 		CHECK_EQ(scene.result, WEFT_EBUSY);
 		CHECK_EQ(scene.moved, 0);
 	}
-	weft_close(scene.stream);
+	weft_stream_close(scene.stream);
 	end_scene(&scene);
 	OK(weft_loop_free(scene.other));
 	(void)close(scene.far);
@@ -180,7 +180,7 @@ on_end_move(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	CHECK_EQ(size, 0);
 	CHECK_EQ(weft_stream_move(stream, scene->other), WEFT_EBUSY);
 	scene->calls++;
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(a_callback_cannot_move_the_stream_that_calls_it)
@@ -192,7 +192,7 @@ TEST(a_callback_cannot_move_the_stream_that_calls_it)
 	scene.other = make();
 	OK(weft_stream_start(scene.stream, scene.loop, &events, &scene));
 	(void)close(scene.far);
-	weft_close(scene.bell);
+	weft_stream_close(scene.bell);
 	end_scene(&scene);
 	CHECK_EQ(scene.calls, 1);
 	OK(weft_loop_free(scene.other));
@@ -203,7 +203,7 @@ move_interrupted(void *arg)
 {
 	struct scene *scene = arg;
 
-	CHECK_EQ(weft_write(scene->stream, "!", 1, WEFT_NOWAIT), 1);
+	CHECK_EQ(weft_stream_write(scene->stream, "!", 1, WEFT_NOWAIT), 1);
 	weft_stream_interrupt(scene->stream); /* on its way, and so is this */
 	OK(weft_stream_move(scene->stream, scene->other));
 	return 0;
@@ -225,10 +225,10 @@ read_twice(void *arg)
 	struct scene *scene = arg;
 	char byte;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, WEFT_NEVER), WEFT_EINTR);
+	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, WEFT_NEVER), WEFT_EINTR);
 	CHECK(weft_go(interrupt_later, scene) > 0);
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(HOUR)), WEFT_EINTR);
-	weft_close(scene->stream);
+	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, weft_after(HOUR)), WEFT_EINTR);
+	weft_stream_close(scene->stream);
 	return 0;
 }
 
@@ -238,7 +238,7 @@ TEST(a_stream_that_was_moved_with_an_interrupt_hears_the_next_one)
 
 	open_scene(&scene);
 	scene.other = make();
-	weft_close(scene.bell);
+	weft_stream_close(scene.bell);
 	(void)go_on(scene.loop, move_interrupted, &scene);
 	OK(weft_loop_run(scene.loop));
 	(void)go_on(scene.other, read_twice, &scene);
@@ -254,7 +254,7 @@ static void *
 skip_instead(weft_stream *stream, size_t *size, void *arg)
 {
 	(void)arg;
-	OK(weft_skip(stream, *size));
+	OK(weft_stream_skip(stream, *size));
 	return NULL;
 }
 
@@ -265,12 +265,12 @@ on_rest(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 	if (size > 0) {
 		scene->result += size;
-		OK(weft_skip(stream, (size_t)size));
+		OK(weft_stream_skip(stream, (size_t)size));
 		return;
 	}
 	CHECK(data == NULL);
 	scene->calls++;
-	weft_close(stream);
+	weft_stream_close(stream);
 }
 
 TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
@@ -281,7 +281,7 @@ TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
 
 	open_scene(&scene);
 	OK(weft_stream_start(scene.stream, scene.loop, &events, &scene));
-	weft_close(scene.bell);
+	weft_stream_close(scene.bell);
 	CHECK_EQ(write(scene.far, much, sizeof(much)), (ssize_t)sizeof(much));
 	for (int i = 0; i < 8; i++)
 		(void)weft_loop_run_once(scene.loop, WEFT_NOWAIT);
@@ -330,10 +330,10 @@ TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
 	struct scene scene;
 
 	open_scene(&scene);
-	weft_close(scene.bell);
+	weft_stream_close(scene.bell);
 	OK(weft_stream_start(scene.stream, scene.loop, &events, &last));
 	OK(weft_op_init(&last.op, scene.loop, on_last_written, &last));
-	CHECK(weft_write_op(scene.stream, &span, 1, &last.op, WEFT_NEVER) >= 0);
+	CHECK(weft_stream_write_op(scene.stream, &span, 1, &last.op, WEFT_NEVER) >= 0);
 	for (int i = 0; i < 4; i++)
 		(void)weft_loop_run_once(scene.loop, WEFT_NOWAIT);
 	weft_stream_reset(scene.stream);
@@ -368,7 +368,7 @@ use_and_move(void *arg)
 {
 	struct chase *chase = arg;
 	char byte;
-	ssize_t n = weft_read(chase->stream, &byte, 1, weft_after(WEFT_MS / 100));
+	ssize_t n = weft_stream_read(chase->stream, &byte, 1, weft_after(WEFT_MS / 100));
 
 	CHECK(n == WEFT_EINTR || n == WEFT_ETIMEDOUT);
 	OK(weft_stream_move(chase->stream, chase->next));
@@ -393,7 +393,7 @@ TEST(an_interrupt_finds_no_loop_that_a_stream_has_left)
 	}
 	weft__store(&chase.over, 1, WEFT__RELAXED);
 	OK(pthread_join(hunter, NULL));
-	weft_close(chase.stream);
+	weft_stream_close(chase.stream);
 	OK(weft_loop_free(loop));
 	(void)close(far);
 }
@@ -406,7 +406,7 @@ fork_and_interrupt(void *arg)
 	int status;
 	pid_t pid;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	pid = fork();
 	if (pid == 0) {
 		weft_stream_interrupt(scene->stream);
@@ -414,9 +414,9 @@ fork_and_interrupt(void *arg)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	weft_close(scene->stream);
-	weft_close(scene->bell);
+	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	weft_stream_close(scene->stream);
+	weft_stream_close(scene->bell);
 	return 0;
 }
 

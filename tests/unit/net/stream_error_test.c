@@ -20,7 +20,7 @@ connect_line(struct line *line)
 	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &line->listener));
 	OK(weft_listener_local(line->listener, &addr));
 	CHECK(weft_addr_format(&addr, line->address, sizeof(line->address)) > 0);
-	OK(weft_connect(line->address, NULL, &line->near, WEFT_NEVER));
+	OK(weft_stream_connect(line->address, NULL, &line->near, WEFT_NEVER));
 	OK(weft_listener_accept(line->listener, &line->far, WEFT_NEVER));
 	weft_listener_close(line->listener);
 }
@@ -58,12 +58,12 @@ read_reset(void *arg)
 	(void)arg;
 	connect_line(&line);
 	CHECK(weft_go(reset_far, &line) > 0);
-	check_reset(&line, weft_read(line.near, buf, 8, WEFT_NEVER));
-	check_reset(&line, weft_read(line.near, buf, 8, WEFT_NEVER));
-	check_reset(&line, weft_read_exact(line.near, buf, 8, WEFT_NEVER));
-	check_named(&line, weft_write(line.near, buf, 8, WEFT_NEVER));
-	check_named(&line, weft_write(line.near, buf, 8, WEFT_NEVER));
-	weft_close(line.near);
+	check_reset(&line, weft_stream_read(line.near, buf, 8, WEFT_NEVER));
+	check_reset(&line, weft_stream_read(line.near, buf, 8, WEFT_NEVER));
+	check_reset(&line, weft_stream_read_exact(line.near, buf, 8, WEFT_NEVER));
+	check_named(&line, weft_stream_write(line.near, buf, 8, WEFT_NEVER));
+	check_named(&line, weft_stream_write(line.near, buf, 8, WEFT_NEVER));
+	weft_stream_close(line.near);
 	return 0;
 }
 
@@ -81,8 +81,8 @@ write_reset(void *arg)
 	(void)arg;
 	connect_line(&line);
 	CHECK(weft_go(reset_far, &line) > 0);
-	check_named(&line, weft_write(line.near, much, sizeof(much), WEFT_NEVER));
-	weft_close(line.near);
+	check_named(&line, weft_stream_write(line.near, much, sizeof(much), WEFT_NEVER));
+	weft_stream_close(line.near);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ connect_forbidden(void *arg)
 	struct trial *trial = arg;
 	weft_stream *stream;
 
-	trial->refused = weft_connect(trial->address, NULL, &stream, WEFT_NEVER) == -EACCES
+	trial->refused = weft_stream_connect(trial->address, NULL, &stream, WEFT_NEVER) == -EACCES
 	                 && strstr(weft_detail(), trial->address);
 	return 0;
 }
@@ -143,9 +143,9 @@ read_dropped(void *arg)
 	struct dropped *d = arg;
 	char buf[8];
 
-	CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_read(d->line.near, buf, 8, WEFT_NEVER), 3);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER), WEFT_ENOBUFS);
+		CHECK_EQ(weft_stream_read(d->line.near, buf, 8, WEFT_NEVER), WEFT_ENOBUFS);
 		CHECK(strstr(weft_detail(), d->line.address) != NULL);
 		CHECK(strstr(weft_detail(), "write_max") != NULL);
 		(void)weft_fail(0, "%s", "");
@@ -174,19 +174,19 @@ write_until_dropped(void *arg)
 
 	(void)arg;
 	connect_line(&d.line);
-	CHECK_EQ(weft_write(d.line.far, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_write(d.line.far, "abc", 3, WEFT_NEVER), 3);
 	OK(weft_stream_set(d.line.near, "write_max", 1000000));
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, read_dropped, &d) > 0);
 	for (int i = 0; d.failed == 0; i++) {
 		CHECK(i < PIECES);
 		OK(weft_op_init(&ops[i], NULL, on_piece, &d));
-		CHECK(weft_write_op(d.line.near, &span, 1, &ops[i], WEFT_NEVER) >= 0);
+		CHECK(weft_stream_write_op(d.line.near, &span, 1, &ops[i], WEFT_NEVER) >= 0);
 		OK(weft_yield());
 	}
 	OK(weft_scope_close(&scope));
-	weft_close(d.line.near);
-	weft_close(d.line.far);
+	weft_stream_close(d.line.near);
+	weft_stream_close(d.line.far);
 	return 0;
 }
 

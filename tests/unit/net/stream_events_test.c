@@ -24,16 +24,16 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		guest->ends++;
 		guest->error = (int)size;
 		if (guest->close_at_end)
-			weft_close(stream);
+			weft_stream_close(stream);
 		return;
 	}
 	if (guest->take && guest->take < n)
 		n = guest->take;
 	memcpy(guest->got + guest->size, data, n);
 	guest->size += n;
-	OK(weft_skip(stream, n));
+	OK(weft_stream_skip(stream, n));
 	if (guest->close_at_data)
-		weft_close(stream);
+		weft_stream_close(stream);
 }
 
 static void
@@ -148,7 +148,7 @@ TEST(a_stopped_stream_tells_nothing_until_it_is_started_again)
 	while (guest.size < 1) /* what was queued is shown before the wait */
 		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(guest.got, "x");
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	CHECK_EQ(guest.closes, 0); /* not from inside of a call */
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.closes, 1);
@@ -201,7 +201,7 @@ TEST(a_loop_that_stops_is_told_as_the_end)
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.ends, 1);
 	CHECK_EQ(guest.error, WEFT_ESHUTDOWN);
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	CHECK_EQ(guest.closes, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -264,8 +264,8 @@ TEST(writes_are_sent_in_their_order_and_tell_of_high_and_low_water)
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
 	OK(weft_stream_get(guest.stream, "queued", &queued));
 	CHECK(queued > 65536);
 	turns(loop, 3);
@@ -280,7 +280,7 @@ TEST(writes_are_sent_in_their_order_and_tell_of_high_and_low_water)
 	CHECK_EQ(a.result, (int64_t)sizeof(much));
 	CHECK_EQ(b.result, 3);
 	CHECK_EQ(guest.drains, 1);
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -297,9 +297,9 @@ TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
 	OK(weft_op_init(&c.op, loop, on_sent, &c));
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &c.op, weft_after(WEFT_MS)), 1);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &small, 1, &c.op, weft_after(WEFT_MS)), 1);
 	weft_op_cancel(&b.op);
 	while (c.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
@@ -310,7 +310,7 @@ TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
 	while (a.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK(a.result == WEFT_EPIPE || a.result == WEFT_ECONNRESET);
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -329,8 +329,8 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
 	OK(weft_stream_set(guest.stream, "write_max", 100000));
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK(weft_write_op(guest.stream, &big, 1, &b.op, WEFT_NEVER) >= 0);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK(weft_stream_write_op(guest.stream, &big, 1, &b.op, WEFT_NEVER) >= 0);
 	while (a.calls + b.calls + guest.ends < 3)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK_EQ(a.result, WEFT_ENOBUFS);
@@ -338,7 +338,7 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	CHECK_EQ(guest.error, WEFT_ENOBUFS);
 	(void)drain(pair.peer);
 	CHECK_EQ(recv(pair.peer, &byte, 1, 0), 0); /* it sees the end */
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.closes, 1);
 	OK(weft_loop_stats(loop, &stats));
@@ -357,8 +357,8 @@ TEST(what_is_queued_is_sent_before_a_close_ends)
 	size_t all = 0;
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	weft_close(guest.stream);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	weft_stream_close(guest.stream);
 	while (a.calls == 0) {
 		all += (size_t)drain(pair.peer);
 		turn(loop);
@@ -382,7 +382,7 @@ TEST(the_last_word_is_said_after_what_is_queued)
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
 	OK(weft_stream_shutdown_op(guest.stream, &b.op, WEFT_NEVER));
 	while (b.calls == 0) {
 		all += (size_t)drain(pair.peer);
@@ -391,10 +391,10 @@ TEST(the_last_word_is_said_after_what_is_queued)
 	all += (size_t)drain(pair.peer);
 	CHECK_EQ(all, sizeof(much));
 	CHECK_EQ(b.result, 0);
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 0);
 	turns(loop, 2);
 	CHECK_EQ(a.result, WEFT_EPIPE);
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -411,8 +411,8 @@ TEST(a_close_does_not_wait_for_ever_for_a_peer_that_does_not_read)
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
 	OK(weft_stream_set(guest.stream, "linger_ns", (int64_t)WEFT_MS));
-	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	weft_close(guest.stream);
+	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(a.result, WEFT_ESHUTDOWN);
 	CHECK_EQ(guest.closes, 1);
@@ -428,7 +428,7 @@ TEST(a_peek_op_finishes_when_enough_is_there)
 	struct sent a = { .calls = 0 };
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
-	OK(weft_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
+	OK(weft_stream_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
 	put(pair.peer, "abc");
 	turns(loop, 4);
 	CHECK_EQ(a.calls, 0);
@@ -438,12 +438,12 @@ TEST(a_peek_op_finishes_when_enough_is_there)
 	CHECK(a.result >= 4);
 	a.calls = 0;
 	OK(close(pair.peer));
-	OK(weft_skip(guest.stream, 2));
-	OK(weft_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
+	OK(weft_stream_skip(guest.stream, 2));
+	OK(weft_stream_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
 	while (a.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK_EQ(a.result, 3); /* all there is, at the end */
-	weft_close(guest.stream);
+	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -466,13 +466,13 @@ on_bulk(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 	if (size <= 0) {
 		guest->ends++;
-		weft_close(stream);
+		weft_stream_close(stream);
 		return;
 	}
 	guest->size += (size_t)size;
 	guest->calls += data == elsewhere;
 	if (data != elsewhere)
-		OK(weft_skip(stream, (size_t)size));
+		OK(weft_stream_skip(stream, (size_t)size));
 }
 
 TEST(much_is_put_into_memory_of_the_callback_and_all_of_it_is_shown)

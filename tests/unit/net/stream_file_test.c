@@ -53,7 +53,7 @@ hear(void *arg)
 	static char buf[65536];
 	ssize_t n;
 
-	while ((n = weft_read(s->ends.b, buf, s->piece, WEFT_NEVER)) > 0) {
+	while ((n = weft_stream_read(s->ends.b, buf, s->piece, WEFT_NEVER)) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (buf[i] != byte_at(s->got + (uint64_t)i))
 				CHECK_EQ(s->got + (uint64_t)i, -1);
@@ -63,7 +63,7 @@ hear(void *arg)
 		s->cut = 0;
 	}
 	CHECK_EQ(n, s->end);
-	weft_close(s->ends.b);
+	weft_stream_close(s->ends.b);
 	return 0;
 }
 
@@ -80,16 +80,17 @@ send_in_parts(void *arg)
 		first[i] = byte_at((uint64_t)i);
 	rest = (weft_span){ first, 10 };
 	OK(weft_op_init(&op, NULL, NULL, NULL));
-	CHECK(weft_write_op(s->ends.a, &rest, 1, &op, WEFT_NEVER) >= 0);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 10, 100, WEFT_NEVER), 100);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 110, UINT32_MAX, WEFT_NEVER), SIZE - 110);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE, 5, WEFT_NEVER), 0);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 0, WEFT_NEVER), 0);
+	CHECK(weft_stream_write_op(s->ends.a, &rest, 1, &op, WEFT_NEVER) >= 0);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 10, 100, WEFT_NEVER), 100);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 110, UINT32_MAX, WEFT_NEVER),
+	         SIZE - 110);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, SIZE, 5, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 0, 0, WEFT_NEVER), 0);
 	/* What is wrong with a file is not the stream's fault. */
-	CHECK(weft_write_file(s->ends.a, -1, 0, 5, WEFT_NEVER) < 0);
+	CHECK(weft_stream_write_file(s->ends.a, -1, 0, 5, WEFT_NEVER) < 0);
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 10);
-	CHECK_EQ(weft_write(s->ends.a, &(char){ byte_at(SIZE) }, 1, WEFT_NEVER), 1);
-	weft_close(s->ends.a);
+	CHECK_EQ(weft_stream_write(s->ends.a, &(char){ byte_at(SIZE) }, 1, WEFT_NEVER), 1);
+	weft_stream_close(s->ends.a);
 	return 0;
 }
 
@@ -117,8 +118,8 @@ send_all(void *arg)
 {
 	struct sending *s = arg;
 
-	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
-	weft_close(s->ends.a);
+	s->result = weft_stream_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	weft_stream_close(s->ends.a);
 	return 0;
 }
 
@@ -128,7 +129,7 @@ send_until_closed(void *arg)
 {
 	struct sending *s = arg;
 
-	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	s->result = weft_stream_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
 	return 0;
 }
 
@@ -139,7 +140,7 @@ close_after_turns(void *arg)
 
 	for (uint64_t i = 0; i < s->turns; i++)
 		OK(weft_yield());
-	weft_close(s->ends.a);
+	weft_stream_close(s->ends.a);
 	return 0;
 }
 
@@ -190,12 +191,12 @@ send_late(void *arg)
 {
 	struct sending *s = arg;
 
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, weft_after(5 * WEFT_MS)),
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 0, SIZE, weft_after(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	s->is_last = true;
-	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
-	weft_close(s->ends.a);
+	s->result = weft_stream_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	weft_stream_close(s->ends.a);
 	return 0;
 }
 
@@ -223,7 +224,7 @@ TEST(a_file_that_nobody_reads_ends_at_its_deadline_and_on_cancellation)
 		(void)go_on(loop, cancel_it, &s);
 		OK(weft_loop_run(loop));
 		CHECK_EQ(s.result, WEFT_ECANCELED);
-		weft_close(s.ends.b);
+		weft_stream_close(s.ends.b);
 		OK(weft_loop_free(loop));
 		OK(close(s.file));
 	}
@@ -235,12 +236,12 @@ send_at_once(void *arg)
 	struct sending *s = arg;
 	char buf[100];
 
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100, WEFT_NOWAIT), 100);
-	CHECK_EQ(weft_read_exact(s->ends.b, buf, 100, WEFT_NEVER), 100);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 0, 100, WEFT_NOWAIT), 100);
+	CHECK_EQ(weft_stream_read_exact(s->ends.b, buf, 100, WEFT_NEVER), 100);
 	CHECK_EQ(buf[99], byte_at(99));
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOWAIT), 10);
-	weft_close(s->ends.a);
-	weft_close(s->ends.b);
+	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOWAIT), 10);
+	weft_stream_close(s->ends.a);
+	weft_stream_close(s->ends.b);
 	return 0;
 }
 
@@ -251,8 +252,8 @@ TEST(a_file_that_fits_is_sent_at_once)
 	if (weft__sys->sendfile(-1, -1, 0, 1) != -ENOSYS) {
 		run_threadlet(send_at_once, &s);
 	} else { /* to read one is to wait */
-		weft_close(s.ends.a);
-		weft_close(s.ends.b);
+		weft_stream_close(s.ends.a);
+		weft_stream_close(s.ends.b);
 	}
 	OK(close(s.file));
 }
@@ -263,8 +264,8 @@ leave_soon(void *arg)
 	struct sending *s = arg;
 	char buf[100];
 
-	CHECK(weft_read(s->ends.b, buf, sizeof(buf), WEFT_NEVER) > 0);
-	weft_close(s->ends.b);
+	CHECK(weft_stream_read(s->ends.b, buf, sizeof(buf), WEFT_NEVER) > 0);
+	weft_stream_close(s->ends.b);
 	return 0;
 }
 
@@ -281,12 +282,12 @@ static int
 send_to_nobody(void *arg)
 {
 	struct sending *s = arg;
-	int64_t rc = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	int64_t rc = weft_stream_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
 
 	check_gone(s, rc);
-	rc = weft_write(s->ends.a, "x", 1, WEFT_NEVER);
+	rc = weft_stream_write(s->ends.a, "x", 1, WEFT_NEVER);
 	check_gone(s, rc);
-	weft_close(s->ends.a);
+	weft_stream_close(s->ends.a);
 	return 0;
 }
 
@@ -323,11 +324,11 @@ converse(void *arg)
 	static char buf[100];
 
 	for (int i = 0; i < 20; i++) {
-		CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100000, WEFT_NEVER), 100000);
-		CHECK_EQ(weft_write(s->ends.a, "next", 4, WEFT_NEVER), 4);
-		CHECK_EQ(weft_read_exact(s->ends.a, buf, 2, WEFT_NEVER), 2);
+		CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 0, 100000, WEFT_NEVER), 100000);
+		CHECK_EQ(weft_stream_write(s->ends.a, "next", 4, WEFT_NEVER), 4);
+		CHECK_EQ(weft_stream_read_exact(s->ends.a, buf, 2, WEFT_NEVER), 2);
 	}
-	weft_close(s->ends.a);
+	weft_stream_close(s->ends.a);
 	return 0;
 }
 
@@ -338,13 +339,14 @@ answer(void *arg)
 	static char buf[100004];
 
 	for (int i = 0; i < 20; i++) {
-		CHECK_EQ(weft_read_exact(s->ends.b, buf, sizeof(buf), WEFT_NEVER), sizeof(buf));
+		CHECK_EQ(weft_stream_read_exact(s->ends.b, buf, sizeof(buf), WEFT_NEVER),
+		         sizeof(buf));
 		CHECK_EQ(buf[99999], byte_at(99999));
 		CHECK(memcmp(buf + 100000, "next", 4) == 0);
-		CHECK_EQ(weft_write(s->ends.b, "ok", 2, WEFT_NEVER), 2);
+		CHECK_EQ(weft_stream_write(s->ends.b, "ok", 2, WEFT_NEVER), 2);
 	}
-	CHECK_EQ(weft_read(s->ends.b, buf, 1, WEFT_NEVER), 0);
-	weft_close(s->ends.b);
+	CHECK_EQ(weft_stream_read(s->ends.b, buf, 1, WEFT_NEVER), 0);
+	weft_stream_close(s->ends.b);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ open_guest(void)
 static void
 close_guest(struct guest *guest)
 {
-	weft_close(guest->stream);
+	weft_stream_close(guest->stream);
 	OK(close(guest->far));
 }
 
@@ -64,7 +64,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	(void)data;
 	CHECK(size > 0);
 	guest->bytes += (uint64_t)size;
-	OK(weft_skip(stream, (size_t)size));
+	OK(weft_stream_skip(stream, (size_t)size));
 }
 
 static void
@@ -149,7 +149,7 @@ read_flood(void *arg)
 	ssize_t n;
 
 	while (!guest->ends) {
-		n = weft_read(guest->stream, buf, sizeof(buf), WEFT_NEVER);
+		n = weft_stream_read(guest->stream, buf, sizeof(buf), WEFT_NEVER);
 		CHECK(n > 0);
 		guest->bytes += (uint64_t)n;
 		fill(guest->far);
@@ -165,7 +165,7 @@ read_quiet(void *arg)
 	ssize_t n;
 	char byte;
 
-	while ((n = weft_read(guest->stream, &byte, 1, WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(guest->stream, &byte, 1, WEFT_NEVER)) > 0)
 		guest->bytes += (uint64_t)n;
 	CHECK_EQ(n, WEFT_ESHUTDOWN);
 	return 0;
@@ -206,7 +206,7 @@ write_flood(void *arg)
 	ssize_t n;
 
 	while (!guest->ends) {
-		n = weft_write(guest->stream, buf, sizeof(buf), WEFT_NEVER);
+		n = weft_stream_write(guest->stream, buf, sizeof(buf), WEFT_NEVER);
 		CHECK_EQ(n, sizeof(buf));
 		guest->bytes += (uint64_t)n;
 		(void)drain(guest->far);

@@ -77,7 +77,7 @@ write_much(void *arg)
 {
 	struct late *late = arg;
 
-	late->result = weft_write(late->ends.a, much, MUCH, deadline_of(late));
+	late->result = weft_stream_write(late->ends.a, much, MUCH, deadline_of(late));
 	memset(much, SCRIBBLE, MUCH);
 	return 0;
 }
@@ -103,7 +103,7 @@ begin_write(struct late *late)
 		return;
 	}
 	OK(weft_op_init(&late->op, weft_loop_current(), on_written, late));
-	CHECK_EQ(weft_write_op(late->ends.a, &late->span, 1, &late->op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(late->ends.a, &late->span, 1, &late->op, WEFT_NEVER), 1);
 }
 
 /* The letters in their order, and no other byte: what the read came to that was the last. */
@@ -113,7 +113,7 @@ read_letters(struct late *late, uint64_t wait_ns)
 	static char buf[65536];
 	ssize_t n;
 
-	while ((n = weft_read(late->ends.b, buf, sizeof(buf), weft_after(wait_ns))) > 0) {
+	while ((n = weft_stream_read(late->ends.b, buf, sizeof(buf), weft_after(wait_ns))) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (buf[i] != letter_at(late->got + (size_t)i))
 				CHECK_EQ(late->got + (size_t)i, -1);
@@ -135,10 +135,10 @@ write_to_nobody(void *arg)
 	end_call(late);
 	/* Now there is room for what was not sent. */
 	CHECK_EQ(read_letters(late, 5 * WEFT_MS), WEFT_ETIMEDOUT);
-	weft_close(late->ends.a);
+	weft_stream_close(late->ends.a);
 	CHECK_EQ(read_letters(late, HOUR), line_end(late->kind));
 	CHECK(late->got > 0 && late->got < MUCH);
-	weft_close(late->ends.b);
+	weft_stream_close(late->ends.b);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ read_nothing(void *arg)
 {
 	struct late *late = arg;
 
-	late->result = weft_read(late->ends.b, into, sizeof(into), deadline_of(late));
+	late->result = weft_stream_read(late->ends.b, into, sizeof(into), deadline_of(late));
 	return 0;
 }
 
@@ -172,11 +172,11 @@ say_late(struct late *late)
 {
 	char buf[8];
 
-	CHECK_EQ(weft_write(late->ends.a, "late", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_write(late->ends.a, "late", 4, WEFT_NEVER), 4);
 	for (int i = 0; i < 5; i++)
 		OK(weft_yield());
 	check_untouched(0);
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER), 4);
 	CHECK(memcmp(buf, "late", 4) == 0);
 	check_untouched(0);
 }
@@ -188,7 +188,7 @@ on_late(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 	CHECK(size > 0 && data != into);
 	late->got += (size_t)size;
-	OK(weft_skip(stream, (size_t)size));
+	OK(weft_stream_skip(stream, (size_t)size));
 }
 
 /* To one who has no memory of its own. */
@@ -198,7 +198,7 @@ say_to_callback(struct late *late)
 	static const weft_stream_events events = { .on_data = on_late };
 
 	OK(weft_stream_start(late->ends.b, NULL, &events, late));
-	CHECK_EQ(weft_write(late->ends.a, "late", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_write(late->ends.a, "late", 4, WEFT_NEVER), 4);
 	while (late->got < 4)
 		OK(weft_yield());
 	check_untouched(0);
@@ -215,8 +215,8 @@ read_from_nobody(void *arg)
 	if (late->way == DEADLINE)
 		say_late(late);
 	say_to_callback(late);
-	weft_close(late->ends.a);
-	weft_close(late->ends.b);
+	weft_stream_close(late->ends.a);
+	weft_stream_close(late->ends.b);
 	return 0;
 }
 
@@ -245,12 +245,12 @@ read_as_it_ends(void *arg)
 		check_untouched(4);
 	} else {
 		CHECK_EQ(late->result, whys[late->way]);
-		CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER), 4);
+		CHECK_EQ(weft_stream_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER), 4);
 		CHECK(memcmp(buf, "late", 4) == 0);
 		check_untouched(0);
 	}
-	weft_close(late->ends.a);
-	weft_close(late->ends.b);
+	weft_stream_close(late->ends.a);
+	weft_stream_close(late->ends.b);
 	return 0;
 }
 
@@ -270,11 +270,13 @@ read_in_scope(void *arg)
 	char buf[8];
 
 	OK(weft_scope_open(&scope, 0, weft_after(WEFT_MS)));
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_after(HOUR)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(late->ends.b, buf, sizeof(buf), weft_after(HOUR)),
+	         WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	weft_close(late->ends.a);
-	weft_close(late->ends.b);
+	CHECK_EQ(weft_stream_read(late->ends.b, buf, sizeof(buf), weft_after(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	weft_stream_close(late->ends.a);
+	weft_stream_close(late->ends.b);
 	return 0;
 }
 

@@ -63,8 +63,8 @@ write_and_close(void *arg)
 
 	scene->span = (weft_span){ much, SIZE };
 	OK(weft_op_init(&scene->op, scene->loop, on_sent, scene));
-	CHECK(weft_write_op(scene->stream, &scene->span, 1, &scene->op, WEFT_NEVER) >= 0);
-	weft_close(scene->stream);
+	CHECK(weft_stream_write_op(scene->stream, &scene->span, 1, &scene->op, WEFT_NEVER) >= 0);
+	weft_stream_close(scene->stream);
 	scene->closed = true;
 	return 0;
 }

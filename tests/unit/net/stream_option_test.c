@@ -55,8 +55,8 @@ TEST(marks_and_limits_are_as_documented_and_can_be_set)
 		struct ends ends = open_ends(kind);
 
 		check_own(ends.a);
-		weft_close(ends.a);
-		weft_close(ends.b);
+		weft_stream_close(ends.a);
+		weft_stream_close(ends.b);
 	}
 }
 
@@ -71,8 +71,8 @@ TEST(an_option_that_is_not_there_is_named)
 	CHECK_EQ(weft_stream_set(ends.a, "", 1), WEFT_ENOENT);
 	CHECK_EQ(value, 7);
 	CHECK_MISUSE(weft_stream_get(ends.a, "nodelay", NULL), WEFT_EINVAL);
-	weft_close(ends.a);
-	weft_close(ends.b);
+	weft_stream_close(ends.a);
+	weft_stream_close(ends.b);
 }
 
 /* --- the socket's --------------------------------------------------------- */
@@ -129,13 +129,13 @@ meet(void *arg)
 	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &listener));
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
-	OK(weft_connect(text, NULL, &here, WEFT_NEVER));
+	OK(weft_stream_connect(text, NULL, &here, WEFT_NEVER));
 	OK(weft_listener_accept(listener, &there, WEFT_NEVER));
 	check_tcp(here);
 	check_tcp(there);
 	weft_listener_close(listener);
-	weft_close(here);
-	weft_close(there);
+	weft_stream_close(here);
+	weft_stream_close(there);
 	return 0;
 }
 
@@ -157,10 +157,10 @@ TEST(what_a_descriptor_does_not_have_is_refused_by_name)
 	CHECK_EQ(weft_stream_set(line.a, "rcvbuf", 9), -ENOTSOCK);
 	CHECK_EQ(weft_stream_set(line.a, "fds", 1), WEFT_EINVAL);
 	CHECK_EQ(value, 7);
-	weft_close(pair.a);
-	weft_close(pair.b);
-	weft_close(line.a);
-	weft_close(line.b);
+	weft_stream_close(pair.a);
+	weft_stream_close(pair.b);
+	weft_stream_close(line.a);
+	weft_stream_close(line.b);
 }
 
 /* --- what they do --------------------------------------------------------- */
@@ -172,11 +172,11 @@ look_far(void *arg)
 	const void *seen;
 
 	OK(weft_stream_set(ends->b, "read_max", 100));
-	CHECK_EQ(weft_peek(ends->b, 101, &seen, WEFT_NEVER), WEFT_EMSGSIZE);
-	CHECK_EQ(weft_write(ends->a, (char[200]){ 0 }, 200, WEFT_NEVER), 200);
-	CHECK(weft_peek(ends->b, 100, &seen, WEFT_NEVER) >= 100);
-	weft_close(ends->a);
-	weft_close(ends->b);
+	CHECK_EQ(weft_stream_peek(ends->b, 101, &seen, WEFT_NEVER), WEFT_EMSGSIZE);
+	CHECK_EQ(weft_stream_write(ends->a, (char[200]){ 0 }, 200, WEFT_NEVER), 200);
+	CHECK(weft_stream_peek(ends->b, 100, &seen, WEFT_NEVER) >= 100);
+	weft_stream_close(ends->a);
+	weft_stream_close(ends->b);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ ignore_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	(void)size;
 	(void)arg;
 	if (size <= 0)
-		weft_close(stream);
+		weft_stream_close(stream);
 }
 
 static const weft_stream_events ignoring = { .on_data = ignore_data };
@@ -222,8 +222,8 @@ close_here(void *arg)
 {
 	struct strange *s = arg;
 
-	weft_close(s->stream);
-	weft_close(s->peer);
+	weft_stream_close(s->stream);
+	weft_stream_close(s->peer);
 }
 
 enum { STRANGE_CALLS = 21 };
@@ -241,17 +241,17 @@ call_strangely(struct strange *s, int what)
 
 	/* clang-format off */
 	switch (what) {
-	case 0: return weft_read(s->stream, buf, 1, WEFT_NOWAIT);
-	case 1: return weft_read_exact(s->stream, buf, 1, WEFT_NOWAIT);
-	case 2: return weft_read_until(s->stream, "x", buf, 8, WEFT_NOWAIT);
-	case 3: return weft_peek(s->stream, 1, &data, WEFT_NOWAIT);
-	case 4: return weft_peek_op(s->stream, 1, &s->op, WEFT_NEVER);
-	case 5: return weft_skip(s->stream, 0);
-	case 6: return weft_write(s->stream, buf, 1, WEFT_NOWAIT);
-	case 7: return weft_write_spans(s->stream, &span, 1, WEFT_NOWAIT);
-	case 8: return weft_write_some(s->stream, &span, 1);
-	case 9: return weft_write_op(s->stream, &span, 1, &s->op, WEFT_NEVER);
-	case 10: return weft_write_file(s->stream, 0, 0, 1, WEFT_NOWAIT);
+	case 0: return weft_stream_read(s->stream, buf, 1, WEFT_NOWAIT);
+	case 1: return weft_stream_read_exact(s->stream, buf, 1, WEFT_NOWAIT);
+	case 2: return weft_stream_read_until(s->stream, "x", buf, 8, WEFT_NOWAIT);
+	case 3: return weft_stream_peek(s->stream, 1, &data, WEFT_NOWAIT);
+	case 4: return weft_stream_peek_op(s->stream, 1, &s->op, WEFT_NEVER);
+	case 5: return weft_stream_skip(s->stream, 0);
+	case 6: return weft_stream_write(s->stream, buf, 1, WEFT_NOWAIT);
+	case 7: return weft_stream_write_spans(s->stream, &span, 1, WEFT_NOWAIT);
+	case 8: return weft_stream_write_some(s->stream, &span, 1);
+	case 9: return weft_stream_write_op(s->stream, &span, 1, &s->op, WEFT_NEVER);
+	case 10: return weft_stream_write_file(s->stream, 0, 0, 1, WEFT_NOWAIT);
 	case 11: return weft_stream_shutdown(s->stream, WEFT_NOWAIT);
 	case 12: return weft_stream_shutdown_op(s->stream, &s->op, WEFT_NEVER);
 	case 13: return weft_stream_move(s->stream, s->other);
@@ -291,7 +291,7 @@ TEST(a_stream_of_one_idle_loop_is_not_started_on_another)
 	OK(weft_stream_open_pair(&stream, &peer));
 	OK(weft_stream_start(stream, loop, &ignoring, NULL));
 	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL), WEFT_EXDEV);
-	weft_close(peer);
+	weft_stream_close(peer);
 	OK(weft_loop_run(loop)); /* until the stream has seen its end */
 	OK(weft_loop_free(loop));
 	OK(weft_loop_free(other));

@@ -32,8 +32,8 @@ close_pipe(struct passing *p)
 static int
 close_both(struct passing *p)
 {
-	weft_close(p->ends.a);
-	weft_close(p->ends.b);
+	weft_stream_close(p->ends.a);
+	weft_stream_close(p->ends.b);
 	return 0;
 }
 
@@ -107,12 +107,12 @@ pass_many(void *arg)
 	struct passing *p = arg;
 
 	for (int i = 0; i < MANY; i++) {
-		CHECK_EQ(weft_write(p->ends.a, "take this\n", 10, WEFT_NEVER), 10);
+		CHECK_EQ(weft_stream_write(p->ends.a, "take this\n", 10, WEFT_NEVER), 10);
 		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 		if (i % 3 == 0)
 			OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	}
-	weft_close(p->ends.a);
+	weft_stream_close(p->ends.a);
 	return 0;
 }
 
@@ -125,7 +125,8 @@ take_many(void *arg)
 
 	OK(weft_stream_set(p->ends.b, "fds", 1));
 	for (int i = 0; i < MANY; i++) {
-		CHECK_EQ(weft_read_until(p->ends.b, "\n", line, sizeof(line), WEFT_NEVER), 10);
+		CHECK_EQ(weft_stream_read_until(p->ends.b, "\n", line, sizeof(line), WEFT_NEVER),
+		         10);
 		OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 		check_passed(p, fd);
 		if (i % 3 == 0) {
@@ -134,7 +135,7 @@ take_many(void *arg)
 		}
 	}
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPIPE);
-	weft_close(p->ends.b);
+	weft_stream_close(p->ends.b);
 	return 0;
 }
 
@@ -166,9 +167,9 @@ read_over(void *arg)
 	for (int i = 0; i < 200; i++)
 		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	for (int i = 0; i < 5; i++)
-		CHECK_EQ(weft_read_exact(p->ends.b, buf, 16, WEFT_NEVER), 16);
+		CHECK_EQ(weft_stream_read_exact(p->ends.b, buf, 16, WEFT_NEVER), 16);
 	for (int i = 0; i < 100; i++)
-		CHECK_EQ(weft_read(p->ends.b, buf, 1, WEFT_NEVER), 1);
+		CHECK_EQ(weft_stream_read(p->ends.b, buf, 1, WEFT_NEVER), 1);
 	/* None is left but those that have not been read. */
 	OK(weft_stream_set(p->ends.b, "read_max", 1));
 	fd = dup(0);
@@ -199,7 +200,7 @@ take_first_of_three(void *arg)
 	send_raw(weft_stream_fd(p->ends.a), "many", three, 3);
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);
-	CHECK_EQ(weft_read_exact(p->ends.b, buf, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_read_exact(p->ends.b, buf, 3, WEFT_NEVER), 3);
 	CHECK(memcmp(buf, "any", 3) == 0);
 	return close_both(p);
 }
@@ -221,7 +222,7 @@ close_with_one(void *arg)
 	OK(weft_stream_set(p->ends.b, "fds", 1));
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
-	CHECK_EQ(weft_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
 	return close_both(p);
 }
 
@@ -244,18 +245,18 @@ take_none(void *arg)
 
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPROTO);
-	CHECK_EQ(weft_read(p->ends.b, buf, 4, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_read(p->ends.b, buf, 4, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_send_fd(p->ends.a, 100000, WEFT_NEVER), WEFT_EBADF);
 	/* Which is not the stream's fault. */
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	CHECK_EQ(fd, -7);
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);
-	weft_close(p->ends.b);
+	weft_stream_close(p->ends.b);
 	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER), WEFT_EPIPE);
-	weft_close(p->ends.a);
+	weft_stream_close(p->ends.a);
 	return 0;
 }
 
@@ -325,8 +326,8 @@ ask_late(void *arg)
 	int fd;
 
 	/* On a ring a receive stands since the first read. */
-	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
-	CHECK_EQ(weft_read(p->ends.b, buf, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_read(p->ends.b, buf, 3, WEFT_NEVER), 3);
 	OK(weft_stream_set(p->ends.b, "fds", 1));
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
@@ -356,7 +357,7 @@ move_with_one(void *arg)
 	CHECK_EQ(value, 1);
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
-	CHECK_EQ(weft_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
 	OK(weft_stream_move(p->ends.b, weft_loop_current()));
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);
@@ -382,7 +383,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	(void)data;
 	if (size <= 0) {
 		CHECK_EQ(size, 0);
-		weft_close(stream);
+		weft_stream_close(stream);
 		return;
 	}
 	OK(weft_stream_recv_fd(stream, &fd, WEFT_NOWAIT));
@@ -397,7 +398,7 @@ pass_five(void *arg)
 
 	for (int i = 0; i < 5; i++)
 		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
-	weft_close(p->ends.a);
+	weft_stream_close(p->ends.a);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ queue_item(weft_loop *loop, weft_stream *stream, uint64_t number)
 	*item = (struct item){ .number = number, .result = 1 };
 	item->span = (weft_span){ &item->number, sizeof(item->number) };
 	OK(weft_op_init(&item->op, loop, on_written, item));
-	CHECK(weft_write_op(stream, &item->span, 1, &item->op, WEFT_NEVER) >= 0);
+	CHECK(weft_stream_write_op(stream, &item->span, 1, &item->op, WEFT_NEVER) >= 0);
 }
 
 static int64_t
@@ -112,7 +112,7 @@ TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
 	OK(weft_stream_set(stream, "write_max", INT64_MAX));
 	OK(weft_op_init(&first.op, loop, on_written, &first));
 	/* It is more than the kernel takes: those behind it wait. */
-	CHECK_EQ(weft_write_op(stream, &span, 1, &first.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(stream, &span, 1, &first.op, WEFT_NEVER), 1);
 	before = queued_of(stream);
 	for (uint64_t i = 0; i < COUNT; i++)
 		queue_item(loop, stream, i);
@@ -126,7 +126,7 @@ TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
 	for (uint64_t i = 0; i < COUNT; i++)
 		CHECK_EQ(items[i].result, items[i].canceled ? WEFT_ECANCELED : 8);
 	CHECK_EQ(queued_of(stream), 0);
-	weft_close(stream);
+	weft_stream_close(stream);
 	OK(weft_loop_run(loop));
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -144,7 +144,7 @@ TEST(a_connection_that_breaks_ends_every_write_of_a_long_queue)
 	OK(weft_stream_open_fd(pair.fd, false, &stream));
 	OK(weft_stream_set(stream, "write_max", INT64_MAX));
 	OK(weft_op_init(&first.op, loop, on_written, &first));
-	CHECK_EQ(weft_write_op(stream, &span, 1, &first.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(stream, &span, 1, &first.op, WEFT_NEVER), 1);
 	for (uint64_t i = 0; i < COUNT; i++)
 		queue_item(loop, stream, i);
 	turn(loop);
@@ -155,7 +155,7 @@ TEST(a_connection_that_breaks_ends_every_write_of_a_long_queue)
 	for (uint64_t i = 0; i < COUNT; i++)
 		CHECK_EQ(items[i].result, first.result);
 	CHECK_EQ(queued_of(stream), 0);
-	weft_close(stream);
+	weft_stream_close(stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -175,7 +175,7 @@ TEST(a_write_op_on_an_empty_queue_is_sent_before_the_loop_runs)
 	CHECK_EQ(ended, 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(ended, 3);
-	weft_close(stream);
+	weft_stream_close(stream);
 	OK(weft_loop_run(loop));
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));

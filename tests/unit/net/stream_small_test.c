@@ -20,7 +20,7 @@ connect_line(struct line *line)
 	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &listener));
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, address, sizeof(address)) > 0);
-	OK(weft_connect(address, NULL, &line->near, WEFT_NEVER));
+	OK(weft_stream_connect(address, NULL, &line->near, WEFT_NEVER));
 	OK(weft_listener_accept(listener, &line->far, WEFT_NEVER));
 	weft_listener_close(listener);
 }
@@ -28,7 +28,7 @@ connect_line(struct line *line)
 static void
 say(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
+	CHECK_EQ(weft_stream_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
 }
 
 /* All that comes until the end is this. */
@@ -36,11 +36,11 @@ static void
 hear(weft_stream *stream, const char *text)
 {
 	char buf[256];
-	ssize_t n = weft_read_exact(stream, buf, strlen(text), WEFT_NEVER);
+	ssize_t n = weft_stream_read_exact(stream, buf, strlen(text), WEFT_NEVER);
 
 	CHECK_EQ(n, (ssize_t)strlen(text));
 	CHECK(memcmp(buf, text, strlen(text)) == 0);
-	CHECK_EQ(weft_read(stream, buf, 1, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_read(stream, buf, 1, WEFT_NEVER), 0);
 }
 
 /* --- order ---------------------------------------------------------------- */
@@ -55,13 +55,13 @@ write_in_pieces(void *arg)
 	connect_line(&line);
 	say(line.near, "a");
 	say(line.near, "bc");
-	CHECK_EQ(weft_write_spans(line.near, spans, 3, WEFT_NEVER), 3);
-	CHECK_EQ(weft_write(line.near, "g", 1, WEFT_NOWAIT), 1);
+	CHECK_EQ(weft_stream_write_spans(line.near, spans, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_write(line.near, "g", 1, WEFT_NOWAIT), 1);
 	CHECK_EQ(write(weft_stream_fd(line.near), "h", 1), 1);
 	OK(weft_stream_shutdown(line.near, WEFT_NEVER));
 	hear(line.far, "abcdefgh");
-	weft_close(line.near);
-	weft_close(line.far);
+	weft_stream_close(line.near);
+	weft_stream_close(line.far);
 	return 0;
 }
 
@@ -81,10 +81,10 @@ write_all_sizes(void *arg)
 	for (size_t size = 1; at < sizeof(much); size = size * 3 % 8191 + 1) {
 		size_t n = sizeof(much) - at < size ? sizeof(much) - at : size;
 
-		CHECK_EQ(weft_write(line->near, much + at, n, WEFT_NEVER), (ssize_t)n);
+		CHECK_EQ(weft_stream_write(line->near, much + at, n, WEFT_NEVER), (ssize_t)n);
 		at += n;
 	}
-	weft_close(line->near);
+	weft_stream_close(line->near);
 	return 0;
 }
 
@@ -100,10 +100,10 @@ read_all_sizes(void *arg)
 	connect_line(&line);
 	CHECK(weft_go(write_all_sizes, &line) > 0);
 	for (size_t at = 0; at < sizeof(got); at += 4096)
-		CHECK_EQ(weft_read_exact(line.far, got + at, 4096, WEFT_NEVER), 4096);
+		CHECK_EQ(weft_stream_read_exact(line.far, got + at, 4096, WEFT_NEVER), 4096);
 	CHECK(memcmp(got, much, sizeof(got)) == 0);
-	CHECK_EQ(weft_read(line.far, got, 1, WEFT_NEVER), 0);
-	weft_close(line.far);
+	CHECK_EQ(weft_stream_read(line.far, got, 1, WEFT_NEVER), 0);
+	weft_stream_close(line.far);
 	return 0;
 }
 
@@ -126,16 +126,16 @@ write_until_full(void *arg)
 	OK(weft_stream_set(line.near, "sndbuf", 4096));
 	/* On a busy machine a millisecond may be over though there is room again. */
 	for (int i = 0; rc == 1; i++) {
-		rc = (int)weft_write(line.near, "x", 1, weft_after(WEFT_MS));
+		rc = (int)weft_stream_write(line.near, "x", 1, weft_after(WEFT_MS));
 		if (rc == WEFT_ETIMEDOUT)
-			rc = (int)weft_write(line.near, "x", 1, WEFT_NOWAIT);
+			rc = (int)weft_stream_write(line.near, "x", 1, WEFT_NOWAIT);
 		CHECK(i < 64 << 20);
 	}
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
 	OK(weft_stream_get(line.near, "queued", &queued));
 	CHECK(queued <= 4096);
 	weft_stream_reset(line.near);
-	weft_close(line.far);
+	weft_stream_close(line.far);
 	return 0;
 }
 
@@ -152,11 +152,11 @@ read_much(void *arg)
 	size_t all = 0;
 	ssize_t n;
 
-	while ((n = weft_read(line->far, buf, sizeof(buf), WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(line->far, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		all += (size_t)n;
 	CHECK_EQ(n, 0);
 	CHECK_EQ(all, 4 + sizeof(much));
-	weft_close(line->far);
+	weft_stream_close(line->far);
 	return 0;
 }
 
@@ -173,9 +173,9 @@ write_small_then_much(void *arg)
 	CHECK(weft_go(read_much, &line) > 0);
 	OK(weft_op_init(&op, NULL, NULL, NULL));
 	say(line.near, "word");
-	CHECK(weft_write_op(line.near, &span, 1, &op, WEFT_NEVER) >= 0);
+	CHECK(weft_stream_write_op(line.near, &span, 1, &op, WEFT_NEVER) >= 0);
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), (int64_t)sizeof(much));
-	weft_close(line.near);
+	weft_stream_close(line.near);
 	return 0;
 }
 
@@ -197,10 +197,10 @@ interrupt_after_write(void *arg)
 	say(line.near, "word");
 	weft_stream_interrupt(line.near);
 	OK(weft_yield());
-	CHECK_EQ(weft_read(line.near, &byte, 1, WEFT_NEVER), WEFT_EINTR);
-	weft_close(line.near);
+	CHECK_EQ(weft_stream_read(line.near, &byte, 1, WEFT_NEVER), WEFT_EINTR);
+	weft_stream_close(line.near);
 	hear(line.far, "word");
-	weft_close(line.far);
+	weft_stream_close(line.far);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ go_on_there(void *arg)
 	struct line *line = arg;
 
 	say(line->near, "there");
-	weft_close(line->near);
+	weft_stream_close(line->near);
 	return 0;
 }
 
@@ -229,7 +229,7 @@ write_and_move(void *arg)
 	OK(weft_stream_move(line->near, line->other));
 	(void)go_on(line->other, go_on_there, line);
 	hear(line->far, "here, there");
-	weft_close(line->far);
+	weft_stream_close(line->far);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ hear_last(void *arg)
 	struct line *line = arg;
 
 	hear(line->far, "last word");
-	weft_close(line->far);
+	weft_stream_close(line->far);
 	return 0;
 }
 
@@ -269,7 +269,7 @@ TEST(what_was_written_is_sent_if_the_loop_stops)
 
 	(void)go_on(loop, write_and_stop, &line);
 	OK(weft_loop_run(loop));
-	weft_close(line.near);
+	weft_stream_close(line.near);
 	OK(weft_loop_free(loop));
 	run_threadlet(hear_last, &line);
 }

@@ -38,8 +38,8 @@ run_two(weft_threadlet_fn one, weft_threadlet_fn two, struct line *line)
 static int
 close_both(struct line *line)
 {
-	weft_close(line->a);
-	weft_close(line->b);
+	weft_stream_close(line->a);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -50,10 +50,10 @@ echo_b(void *arg)
 	char buf[512];
 	ssize_t n;
 
-	while ((n = weft_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		CHECK_EQ(weft_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
+	while ((n = weft_stream_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_stream_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
 	CHECK_EQ(n, 0);
-	weft_close(line->b);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -64,11 +64,11 @@ talk_a(void *arg)
 	char buf[64];
 
 	for (int i = 0; i < 10; i++) {
-		CHECK_EQ(weft_write(line->a, "hello", 5, WEFT_NEVER), 5);
-		CHECK_EQ(weft_read_exact(line->a, buf, 5, WEFT_NEVER), 5);
+		CHECK_EQ(weft_stream_write(line->a, "hello", 5, WEFT_NEVER), 5);
+		CHECK_EQ(weft_stream_read_exact(line->a, buf, 5, WEFT_NEVER), 5);
 		CHECK(memcmp(buf, "hello", 5) == 0);
 	}
-	weft_close(line->a);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -88,29 +88,29 @@ read_in_ways(void *arg)
 	const void *seen;
 	char buf[64];
 
-	CHECK_EQ(weft_write(line->b, "GET /\r\nHost: x\r\n\r\nbody", 22, WEFT_NEVER), 22);
-	CHECK(weft_peek(line->a, 3, &seen, WEFT_NEVER) >= 3);
+	CHECK_EQ(weft_stream_write(line->b, "GET /\r\nHost: x\r\n\r\nbody", 22, WEFT_NEVER), 22);
+	CHECK(weft_stream_peek(line->a, 3, &seen, WEFT_NEVER) >= 3);
 	CHECK(memcmp(seen, "GET", 3) == 0);
-	CHECK_EQ(weft_read_until(line->a, "\r\n", buf, sizeof(buf), WEFT_NEVER), 7);
-	CHECK_EQ(weft_read_until(line->a, "\r\n\r\n", buf, sizeof(buf), WEFT_NEVER), 11);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, 4, WEFT_NEVER), WEFT_EMSGSIZE);
-	OK(weft_skip(line->a, 1));
-	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_read_until(line->a, "\r\n", buf, sizeof(buf), WEFT_NEVER), 7);
+	CHECK_EQ(weft_stream_read_until(line->a, "\r\n\r\n", buf, sizeof(buf), WEFT_NEVER), 11);
+	CHECK_EQ(weft_stream_read_until(line->a, "\n", buf, 4, WEFT_NEVER), WEFT_EMSGSIZE);
+	OK(weft_stream_skip(line->a, 1));
+	CHECK_EQ(weft_stream_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
 	CHECK(memcmp(buf, "ody", 3) == 0);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(line->b, "ab", 2, WEFT_NEVER), 2);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write(line->b, "ab", 2, WEFT_NEVER), 2);
 	OK(weft_stream_shutdown(line->b, WEFT_NEVER));
-	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), WEFT_EPIPE);
-	CHECK_EQ(weft_peek(line->a, 10, &seen, WEFT_NEVER), 2);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER), WEFT_EPIPE);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 2);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 0);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER), 0);
-	CHECK_EQ(weft_write(line->b, "x", 1, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_stream_read_exact(line->a, buf, 3, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_stream_peek(line->a, 10, &seen, WEFT_NEVER), 2);
+	CHECK_EQ(weft_stream_read_until(line->a, "\n", buf, 8, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NEVER), 2);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_read_until(line->a, "\n", buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_write(line->b, "x", 1, WEFT_NEVER), WEFT_EPIPE);
 	/* The other way is still open. */
-	CHECK_EQ(weft_write(line->a, "back", 4, WEFT_NEVER), 4);
-	CHECK_EQ(weft_read(line->b, buf, 8, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_write(line->a, "back", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read(line->b, buf, 8, WEFT_NEVER), 4);
 	return close_both(line);
 }
 
@@ -134,14 +134,14 @@ read_during_poll(void *arg)
 
 	OK(weft_op_init(&peek, NULL, NULL, NULL));
 	OK(weft_op_init(&poll, NULL, NULL, NULL));
-	OK(weft_peek_op(line->a, 1, &peek, WEFT_NEVER));
+	OK(weft_stream_peek_op(line->a, 1, &peek, WEFT_NEVER));
 	weft_op_cancel(&peek);
 	CHECK_EQ(weft_op_wait(&peek, WEFT_NEVER), WEFT_ECANCELED);
 	while (send(fd, full, sizeof(full), MSG_DONTWAIT) > 0)
 		;
 	OK(weft_op_poll(&poll, fd, WEFT_WRITABLE, WEFT_NEVER));
 	CHECK_EQ(send(weft_stream_fd(line->b), "one", 3, 0), 3);
-	CHECK_EQ(weft_read(line->a, buf, 8, weft_after(10 * WEFT_S)), 3);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, weft_after(10 * WEFT_S)), 3);
 	CHECK(poll.pending);
 	weft_op_cancel(&poll);
 	CHECK_EQ(weft_op_wait(&poll, WEFT_NEVER), WEFT_ECANCELED);
@@ -160,7 +160,7 @@ wait_for_byte(void *arg)
 {
 	struct line *line = arg;
 
-	line->result = (int)weft_read(line->a, line->got, 1, WEFT_NEVER);
+	line->result = (int)weft_stream_read(line->a, line->got, 1, WEFT_NEVER);
 	return 0;
 }
 
@@ -171,9 +171,9 @@ close_a(void *arg)
 	char byte;
 
 	OK(weft_yield());
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EBUSY);
-	weft_close(line->a);
-	weft_close(line->b);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EBUSY);
+	weft_stream_close(line->a);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ reset_a(void *arg)
 
 	OK(weft_yield());
 	weft_stream_reset(line->a);
-	weft_close(line->b);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -216,8 +216,8 @@ interrupt_a(void *arg)
 		OK(weft_yield());
 	CHECK_EQ(line->result, WEFT_EINTR);
 	weft_stream_interrupt(line->a); /* nobody waits: the next does not */
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EINTR);
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EINTR);
+	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	return close_both(line);
 }
 
@@ -241,8 +241,8 @@ cancel_reader(void *arg)
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(line->result, WEFT_ECANCELED);
 	/* What comes after is for the next reader. */
-	CHECK_EQ(weft_write(line->b, "x", 1, WEFT_NEVER), 1);
-	CHECK_EQ(weft_read(line->a, line->got, 8, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write(line->b, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read(line->a, line->got, 8, WEFT_NEVER), 1);
 	return close_both(line);
 }
 
@@ -259,11 +259,11 @@ read_late(void *arg)
 	struct line *line = arg;
 	uint64_t until;
 
-	CHECK_EQ(weft_write(line->b, "late", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_write(line->b, "late", 4, WEFT_NEVER), 4);
 	until = weft_after(WEFT_MS); /* past when the loop looks at it */
 	while (weft_now() < until + WEFT_MS)
 		;
-	CHECK_EQ(weft_read(line->a, line->got, 8, until), 4);
+	CHECK_EQ(weft_stream_read(line->a, line->got, 8, until), 4);
 	return close_both(line);
 }
 
@@ -281,16 +281,16 @@ read_at_once(void *arg)
 	const void *seen;
 	char buf[8];
 
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(line->b, "abcd", 4, WEFT_NOWAIT), 4);
-	CHECK_EQ(weft_read(line->a, buf, 2, WEFT_NOWAIT), 2);
-	CHECK_EQ(weft_peek(line->a, 2, &seen, WEFT_NOWAIT), 2);
-	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), 2);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write(line->b, "abcd", 4, WEFT_NOWAIT), 4);
+	CHECK_EQ(weft_stream_read(line->a, buf, 2, WEFT_NOWAIT), 2);
+	CHECK_EQ(weft_stream_peek(line->a, 2, &seen, WEFT_NOWAIT), 2);
+	CHECK_EQ(weft_stream_read_exact(line->a, buf, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NOWAIT), 2);
 	CHECK(memcmp(buf, "cd", 2) == 0);
-	weft_close(line->b);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), 0);
-	weft_close(line->a);
+	weft_stream_close(line->b);
+	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NOWAIT), 0);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -310,13 +310,14 @@ fill_a(void *arg)
 	static char much[4 << 20];
 	weft_span spans[3] = { { much, 3 << 20 }, { much, 0 }, { "x", 1 } };
 
-	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_after(5 * WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write_spans(line->a, spans, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write_some(line->a, spans, 3), 0);
-	weft_close(line->b);
-	CHECK_EQ(weft_write(line->a, "y", 1, WEFT_NEVER), WEFT_EPIPE);
-	CHECK(weft_write(line->a, "y", 1, WEFT_NEVER) < 0);
-	weft_close(line->a);
+	CHECK_EQ(weft_stream_write(line->a, much, sizeof(much), weft_after(5 * WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write_spans(line->a, spans, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write_some(line->a, spans, 3), 0);
+	weft_stream_close(line->b);
+	CHECK_EQ(weft_stream_write(line->a, "y", 1, WEFT_NEVER), WEFT_EPIPE);
+	CHECK(weft_stream_write(line->a, "y", 1, WEFT_NEVER) < 0);
+	weft_stream_close(line->a);
 	return 0;
 }
 
@@ -349,7 +350,7 @@ send_bulk(void *arg)
 		n = n < left ? n : left;
 		for (size_t i = 0; i < n; i++)
 			buf[i] = (char)next(&bytes);
-		CHECK_EQ(weft_write(line->a, buf, n, WEFT_NEVER), n);
+		CHECK_EQ(weft_stream_write(line->a, buf, n, WEFT_NEVER), n);
 		left -= n;
 	}
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
@@ -365,7 +366,8 @@ read_bulk(void *arg)
 	size_t all = 0;
 	ssize_t n;
 
-	while ((n = weft_read(line->b, buf, 1 + next(&sizes) % sizeof(buf), WEFT_NEVER)) > 0) {
+	while ((n = weft_stream_read(line->b, buf, 1 + next(&sizes) % sizeof(buf), WEFT_NEVER))
+	       > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (buf[i] != (char)next(&bytes))
 				CHECK_EQ(i, -1);
@@ -392,14 +394,14 @@ peek_bulk(void *arg)
 	size_t all = 0;
 	ssize_t n;
 
-	while ((n = weft_peek(line->b, 1 + next(&sizes) % 20000, &seen, WEFT_NEVER)) > 0) {
+	while ((n = weft_stream_peek(line->b, 1 + next(&sizes) % 20000, &seen, WEFT_NEVER)) > 0) {
 		const char *at = seen;
 		size_t size = 1 + next(&sizes) % (size_t)n;
 
 		for (size_t i = 0; i < size; i++)
 			if (at[i] != (char)next(&bytes))
 				CHECK_EQ(i, -1);
-		OK(weft_skip(line->b, size));
+		OK(weft_stream_skip(line->b, size));
 		all += size;
 	}
 	CHECK_EQ(n, 0);
@@ -425,10 +427,10 @@ send_file(void *arg)
 	for (size_t i = 0; i < BULK; i++)
 		CHECK(putc((int)(next(&bytes) & 0xff), file) != EOF);
 	OK(fflush(file));
-	CHECK_EQ(weft_write_file(line->a, fileno(file), 0, 100000, WEFT_NEVER), 100000);
-	CHECK_EQ(weft_write_file(line->a, fileno(file), 100000, UINT32_MAX, WEFT_NEVER),
+	CHECK_EQ(weft_stream_write_file(line->a, fileno(file), 0, 100000, WEFT_NEVER), 100000);
+	CHECK_EQ(weft_stream_write_file(line->a, fileno(file), 100000, UINT32_MAX, WEFT_NEVER),
 	         (int64_t)BULK - 100000);
-	CHECK(weft_write_file(line->a, -1, 0, 1, WEFT_NEVER) < 0);
+	CHECK(weft_stream_write_file(line->a, -1, 0, 1, WEFT_NEVER) < 0);
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
 	OK(fclose(file));
 	return 0;
@@ -454,13 +456,13 @@ talk_by_pipe(void *arg)
 	OK(pipe(fds));
 	OK(weft_stream_open_fd(fds[0], false, &in));
 	OK(weft_stream_open_fd(fds[1], false, &out));
-	CHECK_EQ(weft_read(in, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(out, "pipe", 4, WEFT_NEVER), 4);
-	CHECK_EQ(weft_read(in, buf, 8, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read(in, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write(out, "pipe", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read(in, buf, 8, WEFT_NEVER), 4);
 	CHECK_EQ(weft_stream_shutdown(out, WEFT_NEVER), WEFT_EINVAL);
-	weft_close(out);
-	CHECK_EQ(weft_read(in, buf, 8, WEFT_NEVER), 0);
-	weft_close(in);
+	weft_stream_close(out);
+	CHECK_EQ(weft_stream_read(in, buf, 8, WEFT_NEVER), 0);
+	weft_stream_close(in);
 	return 0;
 }
 
@@ -478,9 +480,9 @@ borrow_fd(void *arg)
 
 	OK(weft_stream_open_fd(pair->fd, true, &stream));
 	put(pair->peer, "x");
-	CHECK_EQ(weft_read(stream, buf, 8, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_read(stream, buf, 8, WEFT_NEVER), 1);
 	CHECK_EQ(weft_stream_fd(stream), pair->fd);
-	weft_close(stream);
+	weft_stream_close(stream);
 	CHECK(fcntl(pair->fd, F_GETFL) & O_NONBLOCK);
 	put(pair->peer, "y");
 	take(pair->fd); /* still the caller's */
@@ -530,7 +532,7 @@ TEST(what_is_no_stream_is_refused)
 
 	CHECK_EQ(weft_stream_open_fd(-1, false, &stream), WEFT_EBADF);
 	CHECK_EQ(weft_stream_open_fd(9999, false, &stream), WEFT_EBADF);
-	weft_close(NULL);
+	weft_stream_close(NULL);
 	weft_stream_reset(NULL);
 	weft_stream_interrupt(NULL);
 }
@@ -550,9 +552,9 @@ read_elsewhere(void *arg)
 	char buf[8];
 
 	OK(weft_event_wait(&h->moved, WEFT_NEVER));
-	CHECK_EQ(weft_read_exact(h->line.a, buf, 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_read_exact(h->line.a, buf, 4, WEFT_NEVER), 4);
 	CHECK(memcmp(buf, "bcde", 4) == 0);
-	weft_close(h->line.a);
+	weft_stream_close(h->line.a);
 	weft_event_set(&h->done);
 	return 0;
 }
@@ -564,15 +566,15 @@ move_away(void *arg)
 	const void *seen;
 	char buf[8];
 
-	CHECK_EQ(weft_write(h->line.b, "abc", 3, WEFT_NEVER), 3);
-	CHECK_EQ(weft_peek(h->line.a, 3, &seen, WEFT_NEVER), 3);
-	OK(weft_skip(h->line.a, 1));
+	CHECK_EQ(weft_stream_write(h->line.b, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_peek(h->line.a, 3, &seen, WEFT_NEVER), 3);
+	OK(weft_stream_skip(h->line.a, 1));
 	OK(weft_stream_move(h->line.a, h->to));
 	weft_event_set(&h->moved);
-	CHECK_EQ(weft_write(h->line.b, "de", 2, WEFT_NEVER), 2);
-	CHECK_EQ(weft_read(h->line.b, buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_stream_write(h->line.b, "de", 2, WEFT_NEVER), 2);
+	CHECK_EQ(weft_stream_read(h->line.b, buf, 8, WEFT_NEVER), 0);
 	OK(weft_event_wait(&h->done, WEFT_NEVER));
-	weft_close(h->line.b);
+	weft_stream_close(h->line.b);
 	return 0;
 }
 
@@ -594,14 +596,14 @@ read_two(void *arg)
 {
 	struct line *line = arg;
 
-	line->result = (int)weft_read_exact(line->a, line->got, 2, WEFT_NEVER);
+	line->result = (int)weft_stream_read_exact(line->a, line->got, 2, WEFT_NEVER);
 	return 0;
 }
 
 static void
 close_by_post(void *arg)
 {
-	weft_close(((struct line *)arg)->a);
+	weft_stream_close(((struct line *)arg)->a);
 }
 
 TEST(who_is_woken_by_bytes_does_not_look_at_a_stream_that_was_closed_since)
@@ -620,7 +622,7 @@ TEST(who_is_woken_by_bytes_does_not_look_at_a_stream_that_was_closed_since)
 	OK(weft_loop_post_node(loop, &node));
 	turns(loop, 5);
 	CHECK(line.result == WEFT_ESHUTDOWN || line.result == 2);
-	weft_close(line.b);
+	weft_stream_close(line.b);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -633,7 +635,7 @@ read_many_times(void *arg)
 
 	CHECK_EQ(send(weft_stream_fd(line->b), buf, sizeof(buf), 0), (ssize_t)sizeof(buf));
 	for (int i = 0; i < 200 && line->result == 0; i++) {
-		ssize_t n = weft_read_exact(line->a, buf, 1, WEFT_NEVER);
+		ssize_t n = weft_stream_read_exact(line->a, buf, 1, WEFT_NEVER);
 
 		if (n != 1)
 			line->result = (int)n;
@@ -646,8 +648,8 @@ close_soon(void *arg)
 {
 	struct line *line = arg;
 
-	weft_close(line->a);
-	weft_close(line->b);
+	weft_stream_close(line->a);
+	weft_stream_close(line->b);
 	return 0;
 }
 
@@ -671,7 +673,7 @@ TEST(a_loop_that_stops_ends_reads_and_a_close_still_works)
 	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(line.result, WEFT_ECANCELED);
-	weft_close(line.a);
-	weft_close(line.b);
+	weft_stream_close(line.a);
+	weft_stream_close(line.b);
 	OK(weft_loop_free(loop));
 }

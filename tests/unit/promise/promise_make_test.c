@@ -321,7 +321,7 @@ write_hello(const weft_value *in, weft_value *out, void *arg)
 	(void)arg;
 	CHECK_EQ(number_of(in), 0);
 	note(MARK('c'));
-	CHECK(weft_write_op(stream, &hello, 1, op, WEFT_NEVER) >= 0);
+	CHECK(weft_stream_write_op(stream, &hello, 1, op, WEFT_NEVER) >= 0);
 	*out = weft_value_promise(written);
 	return 0;
 }
@@ -338,7 +338,7 @@ read_reply(const weft_value *in, weft_value *out, void *arg)
 	accepted = accept(listener, NULL, NULL);
 	CHECK(accepted >= 0);
 	put(accepted, "bye");
-	OK(weft_peek_op(stream, 3, op, WEFT_NEVER));
+	OK(weft_stream_peek_op(stream, 3, op, WEFT_NEVER));
 	*out = weft_value_promise(peeked);
 	return 0;
 }
@@ -349,10 +349,10 @@ close_stream(void *arg)
 	const void *bytes;
 
 	(void)arg;
-	CHECK_EQ(weft_peek(stream, 3, &bytes, WEFT_NOWAIT), 3);
+	CHECK_EQ(weft_stream_peek(stream, 3, &bytes, WEFT_NOWAIT), 3);
 	CHECK(memcmp(bytes, "bye", 3) == 0);
 	note(MARK('r'));
-	(void)weft_close(stream);
+	(void)weft_stream_close(stream);
 	return 0;
 }
 
@@ -365,7 +365,7 @@ talk(void *arg)
 	listener = make_listener(4, &addr);
 	name_address(&addr);
 	p = weft_promise_new_op(arg, &op);
-	OK(weft_connect_op(address, NULL, &stream, op, WEFT_NEVER));
+	OK(weft_stream_connect_op(address, NULL, &stream, op, WEFT_NEVER));
 	p = weft_promise_then(p, write_hello, NULL, NULL);
 	p = weft_promise_then(p, read_reply, NULL, NULL);
 	end = weft_promise_finally(p, close_stream, NULL);
@@ -395,7 +395,7 @@ connect_in_vain(void *arg)
 	name_address(&addr);
 	OK(close(listener));
 	p = weft_promise_new_op(arg, &op);
-	OK(weft_connect_op(address, NULL, &stream, op, WEFT_NEVER));
+	OK(weft_stream_connect_op(address, NULL, &stream, op, WEFT_NEVER));
 }
 
 static void

@@ -43,8 +43,8 @@ feed(void *arg)
 	static char bytes[MUCH];
 
 	memset(bytes, 'x', sizeof(bytes));
-	CHECK_EQ(weft_write(in, bytes, MUCH, WEFT_NEVER), MUCH);
-	weft_close(in); /* it reads the end */
+	CHECK_EQ(weft_stream_write(in, bytes, MUCH, WEFT_NEVER), MUCH);
+	weft_stream_close(in); /* it reads the end */
 	CHECK(weft_child_stream(talk->child, 0) == NULL);
 	return 0;
 }
@@ -63,7 +63,7 @@ talk_to_cat(void *arg)
 	CHECK_EQ(weft_child_fd(talk.child, 1), WEFT_EINVAL);
 	CHECK(weft_child_stream(talk.child, 2) == NULL);
 	CHECK(weft_go(feed, &talk) > 0);
-	while ((n = weft_read(out, buf, sizeof(buf), WEFT_NEVER)) > 0)
+	while ((n = weft_stream_read(out, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		talk.got += (size_t)n;
 	CHECK_EQ(n, 0);
 	CHECK_EQ(talk.got, MUCH);
@@ -86,7 +86,8 @@ read_to_the_end(void *arg)
 {
 	struct talk *talk = arg;
 	char buf[8];
-	ssize_t n = weft_read(weft_child_stream(talk->child, 1), buf, sizeof(buf), WEFT_NEVER);
+	ssize_t n = weft_stream_read(weft_child_stream(talk->child, 1), buf, sizeof(buf),
+	                             WEFT_NEVER);
 
 	CHECK(n == 0 || n == WEFT_ESHUTDOWN); /* its own end may come first */
 	talk->ended++;
@@ -98,7 +99,7 @@ write_to_the_end(void *arg)
 {
 	struct talk *talk = arg;
 	static char bytes[MUCH];
-	ssize_t n = weft_write(weft_child_stream(talk->child, 0), bytes, MUCH, WEFT_NEVER);
+	ssize_t n = weft_stream_write(weft_child_stream(talk->child, 0), bytes, MUCH, WEFT_NEVER);
 
 	CHECK(n == WEFT_EPIPE || n == WEFT_ESHUTDOWN);
 	talk->ended++;
@@ -140,7 +141,7 @@ write_to_one_that_ended(void *arg)
 	(void)arg;
 	OK(sigaction(SIGPIPE, &usual, &before));
 	OK(weft_child_wait(child, &status, WEFT_NEVER));
-	CHECK_EQ(weft_write(weft_child_stream(child, 0), "x", 1, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_stream_write(weft_child_stream(child, 0), "x", 1, WEFT_NEVER), WEFT_EPIPE);
 	OK(sigaction(SIGPIPE, &before, NULL));
 	weft_child_close(child);
 	return 0;

@@ -206,10 +206,10 @@ read_late(void *arg)
 
 	(void)arg;
 	OK(weft_stream_open_pair(&pair[0], &pair[1]));
-	CHECK_EQ(weft_read(pair[0], &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	check_detail("weft_read", WEFT_ETIMEDOUT);
-	weft_close(pair[0]);
-	weft_close(pair[1]);
+	CHECK_EQ(weft_stream_read(pair[0], &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	check_detail("weft_stream_read", WEFT_ETIMEDOUT);
+	weft_stream_close(pair[0]);
+	weft_stream_close(pair[1]);
 	return 0;
 }
 
