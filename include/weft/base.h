@@ -131,8 +131,8 @@ enum weft_error {
 enum {
 	WEFT_READABLE = 1 << 0,
 	WEFT_WRITABLE = 1 << 1,
-	WEFT_ERROR    = 1 << 2, /* reported, need not be asked for */
-	WEFT_HUP      = 1 << 3, /* reported, need not be asked for */
+	WEFT_EV_ERROR    = 1 << 2, /* reported, need not be asked for */
+	WEFT_EV_HUP      = 1 << 3, /* reported, need not be asked for */
 	WEFT_EDGE     = 1 << 4, /* asked for: report changes only */
 	WEFT_MULTI    = 1 << 5, /* asked for, ops: any number of results; edge */
 };

@@ -96,7 +96,7 @@ weft__hiredis_ready(weft_watch *watch, int what, void *arg)
 		weft__hiredis_end(e);
 		return;
 	}
-	if (what & (WEFT_ERROR | WEFT_HUP))
+	if (what & (WEFT_EV_ERROR | WEFT_EV_HUP))
 		what |= WEFT_READABLE | WEFT_WRITABLE;
 	e->gone = &gone;
 	if (what & (int)e->events & WEFT_READABLE)

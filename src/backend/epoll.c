@@ -102,8 +102,8 @@ static uint32_t
 ready_of(uint32_t events)
 {
 	return (events & (EPOLLIN | EPOLLRDHUP) ? WEFT_READABLE : 0)
-	       | (events & EPOLLOUT ? WEFT_WRITABLE : 0) | (events & EPOLLERR ? WEFT_ERROR : 0)
-	       | (events & EPOLLHUP ? WEFT_HUP : 0);
+	       | (events & EPOLLOUT ? WEFT_WRITABLE : 0) | (events & EPOLLERR ? WEFT_EV_ERROR : 0)
+	       | (events & EPOLLHUP ? WEFT_EV_HUP : 0);
 }
 
 static int

@@ -147,7 +147,7 @@ report(struct weft__backend *backend, uint32_t index)
 		weft__ready_note(backend, fd, entry->generation, weft__ready_of_poll(revents));
 		return;
 	}
-	weft__ready_note(backend, fd, entry->generation, WEFT_ERROR | WEFT__GONE);
+	weft__ready_note(backend, fd, entry->generation, WEFT_EV_ERROR | WEFT__GONE);
 	disarm(backend, entry);
 	entry->armed = 0;
 }

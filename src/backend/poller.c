@@ -16,7 +16,7 @@ enum { TOKEN, EVENTS }; /* indexes of side[] */
 
 #define REGISTERED ((uintptr_t)1 << 16)
 #define BOTH       ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
-#define ALARMS     ((uint32_t)(WEFT_ERROR | WEFT_HUP))
+#define ALARMS     ((uint32_t)(WEFT_EV_ERROR | WEFT_EV_HUP))
 #define KNOWN      (BOTH | ALARMS | WEFT_EDGE)
 
 struct weft_poller {

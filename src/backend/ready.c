@@ -24,8 +24,8 @@ uint32_t
 weft__ready_of_poll(int revents)
 {
 	return (revents & POLLIN ? WEFT_READABLE : 0) | (revents & POLLOUT ? WEFT_WRITABLE : 0)
-	       | (revents & (POLLERR | POLLNVAL) ? WEFT_ERROR : 0)
-	       | (revents & POLLHUP ? WEFT_HUP : 0);
+	       | (revents & (POLLERR | POLLNVAL) ? WEFT_EV_ERROR : 0)
+	       | (revents & POLLHUP ? WEFT_EV_HUP : 0);
 }
 
 /* The number of events that may stay for the next loop iteration: ops that always have more to
@@ -445,7 +445,7 @@ weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation, uin
 		entry->flags |= WEFT__FD_MAY_READ;
 	if (ready & (WEFT_WRITABLE | WEFT__ALARMS))
 		entry->flags |= WEFT__FD_MAY_WRITE;
-	if (ready & WEFT_HUP)
+	if (ready & WEFT_EV_HUP)
 		entry->flags &= (uint16_t)~WEFT__FD_STREAM;
 	backend->events[backend->events_count++] = (struct weft__event){
 		.fd = fd,

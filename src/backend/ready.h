@@ -30,7 +30,7 @@
 
 #define WEFT__IS_WATCH ((uintptr_t)1)
 #define WEFT__BOTH     (WEFT_READABLE | WEFT_WRITABLE)
-#define WEFT__ALARMS   (WEFT_ERROR | WEFT_HUP)
+#define WEFT__ALARMS   (WEFT_EV_ERROR | WEFT_EV_HUP)
 
 /* --- sides.c ------------------------------------------------------------ */
 

@@ -24,7 +24,7 @@ weft__ready_note_files(struct weft__backend *backend)
 		left--;
 		weft__ready_note(backend, (int)fd, entry->generation,
 		                 weft__fd_is_other(backend, (int)fd, entry)
-		                         ? WEFT_ERROR | WEFT__GONE
+		                         ? WEFT_EV_ERROR | WEFT__GONE
 		                         : WEFT__BOTH);
 	}
 }

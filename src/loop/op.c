@@ -361,8 +361,8 @@ weft_op_sleep(weft_op *public, uint64_t deadline_ns)
 int
 weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 {
-	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_ERROR | WEFT_HUP | WEFT_EDGE
-	                       | WEFT_MULTI;
+	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_EV_ERROR | WEFT_EV_HUP
+	                       | WEFT_EDGE | WEFT_MULTI;
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_POLL, fd);
 

@@ -16,7 +16,7 @@
 #include "loop/signal.h"
 
 #define EVENTS     ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
-#define KNOWN      (EVENTS | WEFT_ERROR | WEFT_HUP | WEFT_EDGE)
+#define KNOWN      (EVENTS | WEFT_EV_ERROR | WEFT_EV_HUP | WEFT_EDGE)
 #define BACKGROUND 0x10000u /* in flags: does not keep the loop alive, */
 #define CHOSEN     0x20000u /* as set by weft_watch_set_background(), */
 #define SIGNAL     0x40000u /* the kind of watch, if not on a descriptor */

@@ -278,7 +278,7 @@ TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)
 	OK(close(pair.peer));
 	OK(try_start(&p, POLL_READ, pair.fd, WEFT_NEVER));
 	OK(weft_loop_run(loop));
-	CHECK(p.result & WEFT_HUP);
+	CHECK(p.result & WEFT_EV_HUP);
 	OK(close(pair.fd));
 	OK(weft_loop_free(loop));
 }

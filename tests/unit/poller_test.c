@@ -91,7 +91,7 @@ mutes(weft_poller *poller, int fds[2])
 	CHECK_EQ(weft_poller_modify(poller, fds[0], WEFT_READABLE, 1), 0);
 	CHECK_EQ(wait_now(poller, &event), 1);
 	CHECK(event.events & WEFT_READABLE);
-	CHECK(event.events & WEFT_HUP);
+	CHECK(event.events & WEFT_EV_HUP);
 }
 
 TEST(events_of_0_mute_a_descriptor_hangups_included)

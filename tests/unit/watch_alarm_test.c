@@ -63,7 +63,7 @@ a_hangup_muted_when_told(struct scene *s)
 	watch(s->loop, &s->w, broken_pipe(s, 1), WEFT_READABLE);
 	turns(s->loop, 3);
 	CHECK_EQ(s->w.calls, 1);
-	CHECK_EQ(s->w.what, WEFT_HUP);
+	CHECK_EQ(s->w.what, WEFT_EV_HUP);
 }
 
 static void
@@ -73,7 +73,7 @@ an_error_muted_when_told(struct scene *s)
 	watch(s->loop, &s->w, broken_pipe(s, 0), WEFT_WRITABLE);
 	turns(s->loop, 3);
 	CHECK_EQ(s->w.calls, 1);
-	CHECK(s->w.what & WEFT_ERROR);
+	CHECK(s->w.what & WEFT_EV_ERROR);
 }
 
 static void
@@ -83,7 +83,7 @@ an_error_whose_watch_has_stopped(struct scene *s)
 	watch(s->loop, &s->w, broken_pipe(s, 0), WEFT_READABLE);
 	turns(s->loop, 3);
 	CHECK_EQ(s->w.calls, 1);
-	CHECK_EQ(s->w.what, WEFT_ERROR);
+	CHECK_EQ(s->w.what, WEFT_EV_ERROR);
 }
 
 static void
@@ -91,7 +91,7 @@ a_hangup_that_has_ended_a_poll_op(struct scene *s)
 {
 	start(s->loop, &s->p, POLL_READ, broken_pipe(s, 1));
 	turns(s->loop, 3);
-	CHECK_ENDED(&s->p, WEFT_HUP);
+	CHECK_ENDED(&s->p, WEFT_EV_HUP);
 }
 
 static void
@@ -247,7 +247,7 @@ TEST(who_wants_to_know_of_readiness_is_told_an_alarm_alone_until_it_stops)
 	for (int i = 1; i < 5; i++) {
 		turns(s.loop, 1);
 		CHECK(s.w.calls >= i);
-		CHECK_EQ(s.w.what, WEFT_HUP);
+		CHECK_EQ(s.w.what, WEFT_EV_HUP);
 	}
 	CHECK_EQ(weft_watch_stop(&s.w.watch), 1);
 	OK(weft_loop_run(s.loop));
@@ -262,7 +262,7 @@ a_hangup_by_edge(struct scene *s)
 	watch(s->loop, &s->w, broken_pipe(s, 1), WEFT_READABLE | WEFT_EDGE);
 	turns(s->loop, 5);
 	CHECK_EQ(s->w.calls, 1);
-	CHECK_EQ(s->w.what, WEFT_HUP);
+	CHECK_EQ(s->w.what, WEFT_EV_HUP);
 }
 
 TEST(an_alarm_is_told_once_by_edge_where_there_are_edges)

@@ -107,7 +107,7 @@ TEST(a_watch_is_told_all_that_it_asked_for_at_once_and_a_hangup_unasked)
 	CHECK_EQ(p.what, WEFT_WRITABLE);
 	OK(close(pair.peer));
 	turns(loop, 1);
-	CHECK(p.what & WEFT_HUP);
+	CHECK(p.what & WEFT_EV_HUP);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	OK(close(pair.fd));
 	OK(weft_loop_free(loop));

@@ -197,7 +197,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 			end_stale(entry);
 		return;
 	}
-	if (events & (WEFT_ERROR | WEFT_HUP))
+	if (events & (WEFT_EV_ERROR | WEFT_EV_HUP))
 		events |= WEFT_READABLE | WEFT_WRITABLE;
 	for (int side = 0; side < 2 && core->fds[fd] == entry; side++)
 		if (events & entry->armed & side_event[side])

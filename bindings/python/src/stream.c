@@ -53,7 +53,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 		s->armed = 0;
 		return;
 	}
-	if (what & (WEFT_HUP | WEFT_ERROR))
+	if (what & (WEFT_EV_HUP | WEFT_EV_ERROR))
 		what |= WEFT_READABLE | WEFT_WRITABLE;
 	s->ready |= (uint32_t)what & s->armed;
 	if (s->in_ring || !s->ready)

@@ -209,7 +209,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	struct socket *s = arg;
 	struct weft__dns *dns = s->engine->dns;
 	int fd = s->fd;
-	int broken = WEFT_ERROR | WEFT_HUP;
+	int broken = WEFT_EV_ERROR | WEFT_EV_HUP;
 
 	(void)watch;
 	if (what < 0)

@@ -97,11 +97,11 @@ look(weft_watch *watch, int what, struct eye *eye)
 	if (!(eye->events & BOTH))
 		sim_fail("a muted watch is called");
 	sim_check(what != 0);
-	if ((uint32_t)what & ~(eye->events | WEFT_ERROR | WEFT_HUP))
+	if ((uint32_t)what & ~(eye->events | WEFT_EV_ERROR | WEFT_EV_HUP))
 		sim_fail("told what was not asked for: %d", what);
 	if (what & WEFT_WRITABLE) /* or it would be told for ever */
 		(void)start_eye(eye, eye->events & ~(uint32_t)WEFT_WRITABLE);
-	if ((what & (WEFT_READABLE | WEFT_HUP)) == 0)
+	if ((what & (WEFT_READABLE | WEFT_EV_HUP)) == 0)
 		return;
 	do {
 		rc = weft__sys->recv(eye->ends[0], buf, sizeof(buf), 0);
