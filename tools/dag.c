@@ -1,4 +1,4 @@
-/* dag.c - weft dag: DAG files are checked, drawn and run. */
+/* dag.c - weft dag: check, draw and run DAG files. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static const char help[] =
 
 /* --- the file --------------------------------------------------------------- */
 
-/* All of it, and one byte more if there are too many; NULL, and told, if that fails. */
+/* Returns the whole file, or DAGFILE_BYTES_MAX + 1 bytes if it is larger.  Returns NULL on
+ * failure, after printing the error. */
 static char *
 read_whole(const char *path, size_t *out)
 {
@@ -77,7 +78,7 @@ folder_of(const char *path)
 	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* Read it: 0, or an exit status. */
+/* Reads and parses the file.  Returns 0 or an exit status. */
 static int
 load(struct dagrun *run)
 {
@@ -114,7 +115,7 @@ unload(struct dagrun *run)
 	free(run->folder);
 }
 
-/* --- words ------------------------------------------------------------------ */
+/* --- the command line ------------------------------------------------------- */
 
 static int
 misused(const char *format, const char *word)
@@ -138,7 +139,7 @@ read_jobs(const char *text, uint32_t *out)
 	return true;
 }
 
-/* An option with a value; whether both are known. */
+/* Reads an option that takes a value.  Returns false if either is not valid. */
 static bool
 read_value(struct dagrun_opts *opts, const char *name, const char *value)
 {
@@ -171,7 +172,8 @@ read_flag(struct dagrun_opts *opts, const char *name)
 	return true;
 }
 
-/* Options in any place, the file, then inputs, which are left in `words`. */
+/* Options may be anywhere.  The first other argument is the file; the rest are inputs, which
+ * read_words() collects here. */
 struct words {
 	char **inputs;
 	int count;
@@ -236,7 +238,7 @@ set_inputs(struct dagrun *run, const struct words *words)
 	return status;
 }
 
-/* --- what it does ----------------------------------------------------------- */
+/* --- the verbs -------------------------------------------------------------- */
 
 static int
 make_graph(struct dagrun *run)
@@ -286,7 +288,7 @@ verb_dag_trace(struct dagrun *run, int argc, char **argv)
 	return verb_dag_run(run, argc, argv);
 }
 
-/* Values that are not set do no harm here. */
+/* check and dot do not run anything, so inputs without a value are empty. */
 static int
 load_only(struct dagrun *run, const char *path)
 {

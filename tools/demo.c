@@ -1,4 +1,4 @@
-/* demo.c - weft demo: a ranking service to look at. */
+/* demo.c - weft demo: an example service that ranks feeds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static const char help[] =
 	"  --compare 0|1   whether the load goes to the 8 threads, too; default 1\n"
 	"  --quiet         say where the page is, and nothing else\n";
 
-/* A whole number of `min` to `max`. */
+/* Parses a whole number from `min` to `max`. */
 static bool
 read_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
@@ -85,7 +85,7 @@ read_options(struct demo_opts *opts, int argc, char **argv)
 			continue;
 		}
 		if (i + 1 == argc || !read_option(opts, argv[i], argv[i + 1])) {
-			/* Not the value: it may be a password. */
+			/* The value is not printed: it may be a password. */
 			fprintf(stderr, "weft demo: %s: no such option, or a bad value\n\n",
 			        argv[i]);
 			return false;

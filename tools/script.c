@@ -1,4 +1,4 @@
-/* script.c - weft run, weft eval: a script, or a line of one. */
+/* script.c - weft run and weft eval: run a script file, or code from the command line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 struct program {
 	weft_loop *loop;
 	weft_js *js;
-	const char *file; /* NULL: code is evaluated */
-	bool exited;      /* the script, by itself: nothing is told any more */
+	const char *file; /* NULL: evaluate the code in the first argument */
+	bool exited;      /* the script called exit: errors are no longer reported */
 	int rc;
 };
 
@@ -44,8 +44,9 @@ on_exit_called(weft_js *js, int status, void *arg)
 	weft_loop_break(program->loop);
 }
 
-/* Evaluates the program's first argument, and shows what it comes to as console.log does.  A
- * value of C would not do: it cannot tell true from 1, nor null from undefined. */
+/* Evaluates the program's first argument and prints the result as console.log does.  The script
+ * prints the result itself because a weft_value cannot distinguish true from 1, or null from
+ * undefined. */
 static const char evaluate[] =
 	"(() => {"
 	" const show = (value) => { if (value !== undefined) console.log(value); };"
@@ -53,7 +54,8 @@ static const char evaluate[] =
 	" return value instanceof Promise ? value.then(show) : show(value);"
 	" })()";
 
-/* Nobody can settle it any more: it comes to nothing, and what else runs goes on. */
+/* The script dropped the promise, so it can never settle.  That is not an error: other work
+ * continues. */
 static bool
 is_forgotten(const weft_value *reason)
 {
@@ -61,7 +63,7 @@ is_forgotten(const weft_value *reason)
 	       && strcmp(weft_detail(), "the script has forgotten its promise") == 0;
 }
 
-/* What is no error says of itself what String() makes of it. */
+/* A rejection reason that is not an error is printed as String() formats it. */
 static int
 on_rejected(const weft_value *in, weft_value *out, void *arg)
 {
@@ -83,7 +85,7 @@ on_rejected(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-/* Takes `promise`. */
+/* Takes ownership of `promise`. */
 static void
 wait_for(struct program *program, weft_promise *promise)
 {
@@ -95,7 +97,7 @@ wait_for(struct program *program, weft_promise *promise)
 	(void)weft_promise_unref(promise);
 }
 
-/* In a callback of the loop, as all that the script does later. */
+/* Runs as a callback of the loop, like everything the script does later. */
 static void
 begin(void *arg)
 {
@@ -144,10 +146,10 @@ script(struct program *program, char **argv)
 	else
 		fprintf(stderr, "weft: %s\n", weft_detail());
 	fflush(stdout);
-	exit(status & 0xff); /* all else ends with the process, and sooner */
+	exit(status & 0xff); /* the process frees the rest, and faster */
 }
 
-/* The first word after the verb: `what`, unless it is an option. */
+/* `what` names the argument that must follow the verb, for the error message. */
 static int
 start(int argc, char **argv, const char *what)
 {

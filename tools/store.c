@@ -1,4 +1,4 @@
-/* store.c - weft store: the embedded store as a program of its own. */
+/* store.c - weft store: the embedded store as a program. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static const char help[] =
 	"\n"
 	"BYTES may end with k, m or g.\n";
 
-/* A number, with k, m or g behind it.  Whether it is one. */
+/* Parses a number with an optional suffix k, m or g.  Returns false if it is not valid. */
 static bool
 read_size(const char *text, size_t *out)
 {
@@ -71,7 +71,7 @@ read_password(const char *name, const char **out)
 	return *out && **out;
 }
 
-/* Whether an option and its value are good. */
+/* Returns false if the option or its value is not valid. */
 static bool
 read_option(struct program *program, const char *name, const char *value)
 {
@@ -98,7 +98,7 @@ read_option(struct program *program, const char *name, const char *value)
 	return false;
 }
 
-/* Whether it is an option without a value. */
+/* Returns false if it is not an option without a value. */
 static bool
 read_switch(struct program *program, const char *name)
 {
@@ -118,7 +118,7 @@ read_options(struct program *program, int argc, char **argv)
 		if (read_switch(program, argv[i]))
 			continue;
 		if (i + 1 == argc || !read_option(program, argv[i], argv[i + 1])) {
-			/* Not the value: it may be a password. */
+			/* The value is not printed: it may be a password. */
 			fprintf(stderr, "weft store: %s: no such option, or a bad value\n\n",
 			        argv[i]);
 			return false;
@@ -142,7 +142,7 @@ on_signal(weft_watch *watch, int what, void *arg)
 	program->store = NULL;
 }
 
-/* Say where it listens, one line each, when it does. */
+/* Prints each address once the store listens on it. */
 static int
 listen_at(struct program *program, const char *address)
 {

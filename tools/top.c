@@ -1,4 +1,4 @@
-/* top.c - weft top: the window of a running program in a terminal. */
+/* top.c - weft top: monitors a running program in a terminal, through its admin endpoint. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ read_period(const char *text, uint32_t *out)
 	return true;
 }
 
-/* An option with a value; whether both are known. */
+/* Reads an option that takes a value.  Returns false if either is not valid. */
 static bool
 read_value(struct top_opts *opts, const char *name, const char *value)
 {
@@ -60,7 +60,7 @@ read_value(struct top_opts *opts, const char *name, const char *value)
 	return true;
 }
 
-/* 0, or an exit status. */
+/* Returns 0 or an exit status. */
 static int
 read_words(struct top_opts *opts, int argc, char **argv)
 {
@@ -104,6 +104,6 @@ verb_top(int argc, char **argv)
 	if (!terminal_is_there())
 		opts.once = true;
 	if (opts.once)
-		opts.period_ms = PERIOD_LEAST_MS; /* rates are of two */
+		opts.period_ms = PERIOD_LEAST_MS; /* rates need two readings */
 	return top_run(&opts);
 }

@@ -1,4 +1,4 @@
-/* weft.c - the program: its first word says what it does. */
+/* weft.c - the weft program: the first argument selects a verb. */
 #include <stdio.h>
 #include <string.h>
 #include <weft/base.h>

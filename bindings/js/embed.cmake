@@ -1,4 +1,4 @@
-# Write the scripts of a folder into one C file: cmake -DFOLDER=... -DOUT=... -P embed.cmake
+# Embed the scripts of a folder in one C file: cmake -DFOLDER=... -DOUT=... -P embed.cmake
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/bytes.cmake)
 

@@ -1,4 +1,4 @@
-/* engine.c - the life of an engine, and the way into its scripts. */
+/* engine.c - creating and freeing an engine, and calling its scripts. */
 #include <weft/scope.h>
 #include "engine.h"
 
@@ -15,7 +15,7 @@ weft__js_ref(weft_js *js)
 	return js;
 }
 
-/* Released by each, acquired by the last. */
+/* Every caller releases; the last one acquires. */
 void
 weft__js_unref(weft_js *js)
 {
@@ -26,9 +26,9 @@ weft__js_unref(weft_js *js)
 	weft_release(js);
 }
 
-/* --- in and out ------------------------------------------------------------ */
+/* --- enter and leave ------------------------------------------------------- */
 
-/* Over the limit, and still when all is gone that nobody can reach. */
+/* Whether the memory limit is still exceeded after a garbage collection. */
 static bool
 is_full(weft_js *js)
 {
@@ -39,7 +39,8 @@ is_full(weft_js *js)
 	return js->over;
 }
 
-/* The clock is read by the first that asks, some microseconds after it began. */
+/* The deadline is computed at the first poll, some microseconds after the callback began.  So a
+ * short callback never reads the clock. */
 static bool
 is_late(weft_js *js)
 {
@@ -81,8 +82,8 @@ weft__js_enter(weft_js *js)
 	js->refused = js->over = js->told = false;
 }
 
-/* A callback that came to a limit failed, even if a promise took the error, or a script
- * caught what came of it. */
+/* A callback that reached a limit has failed, even if a promise was rejected with the error, or
+ * a script caught an error that resulted from it. */
 static void
 tell_stopped(weft_js *js)
 {
@@ -96,8 +97,8 @@ tell_stopped(weft_js *js)
 	JS_FreeValue(js->ctx, error);
 }
 
-/* Who runs a script while the loop does not leaves jobs behind: a host that waits for
- * the loop's descriptor must hear of them. */
+/* A script that runs while the loop does not may leave jobs behind.  The wake notifies a host
+ * that waits on the loop's descriptor. */
 void
 weft__js_leave(weft_js *js)
 {
@@ -150,7 +151,7 @@ weft__js_check(weft_js *js, const char *what)
 	return 0;
 }
 
-/* --- life ------------------------------------------------------------------ */
+/* --- creation and destruction ---------------------------------------------- */
 
 static void
 set_options(weft_js *js, const weft_js_opts *opts)
@@ -165,7 +166,7 @@ set_options(weft_js *js, const weft_js_opts *opts)
 		js->opts.run_ns = RUN_NS;
 }
 
-/* Places are undefined, not zero, which is a number. */
+/* A zeroed JSValue is the number 0, so these are set to undefined explicitly. */
 static void
 set_places(weft_js *js)
 {
@@ -187,8 +188,8 @@ set_runtime(weft_js *js)
 	JS_SetModuleLoaderFunc(js->rt, weft__js_module_name, weft__js_module_load, js);
 }
 
-/* The language.  Of what hosts add, `performance` and DOMException among it, scripts get
- * weft's (global.c) and not QuickJS's. */
+/* Only the language itself.  Host globals, such as `performance` and DOMException, come from
+ * global.c and not from QuickJS. */
 static JSContext *
 new_context(JSRuntime *rt)
 {
@@ -367,7 +368,7 @@ run_asked(void *arg)
 		(void)weft_promise_resolve(ask->done, (weft_value){ 0 });
 }
 
-/* A threadlet's stack is too small for scripts: the next checkpoint does it. */
+/* A threadlet's stack is too small for scripts, so a microtask on the loop's stack runs them. */
 static int
 run_elsewhere(struct ask *ask)
 {
@@ -403,7 +404,8 @@ weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg), vo
 	return rc;
 }
 
-/* Give the result of a script away: takes `result`, which may be an exception. */
+/* Passes the result of a script to the caller.  Takes ownership of `result`, which may be an
+ * exception. */
 static int
 finish(weft_js *js, JSValue result, weft_value *out)
 {
@@ -472,8 +474,8 @@ weft_js_load(weft_js *js, const char *file, weft_value *out)
 
 /* --- calls -------------------------------------------------------------------- */
 
-/* What stands at `path`, and in which object, both the caller's; undefined if there
- * is no such thing. */
+/* Looks up `path`.  Returns the value, or undefined; stores the object that contains it in
+ * `within`.  The caller frees both. */
 static JSValue
 find(weft_js *js, const char *path, JSValue *within)
 {
@@ -502,7 +504,7 @@ free_all(JSContext *ctx, JSValue *values, size_t count)
 	weft_release(values);
 }
 
-/* The arguments as JavaScript's; NULL if one of them cannot be. */
+/* Converts the arguments.  Returns NULL, with an exception, if one cannot be converted. */
 static JSValue *
 make_args(weft_js *js, const weft_value *args, size_t count)
 {
@@ -563,7 +565,7 @@ weft_js_call(weft_js *js, const char *path, const weft_value *args, size_t count
 	return weft__js_do(js, "weft_js_call", call, &arg);
 }
 
-/* --- what became of it ---------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------- */
 
 int
 weft_js_failed(weft_js *js)

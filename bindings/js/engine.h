@@ -1,13 +1,13 @@
-/* engine.h - what the files of the JavaScript adapter share.
+/* engine.h - the definitions that the files of the JavaScript adapter share.
  *
- *   1. All of an engine but `refs`, `interrupted` and what `lock` guards belongs to the
- *      loop's thread.
- *   2. The struct outlives the engine as long as somebody holds a reference: `ctx` is
- *      NULL from weft_js_free() on.
- *   3. JavaScript runs between enter and leave only, which nest; what is outermost is
- *      one callback in the sense of run_ns.  Inside, the engine is not freed.
- *   4. Once `ended`, nothing of the script runs any more, and nothing it does reaches
- *      the host.
+ *   1. Everything in an engine belongs to the loop's thread, except `refs`, `interrupted` and
+ *      the members that `lock` protects.
+ *   2. The struct outlives the engine while references to it exist: `ctx` is NULL after
+ *      weft_js_free().
+ *   3. JavaScript runs only between enter and leave.  Pairs may nest; the outermost pair is one
+ *      callback in the sense of run_ns.  The engine is not freed inside a pair.
+ *   4. Once `ended` is set, no part of the script runs again, and nothing it does reaches the
+ *      host.
  */
 #ifndef WEFT_JS_ENGINE_H
 #define WEFT_JS_ENGINE_H
@@ -24,22 +24,22 @@
 
 #define WEFT__JS_FAMILIES 32
 
-/* Something to call later: a timer, an immediate, a tick. */
+/* A call to make later: a timer, an immediate or a tick. */
 struct weft__js_task {
 	weft_timer timer;
 	weft_js *js;
-	JSValue fn; /* what to call, or text to evaluate */
+	JSValue fn; /* function to call, or text to evaluate */
 	JSValue *args;
 	int count;
 	uint8_t kind;     /* 0: unused */
-	bool running;     /* an interval in its callback */
+	bool running;     /* an interval that is in its callback */
 	bool background;
-	uint16_t nesting; /* timers that set timers */
-	uint32_t index;   /* of its place, and how often that was used before */
+	uint16_t nesting; /* depth of timers set by timers */
+	uint32_t index;   /* slot number; `uses` counts how often the slot was used before */
 	uint32_t uses;
-	int64_t number; /* weft's, of an immediate */
+	int64_t number; /* of an immediate: the ID from weft_schedule_immediate() */
 	uint64_t every_ns;
-	struct weft__js_task *next; /* unused, or the next tick */
+	struct weft__js_task *next; /* next unused task, or next tick */
 };
 
 struct weft__js_tasks {
@@ -47,28 +47,28 @@ struct weft__js_tasks {
 	uint32_t block_count;
 	struct weft__js_task *unused;
 	struct weft__js_task *ticks, **ticks_end;
-	unsigned nesting; /* of the timer that runs */
+	unsigned nesting; /* of the timer that is running */
 };
 
 struct weft__js_rejection {
 	JSValue promise, reason;
-	bool later;     /* it was told of, and has a handler now */
-	unsigned round; /* of judging, in which it came */
+	bool later;     /* was reported as unhandled, and has a handler now */
+	unsigned round; /* the judging round in which it was added */
 };
 
 struct weft__js_rejections {
 	struct weft__js_rejection *items;
 	size_t first, count, room;
 	unsigned round;
-	JSValue told; /* functions on a WeakSet: add, remove; or undefined */
-	JSValue untold;
+	JSValue told; /* function: add to a WeakSet of reported promises; or undefined */
+	JSValue untold; /* function: remove from it; or undefined */
 };
 
-/* A module that is being loaded, because another one imports it. */
+/* A module that is being loaded because another one imports it. */
 struct weft__js_load {
 	struct weft__js_load *outer;
-	JSValue error; /* why it cannot be, or undefined */
-	bool resolves; /* its text is read, now what it imports is looked for */
+	JSValue error; /* why it cannot be loaded, or undefined */
+	bool resolves; /* its text is parsed, and its imports are being resolved */
 };
 
 struct weft__js_held;
@@ -84,49 +84,49 @@ struct weft_js {
 	weft_js_opts opts;
 	weft_perf *perf;
 	weft_loop_hook hook;
-	char *ground; /* see memory.c */
+	char *ground; /* memory.c: one block for what every engine needs */
 	size_t ground_used;
 	bool ground_closed;
 	size_t memory_used;
-	size_t record_bytes; /* of a function record of the parser */
-	size_t records;      /* in use: a parser runs */
-	bool learning;       /* record_bytes */
-	bool over; /* the limit, at some time in this callback */
+	size_t record_bytes; /* size of a function record of the parser */
+	size_t records;      /* function records in use; if not 0, a parser is running */
+	bool learning;       /* record_bytes is being determined */
+	bool over; /* the memory limit was exceeded during this callback */
 
-	unsigned depth;      /* of enter */
-	uint64_t until_ns;   /* of the callback; 0: not asked for yet */
+	unsigned depth;      /* nesting depth of enter */
+	uint64_t until_ns;   /* deadline of the callback; 0: not computed yet */
 	uint64_t drain_until_ns;
 	int stopped;         /* the error that ended the callback, or 0 */
-	bool told;           /* the host knows of that */
-	bool refused;        /* memory, in this callback */
+	bool told;           /* that error was reported to the host */
+	bool refused;        /* an allocation failed during this callback */
 	bool ended;          /* invariant 4 */
-	bool yielded;        /* jobs are left for the next turn */
-	bool jobs_first;     /* a module was loaded: its jobs come before ticks */
-	bool reporting;      /* an error; another one meanwhile is not dispatched */
+	bool yielded;        /* jobs are left for the next loop iteration */
+	bool jobs_first;     /* a module was loaded: its jobs run before ticks */
+	bool reporting;      /* an error is being dispatched; further ones are not */
 	bool freeing;
 	bool exited;
-	int status;          /* of process.exit() */
-	int failed;          /* the first error that nobody handled, and its text */
+	int status;          /* argument of process.exit() */
+	int failed;          /* the first unhandled error; its text is in failed_text */
 	char *failed_text;
 
 	struct weft__js_tasks tasks;
 	struct weft__js_rejections rejections;
-	struct weft__js_link *links; /* promises of C that scripts wait for */
+	struct weft__js_link *links; /* C promises that scripts wait for */
 	struct weft__js_held *held;
-	struct weft__js_net *net; /* of fetch, or NULL */
-	struct weft__js_load *loading; /* the innermost; see module.c for these three */
-	JSValue broken; /* an object, or undefined */
+	struct weft__js_net *net; /* state of fetch, or NULL */
+	struct weft__js_load *loading; /* the innermost load; module.c explains these three */
+	JSValue broken; /* object that maps names to errors; or undefined */
 	bool lost;
-	JSValue then;   /* of promises */
-	JSValue error;  /* the constructor */
+	JSValue then;   /* Promise.prototype.then */
+	JSValue error;  /* the Error constructor */
 	JSValue process, host;
 	JSValue families[WEFT__JS_FAMILIES];
 	JSClassID link_class, call_class, value_class;
 
 	pthread_mutex_t lock;
-	struct weft__js_held *dropped; /* by other threads; by the lock */
-	bool held_closed;              /* by the lock */
-	bool drop_posted;              /* by the lock */
+	struct weft__js_held *dropped; /* dropped by other threads; under `lock` */
+	bool held_closed;              /* under `lock` */
+	bool drop_posted;              /* under `lock` */
 	weft_node drop_node;
 };
 
@@ -144,20 +144,21 @@ weft__js_of(JSContext *ctx)
 void weft__js_enter(weft_js *js);
 void weft__js_leave(weft_js *js);
 
-/* Call a script's function from the loop; what it throws is reported. */
+/* Call a script's function from the loop; report an exception. */
 void weft__js_run(weft_js *js, JSValueConst fn, int count, JSValue *args);
 
-/* The script is over. */
+/* End the script. */
 void weft__js_end(weft_js *js);
 
-/* Whether the callback has come to a limit, or does now; for work of C in it. */
+/* Whether the callback has reached a limit, or reaches one now.  C code that runs for long
+ * inside a callback calls this. */
 bool weft__js_poll(weft_js *js);
 
-/* Whether a call to the engine may go on: 0, or an error. */
+/* Whether the engine can be called.  Returns 0 or an error. */
 int weft__js_check(weft_js *js, const char *what);
 
-/* Do `fn(js, arg)` between enter and leave, on the loop's own stack: a threadlet that
- * calls this waits.  Returns what it does, or weft__js_check(). */
+/* Call `fn(js, arg)` between enter and leave, on the loop's own stack.  A calling threadlet
+ * suspends until then.  Returns the result of `fn`, or the error of weft__js_check(). */
 int weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg),
                 void *arg);
 
@@ -165,33 +166,33 @@ int weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg)
 
 extern const JSMallocFunctions weft__js_memory;
 
-/* Open the ground, which what is allocated comes from until it is closed; free it when
- * nothing is in use any more.  open returns false without memory. */
+/* Open the ground, a block that serves all allocations until it is closed.  Free it when nothing
+ * in it is in use. weft__js_ground_open() returns false if out of memory. */
 bool weft__js_ground_open(weft_js *js);
 void weft__js_ground_close(weft_js *js);
 void weft__js_ground_free(weft_js *js);
 
-/* Find out record_bytes.  Returns 0, or -1 with an exception. */
+/* Determine record_bytes.  Returns 0, or -1 with an exception. */
 int weft__js_learn_parser(weft_js *js);
 
 /* --- error.c ------------------------------------------------------------- */
 
-/* The exception that is pending becomes the result of a call: weft_fail(). */
+/* Convert the pending exception to an error of C, as weft_fail() does.  Returns the error. */
 int weft__js_failure(weft_js *js);
 
-/* The exception that is pending is nobody's: report it.  The same of one in hand. */
+/* Report the pending exception, or the given one, as uncaught. */
 void weft__js_uncaught(weft_js *js);
 void weft__js_report(weft_js *js, JSValueConst error);
 
-/* It was not handled by events: keep it, tell the host. */
+/* Record an error that no event handler accepted, and notify the host. */
 void weft__js_unhandled(weft_js *js, JSValueConst error);
 
-/* Make an Error of an error of C, with the text of weft_detail(); throw it. */
+/* Make an Error from a C error, with weft_detail() as its message; or make and throw it. */
 JSValue weft__js_make_error(weft_js *js, int error);
 JSValue weft__js_throw(weft_js *js, int error);
 
-/* Throw what no script catches.  Who has asked a script for something, and may have
- * swallowed that it was stopped meanwhile, returns this. */
+/* Throw an error that no script can catch.  C code that called a script, and may have swallowed
+ * the error that stopped it, returns this. */
 JSValue weft__js_interrupted(weft_js *js);
 
 static inline bool
@@ -200,7 +201,7 @@ weft__js_is_over(const weft_js *js)
 	return js->stopped || js->ended;
 }
 
-/* The error that an Error stands for; sets weft_detail() with its text. */
+/* The C error that an Error object represents.  Sets weft_detail() to its text. */
 int weft__js_error_of(weft_js *js, JSValueConst error);
 
 /* --- job.c --------------------------------------------------------------- */
@@ -208,36 +209,37 @@ int weft__js_error_of(weft_js *js, JSValueConst error);
 int  weft__js_checkpoint(weft_loop *loop, void *arg);
 int  weft__js_ready(weft_loop *loop, void *arg);
 bool weft__js_has_jobs(weft_js *js);
-int  weft__js_queue(weft_js *js, JSValueConst fn); /* as queueMicrotask */
+int  weft__js_queue(weft_js *js, JSValueConst fn); /* as queueMicrotask() */
 
 /* --- rejection.c --------------------------------------------------------- */
 
 void weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
                     bool is_handled, void *opaque);
-int  weft__js_judge(weft_js *js); /* returns how many were told of */
+int  weft__js_judge(weft_js *js); /* returns how many were reported */
 void weft__js_rejections_fini(weft_js *js);
 
 /* --- task.c -------------------------------------------------------------- */
 
 void weft__js_tasks_init(weft_js *js, JSValueConst global);
 
-/* Call `fn` once, later; returns its number, or an exception. */
+/* Call `fn` once, after `ms`.  Returns the timer's ID, or an exception. */
 JSValue weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool background);
 void    weft__js_clear(weft_js *js, JSValueConst number);
 JSValue weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count,
                            JSValueConst *args);
-bool weft__js_run_tick(weft_js *js); /* false: there was none */
+bool weft__js_run_tick(weft_js *js); /* false: there is none */
 void weft__js_tasks_clear(weft_js *js);
 void weft__js_tasks_fini(weft_js *js);
 
 /* --- value.c ------------------------------------------------------------- */
 
-/* Of C's, borrowed, and taken; an exception if it cannot be. */
+/* Convert a C value. weft__js_from() borrows it, weft__js_take() takes ownership.  Returns an
+ * exception on failure. */
 JSValue weft__js_from(weft_js *js, const weft_value *value);
 JSValue weft__js_take(weft_js *js, weft_value *value);
 
-/* Of JavaScript's, borrowed; fills `out`, the caller's.  Returns 0 or an error, without
- * values then. */
+/* Convert JavaScript values, borrowed.  Fills `out`, which the caller owns.  Returns 0; or an
+ * error, and `out` has no values. */
 int weft__js_to(weft_js *js, JSValueConst value, weft_value *out);
 int weft__js_to_all(weft_js *js, int count, JSValueConst *values,
                     weft_value *out);
@@ -254,7 +256,7 @@ void    weft__js_drop_queued(weft_js *js);
 /* --- link.c -------------------------------------------------------------- */
 
 int     weft__js_link_init(weft_js *js);
-JSValue weft__js_from_promise(weft_js *js, weft_promise *promise); /* taken */
+JSValue weft__js_from_promise(weft_js *js, weft_promise *promise); /* takes ownership */
 int     weft__js_to_promise(weft_js *js, JSValueConst promise, weft_promise **out);
 bool    weft__js_is_promise(weft_js *js, JSValueConst value);
 void    weft__js_links_fini(weft_js *js);
@@ -266,13 +268,14 @@ void weft__js_ignore(weft_js *js, JSValueConst promise);
 
 int weft__js_expose_init(weft_js *js);
 
-/* A function of C as a script's; with `suspends` it gives a promise. */
+/* Make a script function from a C function; with `suspends` it returns a promise. */
 JSValue weft__js_function(weft_js *js, const char *name, bool suspends,
                           weft_js_fn fn, void *arg);
 
 /* --- net.c --------------------------------------------------------------- */
 
-/* Add what fetch needs to the host; 0, or an exception: -1.  End all exchanges. */
+/* Add the functions that fetch needs to the host object; returns 0, or -1 with an exception.
+ * End all exchanges. */
 int  weft__js_net_init(weft_js *js, JSValueConst host);
 void weft__js_net_fini(weft_js *js);
 
@@ -287,11 +290,11 @@ int          weft__js_module_run(weft_js *js, const char *file, weft_value *out)
 
 struct weft__js_family {
 	const char *name;
-	const unsigned char *text; /* with a NUL behind it */
+	const unsigned char *text; /* with a NUL after it */
 	size_t size;
 };
 
-/* Made by the build from lib/; a NULL name ends it. */
+/* Generated from lib/ by the build; ends with a NULL name. */
 extern const struct weft__js_family weft__js_library[];
 
 int     weft__js_globals_init(weft_js *js);
@@ -299,13 +302,14 @@ int     weft__js_process_init(weft_js *js, JSValueConst global);
 int     weft__js_exit_code(weft_js *js);
 JSValue weft__js_make_host(weft_js *js);
 
-/* The exports of a family, borrowed, or an exception.  loaded: undefined if nothing
- * has needed it yet. */
+/* The exports of a family of globals, borrowed. weft__js_need() evaluates it if needed, and
+ * returns an exception on failure; weft__js_loaded() returns undefined if it was not evaluated
+ * yet. */
 JSValue weft__js_need(weft_js *js, const char *name);
 JSValue weft__js_loaded(weft_js *js, const char *name);
 
-/* The family of events, borrowed, if a script can be listening: it is loaded, or the
- * global handler of that name is set.  Else undefined. */
+/* The events family, borrowed, if a script may be listening: the family is loaded, or the global
+ * handler of that name is set.  Otherwise undefined. */
 JSValue weft__js_listened(weft_js *js, const char *handler);
 
 /* --- utf8.c -------------------------------------------------------------- */
@@ -317,27 +321,27 @@ JSValue weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value,
 JSValue weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count,
                              JSValueConst *args);
 
-/* A Uint8Array of a copy. */
+/* A new Uint8Array with a copy of the data. */
 JSValue weft__js_new_bytes(JSContext *ctx, const void *data, size_t size);
 
-/* The bytes of a Uint8Array, borrowed; false: it is none, and that was thrown. */
+/* The bytes of a Uint8Array, borrowed.  Returns false and throws if it is not one. */
 bool weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out);
 
-/* Surrogates that are alone, which three bytes stand for, become U+FFFD. */
+/* Replace lone surrogates, which are encoded in three bytes, by U+FFFD. */
 void weft__js_repair(char *text, size_t size);
 
 /* --- os_js.c ------------------------------------------------------------- */
 
-/* Read all of a file into memory of the engine, with a NUL behind; the caller gives it
- * to js_free().  Returns the size, or an error with its text. */
+/* Read a whole file into memory of the engine, with a NUL after it.  The caller frees it with
+ * js_free().  Returns the size, or an error with a text. */
 int64_t weft__js_read_file(JSContext *ctx, const char *path, char **out);
 
-/* The path with no link and no dots in it; false if there is none. */
+/* The absolute path without links and dots.  Returns false if it does not exist. */
 bool weft__js_real_path(const char *path, char *out, size_t room);
 
 void weft__js_write(int fd, const char *text, size_t size);
 
-/* The environment: NAME=VALUE, NULL at the end. */
+/* The environment: NAME=VALUE strings, terminated by NULL. */
 char **weft__js_environment(void);
 
 #endif

@@ -1,11 +1,11 @@
-/* error.c - what scripts throw, on its way to C, and errors of C on their way in. */
+/* error.c - converts exceptions of scripts to C errors, and C errors to exceptions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "engine.h"
 
 /* --- texts -------------------------------------------------------------------- */
 
-/* A property that is the object's own and no accessor's: finding it runs nothing. */
+/* Reads an own data property.  Unlike JS_GetPropertyStr(), this never runs a getter. */
 static JSValue
 get_own(JSContext *ctx, JSValueConst object, const char *name)
 {
@@ -23,15 +23,15 @@ get_own(JSContext *ctx, JSValueConst object, const char *name)
 	return found.value;
 }
 
-/* Scripts are asked for texts only while they may run: one that was stopped in the middle of
- * that would go on for ever otherwise. */
+/* Whether script code may run to produce a text.  If the script was stopped, running more of it
+ * could repeat forever. */
 static bool
 may_ask(const weft_js *js)
 {
 	return !js->stopped && !js->ended;
 }
 
-/* A value as text, NULL if it cannot be told; JS_FreeCString(). */
+/* A value as text; NULL if it cannot be converted.  Free it with JS_FreeCString(). */
 static const char *
 to_text(weft_js *js, JSValueConst value)
 {
@@ -44,8 +44,8 @@ to_text(weft_js *js, JSValueConst value)
 	return text;
 }
 
-/* A property of an Error as text, NULL if there is none or it cannot be told;
- * JS_FreeCString(). */
+/* A property of an Error as text; NULL if there is none, or it cannot be converted.  Free it
+ * with JS_FreeCString(). */
 static const char *
 get_text(weft_js *js, JSValueConst error, const char *name)
 {
@@ -77,7 +77,7 @@ join(const char *limit, const char *name, const char *message, const char *stack
 	return text;
 }
 
-/* Which limit of the engine it was. */
+/* A prefix that names the limit which was reached. */
 static const char *
 limit_of(const weft_js *js, int number)
 {
@@ -86,8 +86,8 @@ limit_of(const weft_js *js, int number)
 	return number == WEFT_ETIMEDOUT && js->stopped ? "ran too long: " : "";
 }
 
-/* "TypeError: why", and below it the stack; of what is no Error, what it says as a
- * string.  NULL without memory. */
+/* "TypeError: message", followed by the stack on the next lines.  For a value that is not an
+ * Error, its string conversion.  NULL if out of memory. */
 static char *
 describe(weft_js *js, JSValueConst error, int number)
 {
@@ -112,9 +112,9 @@ describe(weft_js *js, JSValueConst error, int number)
 	return text;
 }
 
-/* --- numbers -------------------------------------------------------------------- */
+/* --- error numbers -------------------------------------------------------------- */
 
-/* The error of C that an Error was made of, or 0. */
+/* The C error that an Error was made from, or 0. */
 static int
 number_of(weft_js *js, JSValueConst error)
 {
@@ -147,7 +147,7 @@ is_text(weft_js *js, JSValueConst error, const char *name, const char *want)
 	return is;
 }
 
-/* Where there is no memory even for an error, nothing is thrown. */
+/* If there is no memory even for the error object, QuickJS throws null. */
 static bool
 is_memory(weft_js *js, JSValueConst error)
 {
@@ -165,7 +165,7 @@ number_or_script(weft_js *js, JSValueConst error)
 	return number ? number : WEFT_ESCRIPT;
 }
 
-/* Where a callback has come to a limit, that is the error, whatever was thrown. */
+/* If the callback has reached a limit, that limit is the error, regardless of what was thrown. */
 static int
 classify(weft_js *js, JSValueConst error)
 {
@@ -174,7 +174,7 @@ classify(weft_js *js, JSValueConst error)
 	return is_memory(js, error) ? WEFT_ENOMEM : number_or_script(js, error);
 }
 
-/* Takes `text`. */
+/* Takes ownership of `text`. */
 static int
 fail_with(int number, char *text)
 {
@@ -206,7 +206,7 @@ weft__js_failure(weft_js *js)
 	return number;
 }
 
-/* --- errors of C ------------------------------------------------------------------ */
+/* --- C errors --------------------------------------------------------------------- */
 
 JSValue
 weft__js_make_error(weft_js *js, int error)
@@ -254,7 +254,7 @@ weft__js_interrupted(weft_js *js)
 	return JS_Throw(ctx, error);
 }
 
-/* --- what nobody handles ----------------------------------------------------------- */
+/* --- unhandled errors -------------------------------------------------------------- */
 
 void
 weft__js_unhandled(weft_js *js, JSValueConst error)
@@ -279,7 +279,7 @@ weft__js_unhandled(weft_js *js, JSValueConst error)
 	}
 }
 
-/* Where the topmost frame of a stack stands: "    at name (file:line:column)". */
+/* Finds the position in the topmost frame of a stack: " at name (file:line:column)". */
 static void
 find_place(char *stack, const char **file, int *line, int *column)
 {
@@ -305,7 +305,7 @@ find_place(char *stack, const char **file, int *line, int *column)
 	}
 }
 
-/* Tell listeners for "error"; whether one of them says that it is dealt with. */
+/* Calls the listeners for "error".  Returns whether one of them has handled the error. */
 static bool
 dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 {

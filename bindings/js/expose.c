@@ -1,4 +1,4 @@
-/* expose.c - functions of C that scripts call. */
+/* expose.c - C functions that scripts can call. */
 #include "engine.h"
 
 struct exposed {
@@ -7,7 +7,7 @@ struct exposed {
 	bool suspends;
 };
 
-/* One call, on a threadlet. */
+/* One call that runs on a threadlet. */
 struct call {
 	weft_js *js;
 	weft_js_fn fn;
@@ -31,14 +31,14 @@ make_args(weft_js *js, int count, JSValueConst *args, weft_value *out)
 	if (rc < 0 || !weft__js_is_over(js))
 		return rc;
 	drop_args(out, (size_t)count);
-	return WEFT_EINTR; /* nobody sees it: the script is ended */
+	return WEFT_EINTR; /* never visible: the script is being ended */
 }
 
-/* --- at once --------------------------------------------------------------------- */
+/* --- immediate calls ------------------------------------------------------------- */
 
 #define FEW 8
 
-/* Give what a function of C returned to the script. */
+/* Converts the result of a C function for the script. */
 static JSValue
 answer(weft_js *js, int rc, weft_value *out)
 {
@@ -60,7 +60,7 @@ call_now(weft_js *js, const struct exposed *exposed, int count, JSValueConst *ar
 	int rc = given ? make_args(js, count, args, given) : WEFT_ENOMEM;
 
 	if (rc == 0) {
-		(void)weft_fail(0, "%s", ""); /* no text of before */
+		(void)weft_fail(0, "%s", ""); /* clear the error text of an earlier call */
 		rc = exposed->fn(js, given, (size_t)count, &out, exposed->arg);
 		drop_args(given, (size_t)count);
 	}
@@ -69,7 +69,7 @@ call_now(weft_js *js, const struct exposed *exposed, int count, JSValueConst *ar
 	return answer(js, rc, &out);
 }
 
-/* --- on a threadlet ---------------------------------------------------------------- */
+/* --- calls on a threadlet ---------------------------------------------------------- */
 
 static void
 end_call(struct call *call)
@@ -168,7 +168,7 @@ weft__js_function(weft_js *js, const char *name, bool suspends, weft_js_fn fn, v
 	return made;
 }
 
-/* The object called `name` in `within`, which is taken; made if there is none. */
+/* The object `name` in `within`; it is created if there is none.  Takes ownership of `within`. */
 static JSValue
 step_into(JSContext *ctx, JSValue within, JSAtom name)
 {

@@ -1,9 +1,9 @@
-/* global.c - what scripts find in globalThis, most of it made when it is first used.
+/* global.c - the properties of globalThis, most of which are created on first use.
  *
- * Families of globals are written in JavaScript (lib/) and part of the library.  Each
- * global of a family is an accessor at first; whoever reads one has the family evaluated,
- * and all of its globals become plain properties.  Who writes one first keeps what was
- * written.
+ * Families of globals are written in JavaScript (lib/) and compiled into the library.  Each
+ * global of a family is an accessor at first.  The first read of one evaluates the family and
+ * turns all of its globals into plain properties.  A global that the script assigns first keeps
+ * the assigned value.
  */
 #include "engine.h"
 
@@ -165,7 +165,7 @@ find_export(JSContext *ctx, JSValueConst exports, const char *name)
 	return value;
 }
 
-/* Whether the global is still the accessor that stands for it. */
+/* Whether the global is still its initial accessor. */
 static bool
 is_waiting(JSContext *ctx, JSValueConst global, JSAtom name)
 {
@@ -189,7 +189,7 @@ put_plain(JSContext *ctx, JSValueConst global, const char *name, JSValue value)
 	return JS_DefinePropertyValueStr(ctx, global, name, value, PLAIN | JS_PROP_THROW);
 }
 
-/* All globals of a family become plain. */
+/* Turns all globals of a family into plain properties. */
 static int
 put_family(JSContext *ctx, JSValueConst global, const char *family, JSValueConst exports)
 {
@@ -249,7 +249,7 @@ add_waiting(JSContext *ctx, JSValueConst global)
 	return 0;
 }
 
-/* --- at once -------------------------------------------------------------------------------- */
+/* --- globals created at startup ------------------------------------------------------------- */
 
 static JSValue
 report_error(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)

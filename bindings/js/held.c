@@ -1,18 +1,19 @@
-/* held.c - values of JavaScript that C holds, and drops on whichever thread.
+/* held.c - JavaScript values that C holds, and may drop on any thread.
  *
- *   1. Each stands in the list of its engine, which belongs to the loop's thread, until
- *      that has taken it off: when it is dropped, or the engine freed.
- *   2. Who drops the last owner on another thread queues it and wakes the loop, by the lock,
- *      until the list is closed: then it is empty for good, and what is left is only memory.
- *   3. It holds a reference to the struct of its engine.
+ *   1. Each is in the list of its engine, which belongs to the loop's thread.  The loop's thread
+ *      unlinks it when it is dropped or the engine is freed.
+ *   2. A thread other than the loop's that drops the last owner queues the value under the lock
+ *      and wakes the loop, until the list is closed.  From then on the list stays empty, and
+ *      only the memory is freed.
+ *   3. Each holds a reference to the struct of its engine.
  */
 #include "engine.h"
 
 struct weft__js_held {
 	uint32_t owners; /* atomic */
 	weft_js *js;
-	JSValue value;                      /* the loop's */
-	struct weft__js_held *next, **link; /* the loop's; NULL: off the list */
+	JSValue value;                      /* loop's thread only */
+	struct weft__js_held *next, **link; /* loop's thread only; NULL: not in the list */
 	struct weft__js_held *next_dropped;
 };
 
@@ -36,7 +37,7 @@ end(struct weft__js_held *held)
 	weft__js_unref(js);
 }
 
-/* On the loop's thread. */
+/* Runs on the loop's thread. */
 static void
 end_here(struct weft__js_held *held)
 {
@@ -76,7 +77,7 @@ on_dropped(void *arg)
 	weft__js_unref(js);
 }
 
-/* Whether the loop will see to it. */
+/* Returns whether the loop will free it. */
 static bool
 queue(weft_js *js, struct weft__js_held *held)
 {
@@ -93,7 +94,7 @@ queue(weft_js *js, struct weft__js_held *held)
 		(void)weft__js_ref(js);
 		js->drop_posted = true;
 		if (weft_loop_post_node(js->loop, &js->drop_node) < 0) {
-			js->drop_posted = false; /* the engine's end does it */
+			js->drop_posted = false; /* freed when the engine is */
 			weft__js_unref(js);
 		}
 	}
@@ -156,7 +157,7 @@ weft__js_held_value(weft_js *js, const weft_value *value)
 	return JS_DupValue(js->ctx, held->value);
 }
 
-/* Take the first off the list, or close it; false then. */
+/* Unlinks the first value.  If there is none, closes the list and returns false. */
 static bool
 take_first(weft_js *js, JSValue *value)
 {
@@ -175,7 +176,7 @@ take_first(weft_js *js, JSValue *value)
 	return held != NULL;
 }
 
-/* What a value ends may drop others. */
+/* Freeing a value may drop others. */
 void
 weft__js_held_fini(weft_js *js)
 {

@@ -1,4 +1,4 @@
-/* host.c - what the library's scripts are given of the host: one frozen object. */
+/* host.c - the host functions for the scripts in lib/, in one frozen object. */
 #include "engine.h"
 
 static JSValue

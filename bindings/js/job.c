@@ -1,13 +1,14 @@
-/* job.c - the jobs of scripts, at weft's checkpoint.
+/* job.c - runs the jobs of scripts at the loop's microtask checkpoint.
  *
- * The engine has one queue, of promise jobs and of what queueMicrotask was given, and
- * ticks of its own.  The checkpoint asks for them once the loop's own ticks and microtasks
- * are done: all ticks, then all jobs, until there are none; then rejections are judged,
- * and if that made jobs, again.  After a module was loaded its jobs come first, since its
- * body counts as a job itself; that is how Node does it.
+ * The engine has one queue for promise jobs and queueMicrotask(), and a queue of ticks.  The
+ * checkpoint runs them after the loop's own ticks and microtasks: all ticks, then all jobs,
+ * until there are none; then unhandled rejections are judged, and if that created jobs, it
+ * starts again.  After a module was loaded its jobs come first, because its body itself counts
+ * as a job; Node does the same.
  *
- * Each job is a callback with a limit of time.  A drain has the same; at its end what is left
- * waits for the next turn: so jobs that make jobs for ever do not hold up the loop for ever.
+ * Each job is a callback with a time limit.  A drain of the queues has the same limit; after
+ * that, what is left waits for the next loop iteration.  So jobs that create jobs forever do not
+ * block the loop.
  */
 #include "engine.h"
 
@@ -19,8 +20,8 @@ weft__js_has_jobs(weft_js *js)
 	return js->tasks.ticks || JS_IsJobPending(js->rt);
 }
 
-/* The clock is looked at once in many; each job, and each tick, has the time of a
- * callback for itself. */
+/* Reads the clock only once in LOOK calls.  Each job and each tick has the full time limit of a
+ * callback. */
 static bool
 goes_on(weft_js *js, int count)
 {
@@ -101,7 +102,7 @@ weft__js_ready(weft_loop *loop, void *arg)
 	return !js->ended && weft__js_has_jobs(js);
 }
 
-/* A throw in it is an error, not a rejection. */
+/* An exception in it is an uncaught error, not a rejection. */
 static JSValue
 run_queued(JSContext *ctx, int count, JSValueConst *args)
 {

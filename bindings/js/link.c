@@ -1,20 +1,20 @@
-/* link.c - promises, from one side to the other.
+/* link.c - connects promises of scripts and of C.
  *
- * A promise of a script that goes to C: C's promise is settled by two functions that hang
- * on the script's.  Both point to one object, and when that goes nobody can settle any
- * more, so its finalizer rejects.
+ * A script's promise that is passed to C: two reaction functions on the script's promise settle
+ * the C promise.  Both refer to one object.  When that object is collected nothing can settle
+ * the C promise, so its finalizer rejects it.
  *
- * A promise of C that goes to a script: a handler on C's settles the script's.  The engine
- * knows the links, and lets go of the script's end when it is freed; the handler comes in
- * any case, and frees the link.
+ * A C promise that is passed to a script: a handler on the C promise settles the script's.  The
+ * engine keeps a list of these links, and releases the script's side when it is freed.  The
+ * handler runs in any case, and frees the link.
  */
 #include <stdio.h>
 #include "engine.h"
 
-#define TEXT_BYTES 1024 /* of weft_detail(), at most */
+#define TEXT_BYTES 1024 /* enough for weft_detail() */
 
 struct weft__js_link {
-	weft_js *js; /* NULL: its engine is freed */
+	weft_js *js; /* NULL: the engine was freed */
 	JSValue settle[2];
 	struct weft__js_link *next, **link;
 };
@@ -27,7 +27,7 @@ weft__js_is_promise(weft_js *js, JSValueConst value)
 
 /* --- to C ------------------------------------------------------------------------- */
 
-/* Whoever has caused it, by the garbage it made, may have an error of its own to tell. */
+/* Saves weft_detail(): the collection may run inside a call that has its own error to report. */
 static void
 finalize_link(JSRuntime *rt, JSValue object)
 {
@@ -76,7 +76,7 @@ settle(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, i
 	return JS_UNDEFINED;
 }
 
-/* Hang two functions on `promise` that settle what `object` points to. */
+/* Adds two functions to `promise` that settle the promise which `object` points to. */
 static int
 hang_on(weft_js *js, JSValueConst promise, JSValueConst object)
 {
@@ -211,7 +211,8 @@ on_rejected(const weft_value *in, weft_value *out, void *arg)
 	return on_settled(in, arg, 1);
 }
 
-/* A promise on the engine's loop that settles as `promise` (taken), of any loop, does. */
+/* A promise on the engine's loop that settles as `promise` does, which may be on any loop.
+ * Takes ownership of `promise`. */
 static weft_promise *
 bring_home(weft_js *js, weft_promise *promise)
 {
@@ -241,7 +242,8 @@ make_link(weft_js *js, const JSValue *settle_fns)
 	return link;
 }
 
-/* Chain the link's handlers to `promise`, taken; false without memory. */
+/* Adds the link's handlers to `promise` and takes ownership of it.  Returns false if out of
+ * memory. */
 static bool
 chain(weft_js *js, struct weft__js_link *link, weft_promise *promise)
 {
@@ -287,7 +289,7 @@ weft__js_links_fini(weft_js *js)
 		let_go(js, js->links);
 }
 
-/* --- life -------------------------------------------------------------------------------- */
+/* --- initialization ---------------------------------------------------------------------- */
 
 static JSValue
 get_then(JSContext *ctx, JSValueConst global)
@@ -301,7 +303,7 @@ get_then(JSContext *ctx, JSValueConst global)
 	return then;
 }
 
-/* What scripts do to Promise and Error later is none of ours. */
+/* Keeps the originals: scripts may replace Promise and Error later. */
 int
 weft__js_link_init(weft_js *js)
 {

@@ -1,44 +1,44 @@
-/* memory.c - the engine's memory: weft's, counted and bounded.
+/* memory.c - the engine's allocator: weft's allocator, with accounting and a limit.
  *
- * Each block begins with its size, since weft's allocator does not tell.  A block never
- * grows in place: QuickJS asks for room ahead, so that is rare.  QuickJS cuts what is small
- * from arenas of 4 KiB that it asks for here.  Each of its other blocks begins with a header
- * of 8 bytes, in which it counts references.
+ * Each block begins with its size, because weft's allocator does not report it.  A block never
+ * grows in place; that is rare, since QuickJS over-allocates.  QuickJS carves small blocks from
+ * arenas of 4 KiB that it allocates here.  Each of its other blocks begins with a header of 8
+ * bytes that contains a reference count.
  *
- * QuickJS does not survive a refusal everywhere.  Its parser writes to buffers without
- * checking whether they grew, and some constructors use an object's properties without
- * checking whether there was memory for them.  So the limit is hard for big blocks only.
+ * QuickJS does not survive every failed allocation.  Its parser writes to buffers without
+ * checking whether they grew, and some constructors use an object's properties without checking
+ * whether they were allocated.  So the limit is hard only for large blocks.
  *
- *   1. A big block that is asked for at once, a string that grows, and the items of a big
- *      array are refused beyond the limit.  QuickJS survives that, outside of its parser.
- *   2. A small block, any other that grows, and all of a parser is refused far beyond the
- *      limit only.  What a parser or a built-in function needs is bounded by its input, which
- *      is a big block: some 60 times that, twice in memory itself.  A parser runs while one
- *      of its function records is in use; QuickJS clears these as it makes them, and they are
- *      known by their size.
- *   3. A script that went beyond the limit is ended at the next poll, unless what it took was
- *      garbage.
+ *   1. A large new block, a string that grows, and the items of a large array fail beyond the
+ *      limit.  QuickJS survives that, outside of its parser.
+ *   2. A small block, any other block that grows, and every block of a parser fail only far
+ *      beyond the limit.  The memory that a parser or a built-in function needs is bounded by
+ *      its input, which is a large block: about 60 times its size, twice that in the worst case.
+ *      A parser is running while one of its function records is in use.  QuickJS allocates these
+ *      zeroed, and their size identifies them.
+ *   3. A script that exceeded the limit is ended at the next poll, unless a garbage collection
+ *      frees enough.
  *
- * What every engine has is cut from one piece, the ground, and given back with it.  So an
- * engine is made and freed quickly; and making one fails before it has begun, or not at
- * all: QuickJS does not survive a failure there.
+ * The blocks that every engine needs come from one large block, the ground, and are freed with
+ * it.  This makes creating and freeing an engine fast.  It also means that creation fails before
+ * it starts, or not at all: QuickJS does not survive a failure in between.
  */
 #include <weft/base.h>
 #include "engine.h"
 
-/* Enough for a context with all that is put into it at first; a little more than used. */
+/* Slightly more than a new context with all its globals uses. */
 #define GROUND_BYTES ((size_t)272 << 10)
-#define LIMIT_MIN    ((size_t)256 << 10) /* of memory_bytes; see js.h */
+#define LIMIT_MIN    ((size_t)256 << 10) /* minimum of memory_bytes; see js.h */
 
 enum { PLAIN, IN_GROUND, RECORD };
 
 struct head {
 	size_t size;
-	size_t kind; /* a word, so that what follows is aligned for anything */
+	size_t kind; /* a full word, so that the payload is aligned for any type */
 };
 
-#define SMALL_BYTES ((size_t)4096) /* of an arena; what is not bigger is small */
-#define ITEMS_MAX   4              /* times the limit, of one array */
+#define SMALL_BYTES ((size_t)4096) /* size of an arena; up to this a block is small */
+#define ITEMS_MAX   4              /* one array may have this many times the limit */
 #define FAR_BEYOND  64             /* times the limit; see js.h */
 
 static struct head *
@@ -106,7 +106,8 @@ make(weft_js *js, size_t size, bool grows)
 	return head + 1;
 }
 
-/* QuickJS sets the references of its header only if there are any: see is_string(). */
+/* QuickJS initializes the reference count in its header only in blocks that have one.  Zeroing
+ * it makes is_string() reliable. */
 static void *
 allocate(void *opaque, size_t size)
 {
@@ -161,8 +162,8 @@ release(void *opaque, void *ptr)
 		weft_release(head);
 }
 
-/* A string that is being built.  Of blocks with references, tables of properties grow too:
- * they have a type. */
+/* Whether the block is a string that is being built.  Property tables have a reference count and
+ * grow, too, but their type is not 0. */
 static bool
 is_string(const void *ptr, size_t size)
 {
@@ -177,8 +178,8 @@ is_string(const void *ptr, size_t size)
 	return header.references > 0 && header.type == 0;
 }
 
-/* The items of an array, by their tags: 64 bits of a small number each.  Other tables may
- * look the same. */
+/* Whether the block may be the items of an array: each has a tag, a small number in 64 bits.
+ * Other tables may match, too. */
 static bool
 is_items(const void *ptr, size_t size)
 {
@@ -196,8 +197,7 @@ is_items(const void *ptr, size_t size)
 	return true;
 }
 
-/* Whether a script can make a block as big as it likes, and QuickJS survives that the block
- * does not grow. */
+/* Whether a script can make the block arbitrarily large, and QuickJS survives if it cannot grow. */
 static bool
 is_bearing(const void *ptr, size_t before, size_t size, size_t limit)
 {
@@ -236,7 +236,7 @@ const JSMallocFunctions weft__js_memory = {
 	.js_malloc_usable_size = usable_size,
 };
 
-/* The record of a function is the biggest block that the parser of an empty text clears. */
+/* The largest zeroed block that the parser allocates for an empty text is the function record. */
 int
 weft__js_learn_parser(weft_js *js)
 {

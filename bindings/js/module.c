@@ -1,18 +1,20 @@
 /* module.c - ES modules from files.
  *
- * A module is known by its absolute path.  What a module imports is named relative to its
- * own file; names without a path mean nothing here.  The file that the host loads is the
- * host's act; imports are the script's, and need the grant.
+ * A module is identified by its absolute path.  An import is relative to the importing file;
+ * bare names are not supported.  Loading a file with weft_js_load() needs no grant, because the
+ * host does it; imports are done by the script and need one.
  *
- * Modules are loaded in each other, each with what it imports.  When QuickJS is told that an
- * import cannot be had it frees those that wait for it, though others, loaded meanwhile, may
- * have imported them and point there.  So:
+ * Loads nest: a module is loaded together with everything it imports.  When the loader callback
+ * reports a failed import, QuickJS frees the modules that are waiting for it, although other
+ * modules, loaded in the meantime, may have imported them and point to them.  Therefore:
  *
- *   1. Inside of a load nothing fails: in the place of what cannot be had comes a module
- *      that only throws.  Those that wait are told why, and the outermost fails at its end.
- *   2. Those that failed so are there, and are not run: `broken` has the reason by the name.
- *   3. Where not even that can be made, without memory, modules were `lost`, and no import
- *      reaches one any more.
+ *   1. Inside a load nothing fails.  A module that cannot be loaded is replaced by one that only
+ *      throws.  All modules that are being loaded record the error, and the outermost fails at
+ *      its end.
+ *   2. Modules that failed in this way exist, but never run: `broken` maps their names to the
+ *      error.
+ *   3. If not even the replacement can be made, for lack of memory, modules are `lost`: from
+ *      then on every import fails.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -24,8 +26,8 @@
 
 /* --- names -------------------------------------------------------------------------- */
 
-/* Take "." and ".." out of a path, in place; what leads out of where a relative one begins
- * stays.  What is written is never ahead of what is read. */
+/* Removes "." and ".." from a path, in place.  A ".." that leads above the start of a relative
+ * path stays.  The write position never passes the read position. */
 static void
 tidy(char *path)
 {
@@ -58,7 +60,7 @@ is_relative(const char *name)
 	return strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0;
 }
 
-/* "file:///a%20b.js" of a path; "" if it does not fit. */
+/* Converts a path to "file:///a%20b.js"; "" if it does not fit. */
 static void
 make_url(const char *path, char *out, size_t room)
 {
@@ -79,9 +81,9 @@ make_url(const char *path, char *out, size_t room)
 	}
 }
 
-/* --- what cannot be loaded --------------------------------------------------------------- */
+/* --- modules that failed ----------------------------------------------------------------- */
 
-/* Why this module cannot be; undefined if it can. */
+/* Why this module cannot be loaded; undefined if there is no error. */
 static JSValue
 recall(weft_js *js, const char *name)
 {
@@ -89,7 +91,7 @@ recall(weft_js *js, const char *name)
 	                               : JS_UNDEFINED;
 }
 
-/* Without memory it is not remembered: whoever runs the module is told. */
+/* If out of memory the error is not recorded; running the module throws instead. */
 static void
 remember(weft_js *js, const char *name, JSValueConst error)
 {
@@ -104,7 +106,7 @@ remember(weft_js *js, const char *name, JSValueConst error)
 		JS_FreeValue(ctx, JS_GetException(ctx));
 }
 
-/* All that are being loaded wait for what has this error. */
+/* Records the error in all modules that are being loaded: they depend on the one that failed. */
 static void
 blame(weft_js *js, JSValueConst error)
 {
@@ -130,7 +132,7 @@ throw_reason(JSContext *ctx, JSModuleDef *module)
 	return -1;
 }
 
-/* QuickJS does not look whether it has memory for this one; so it is seen to. */
+/* JS_NewCModule() does not check for memory, so this checks in advance. */
 static JSModuleDef *
 make_module(JSContext *ctx, const char *name)
 {
@@ -145,7 +147,7 @@ make_module(JSContext *ctx, const char *name)
 	return made;
 }
 
-/* A module that throws the exception that is pending: invariant 1.  NULL without memory. */
+/* Makes a module that throws the pending exception: invariant 1.  Returns NULL if out of memory. */
 static JSModuleDef *
 stand_in(weft_js *js, const char *name)
 {
@@ -175,7 +177,7 @@ join(JSContext *ctx, const char *base, const char *name)
 	return path;
 }
 
-/* A name that means nothing stands in brackets, as the path of no file does. */
+/* A name that is neither a path nor relative is put in brackets; load() rejects it. */
 static char *
 mark(JSContext *ctx, const char *name)
 {
@@ -187,8 +189,8 @@ mark(JSContext *ctx, const char *name)
 	return made;
 }
 
-/* Whether a module may be reached: not what is broken.  Inside of a load it may, and those
- * that wait are told. */
+/* Returns false and throws if the module is broken.  Inside a load it returns true, and the
+ * modules that are being loaded record the error. */
 static bool
 may_reach(weft_js *js, const char *path)
 {
@@ -227,8 +229,8 @@ weft__js_module_name(JSContext *ctx, const char *base, const char *name, void *o
 
 /* --- loading -------------------------------------------------------------------------- */
 
-/* The URL of a file.  Its parts are long, and loads stand on the stack in each other: so
- * they are not there. */
+/* The URL of a file.  The buffers are on the heap because they are large and loads nest on the
+ * stack. */
 static JSValue
 url_of(JSContext *ctx, const char *path)
 {
@@ -266,8 +268,8 @@ set_meta(weft_js *js, JSModuleDef *module, const char *path, bool is_main)
 	return rc < 0 ? -1 : 0;
 }
 
-/* A module was compiled, and what it imports with it.  Takes `module` and the load's
- * error. */
+/* Ends the load of a module that was compiled together with its imports.  Takes ownership of
+ * `module` and of the load's error. */
 static JSValue
 end_load(weft_js *js, struct weft__js_load *load, const char *path, JSValue module)
 {
@@ -275,7 +277,7 @@ end_load(weft_js *js, struct weft__js_load *load, const char *path, JSValue modu
 
 	js->loading = load->outer;
 	if (JS_IsException(module)) {
-		js->lost |= load->resolves; /* others may point to it */
+		js->lost |= load->resolves; /* QuickJS freed it, and others may point to it */
 		JS_FreeValue(ctx, load->error);
 		return module;
 	}
@@ -290,7 +292,7 @@ end_load(weft_js *js, struct weft__js_load *load, const char *path, JSValue modu
 	return JS_Throw(ctx, load->error);
 }
 
-/* Read and compile, which also loads what it imports.  An exception if that fails. */
+/* Reads and compiles a file; this also loads its imports.  Returns an exception on failure. */
 static JSValue
 compile(weft_js *js, const char *path, bool is_main)
 {
@@ -326,7 +328,7 @@ load(weft_js *js, const char *name)
 	return compile(js, name, false);
 }
 
-/* What is imported by no other can fail, and be tried again. */
+/* A dynamic import, which is not inside a load, may fail, and can be retried. */
 JSModuleDef *
 weft__js_module_load(JSContext *ctx, const char *name, void *opaque)
 {
@@ -337,11 +339,11 @@ weft__js_module_load(JSContext *ctx, const char *name, void *opaque)
 	if (JS_IsException(compiled))
 		return js->loading && !js->lost ? stand_in(js, name) : NULL;
 	module = JS_VALUE_GET_PTR(compiled);
-	JS_FreeValue(ctx, compiled); /* the engine holds it by its name */
+	JS_FreeValue(ctx, compiled); /* the engine keeps it by its name */
 	return module;
 }
 
-/* What came of a module's body.  Takes `promise`. */
+/* Handles the result of a module's body.  Takes ownership of `promise`. */
 static int
 finish(weft_js *js, JSValue promise, weft_value *out)
 {

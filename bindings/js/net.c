@@ -1,12 +1,12 @@
-/* net.c - fetch's way to weft's HTTP client.
+/* net.c - connects fetch to weft's HTTP client.
  *
- * An exchange is one request and its reply.  lib/fetch.js makes it, opens it, reads its
- * body and ends it; the host sees to it that this is safe in any order.
+ * An exchange is one request and its response. lib/fetch.js creates it, opens it, reads its body
+ * and ends it.  The functions here are safe in any order.
  *
- *   1. At most one call works with an exchange at a time.  Ending one meanwhile fires
- *      its signal, and the call closes it on its way out; else it is closed at once.
- *   2. Each exchange holds the engine's client, which is freed with the last of them: so
- *      calls that are suspended as the engine is freed end in peace.
+ *   1. At most one call uses an exchange at a time.  Ending it meanwhile fires its abort signal,
+ *      and the call closes it before it returns; otherwise it is closed at once.
+ *   2. Each exchange holds a reference to the engine's client, which is freed with the last one.
+ *      So calls that are suspended when the engine is freed can still finish.
  */
 #include <weft/abort.h>
 #include <weft/http.h>
@@ -17,7 +17,7 @@
 struct weft__js_net {
 	weft_http_client *client;
 	struct exchange *first;
-	size_t refs; /* of the engine and of exchanges */
+	size_t refs; /* held by the engine and by exchanges */
 };
 
 struct exchange {
@@ -26,10 +26,10 @@ struct exchange {
 	weft_http *http; /* NULL: not open */
 	size_t refs;
 	bool busy, ended;
-	struct exchange *next, *prev; /* of the engine's */
+	struct exchange *next, *prev; /* list of the engine's exchanges */
 };
 
-/* --- clients -------------------------------------------------------------------- */
+/* --- the client ----------------------------------------------------------------- */
 
 static void
 unref_net(struct weft__js_net *net)
@@ -101,7 +101,7 @@ share_exchange(void *ptr)
 	((struct exchange *)ptr)->refs++;
 }
 
-/* No call works with it: that would have a share. */
+/* No call is using the exchange: a call would hold a reference. */
 static void
 drop_exchange(void *ptr)
 {
@@ -146,8 +146,8 @@ begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *
 	return 0;
 }
 
-/* The exchange that a call is given, which is its own until give_back(); NULL: none,
- * it was ended, or another call has it. */
+/* Returns the exchange that a call was given, for its exclusive use until give_back().  Returns
+ * NULL if there is none, it was ended, or another call is using it. */
 static struct exchange *
 take(const weft_value *args, size_t count)
 {
@@ -183,8 +183,8 @@ text_of(const weft_value *value)
 	return value->type == &weft_type_text ? value->as.ptr : NULL;
 }
 
-/* Values of fields are bytes, of which each is a character of a script's: what is above 127
- * is two bytes there.  Writes what `text` is on the wire; returns behind its NUL. */
+/* Header values are bytes.  In a script each byte is a character, so bytes above 127 arrive here
+ * as two bytes of UTF-8.  Writes the bytes to send, with a NUL; returns the position after it. */
 static char *
 narrow(const char *text, char *to)
 {
@@ -199,7 +199,7 @@ narrow(const char *text, char *to)
 	return to;
 }
 
-/* The other way round. */
+/* The reverse: converts header bytes to a script's text. */
 static weft_value
 widen(const char *text)
 {
@@ -219,7 +219,7 @@ widen(const char *text)
 	return value;
 }
 
-/* How many bytes the texts of a list have, with their NULs; 0: one is no text. */
+/* The size of all texts of a list, with their NULs; 0 if an item is not a text. */
 static size_t
 size_of_texts(const weft_list *list)
 {
@@ -235,8 +235,8 @@ size_of_texts(const weft_list *list)
 	return size;
 }
 
-/* Name and value by turns; the texts stand behind the fields.  Returns how many fields, or
- * an error. */
+/* Converts a list of alternating names and values.  The texts are stored after the array, in the
+ * same block.  Returns the number of headers, or an error. */
 static int
 make_fields(const weft_value *value, weft_http_field **out)
 {
@@ -270,7 +270,7 @@ drop_all(weft_value *values, size_t count)
 		weft_value_drop(&values[i]);
 }
 
-/* The fields of a reply, name and value by turns. */
+/* The headers of a response: a list of alternating names and values. */
 static weft_value
 list_fields(weft_http *http)
 {
@@ -299,7 +299,7 @@ list_fields(weft_http *http)
 	return list;
 }
 
-/* [status, url, fields] */
+/* Makes the list [status, url, headers]. */
 static int
 make_reply(weft_http *http, weft_value *out)
 {
@@ -314,7 +314,7 @@ make_reply(weft_http *http, weft_value *out)
 	return out->type == &weft_type_error ? WEFT_ENOMEM : 0;
 }
 
-/* What stands behind the exchange: method, url, fields, body, whether to follow. */
+/* The arguments after the exchange: method, URL, headers, body, whether to follow redirects. */
 static int
 make_request(const weft_value *args, weft_http_request *request, weft_http_field **fields)
 {
@@ -373,7 +373,7 @@ read_piece(weft_http *http, weft_value *out)
 	return size < 0 ? (int)size : 0;
 }
 
-/* No value at the end. */
+/* Returns no value at the end of the body. */
 static int
 read_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
@@ -399,7 +399,7 @@ end_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out,
 	return 0;
 }
 
-/* --- for the engine ------------------------------------------------------------------ */
+/* --- initialization ------------------------------------------------------------------ */
 
 int
 weft__js_net_init(weft_js *js, JSValueConst host)

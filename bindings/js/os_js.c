@@ -1,4 +1,4 @@
-/* os_js.c - what the adapter asks of the system: files, descriptors, the environment. */
+/* os_js.c - system calls of the adapter: files, descriptors, the environment. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,8 +20,8 @@ refuse(const char *path)
 	return weft_fail(error, "%s: %s", path, weft_strerror(error));
 }
 
-/* Of what is no regular file the end may never come; and a text has a size that people write.
- * Returns 0 or an error. */
+/* Rejects anything that is not a regular file, because its end may never come, and files too
+ * large for source text.  Returns 0 or an error. */
 static int
 check_file(int fd, const char *path, size_t *out)
 {
@@ -37,7 +37,7 @@ check_file(int fd, const char *path, size_t *out)
 	return 0;
 }
 
-/* All of it, however long it says it is.  NULL without memory. */
+/* Reads to the end of the file, whatever size stat reported.  Returns NULL if out of memory. */
 static char *
 read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
 {
@@ -67,7 +67,7 @@ read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
 	return text;
 }
 
-/* Not to block: who opens a FIFO waits for the other end. */
+/* O_NONBLOCK: opening a FIFO would wait for its other end. */
 int64_t
 weft__js_read_file(JSContext *ctx, const char *path, char **out)
 {
@@ -98,7 +98,7 @@ weft__js_real_path(const char *path, char *out, size_t room)
 	return room >= PATH_MAX && realpath(path, out) != NULL;
 }
 
-/* A descriptor that others have set not to block is waited for. */
+/* Waits if the descriptor is in non-blocking mode. */
 void
 weft__js_write(int fd, const char *text, size_t size)
 {

@@ -1,7 +1,7 @@
-/* process.c - the little of Node's `process` that scripts of a program need. */
+/* process.c - the part of Node's `process` that command-line scripts need. */
 #include "engine.h"
 
-/* The script ends here: what is thrown cannot be caught, and nothing of it runs after. */
+/* Ends the script: the exception cannot be caught, and no part of the script runs afterwards. */
 static JSValue
 exit_now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
@@ -29,8 +29,8 @@ exit_now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	return JS_Throw(ctx, error);
 }
 
-/* The host may ask at any time, also when the script has ended: so nothing of the script
- * runs for it, no getter and no conversion of an object. */
+/* The host may call this at any time, even after the script has ended.  So it runs no script
+ * code: no getter, and no conversion of an object. */
 int
 weft__js_exit_code(weft_js *js)
 {
@@ -89,7 +89,7 @@ make_env(weft_js *js)
 	return object;
 }
 
-/* The environment is long, and seldom asked for. */
+/* Created on first use: the environment is large and rarely needed. */
 static JSValue
 get_env(JSContext *ctx, JSValueConst this_value)
 {

@@ -1,9 +1,9 @@
-/* rejection.c - promises that are rejected and that nobody handles.
+/* rejection.c - rejected promises without a handler.
  *
- * The engine tells when a promise is rejected without a handler, and when such a one gets
- * a handler.  Those that have none at the end of the checkpoint are told of, first to the
- * script, then to the host; and if one gets a handler after that, the script is told that
- * too.  Who was told of is remembered in a WeakSet, so that being remembered keeps
+ * QuickJS reports when a promise is rejected without a handler, and when such a promise gets a
+ * handler later.  Promises that still have none at the end of the checkpoint are reported, first
+ * to the script, then to the host.  If one gets a handler after that, the script is notified of
+ * that as well.  A WeakSet records which promises were reported, so that recording them keeps
  * nothing alive.
  */
 #include "engine.h"
@@ -46,7 +46,7 @@ grow(struct weft__js_rejections *all)
 	return true;
 }
 
-/* Without memory it is not told of. */
+/* If out of memory, the rejection is not reported. */
 static void
 add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
 {
@@ -59,7 +59,7 @@ add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
 		                                                all->round };
 }
 
-/* Forget one that is waiting: mostly the last, or the first that is left. */
+/* Removes a waiting promise; usually it is the last, or the first that is left. */
 static bool
 forget(weft_js *js, JSValueConst promise)
 {
@@ -81,7 +81,7 @@ forget(weft_js *js, JSValueConst promise)
 	return true;
 }
 
-/* --- those told of ---------------------------------------------------------------- */
+/* --- reported promises ------------------------------------------------------------ */
 
 static const char remember_text[] = "(() => { const told = new WeakSet();"
 				    " return [p => told.add(p), p => told.delete(p)]; })()";
@@ -122,7 +122,7 @@ weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason, bool i
 
 	(void)ctx;
 	if (js->ended || (js->stopped && !is_handled))
-		return; /* that it was stopped is what is told */
+		return; /* only the stop itself is reported */
 	if (!is_handled)
 		add(js, promise, reason, false);
 	else if (!forget(js, promise) && JS_IsFunction(js->ctx, js->rejections.untold)
@@ -175,8 +175,8 @@ judge(weft_js *js, const struct weft__js_rejection *item)
 	weft__js_leave(js);
 }
 
-/* Those that come while it goes on are judged after the next drain; those that get a
- * handler while it goes on, not at all. */
+/* Rejections added during this round are judged after the next drain.  Those that get a handler
+ * during this round are not reported. */
 int
 weft__js_judge(weft_js *js)
 {

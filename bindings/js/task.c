@@ -1,15 +1,14 @@
 /* task.c - timers, immediates and ticks of scripts.
  *
- * A task stands in a block of many and keeps its place there.  Its number, which a script
- * sees, is the place with how often that was used before, so it is found without a search
- * and never comes again; a place used up is left empty.  Numbers are the engine's own:
- * a script cannot reach timers that C has set on the loop.
+ * Tasks are in slots, which are allocated in blocks and never move.  The ID that a script sees
+ * combines the slot number with the number of earlier uses of the slot.  So a lookup needs no
+ * search, and an ID is never reused; a slot that is used up stays empty.  IDs belong to the
+ * engine: a script cannot reach timers that C has set on the loop.
  *
- *   1. `kind` is NONE exactly while the task is in the list of unused ones, or its place
- *      is used up.
- *   2. A task gives up its values when it is unused again, before anything of the
- *      script is called.
- *   3. An interval is armed anew after its callback, from then; so HTML and Node have it.
+ *   1. `kind` is NONE exactly while the task is in the list of unused ones, or its slot is used
+ *      up.
+ *   2. A task is released, and its values with it, before script code is called.
+ *   3. An interval is rearmed after its callback, relative to that time, as in HTML and Node.
  */
 #include "engine.h"
 
@@ -18,13 +17,13 @@
 #define USES_MAX    (1u << 28)
 #define NESTING_MAX 5
 #define CLAMP_MS    4
-#define MS_MAX      9e12 /* of what is turned into nanoseconds */
+#define MS_MAX      9e12 /* limit for the conversion to nanoseconds */
 
 enum { NONE, TIMEOUT, INTERVAL, IMMEDIATE, TICK };
 
-/* --- places ----------------------------------------------------------------------- */
+/* --- slots ------------------------------------------------------------------------ */
 
-/* The memory is the script's: it counts there, and may be refused. */
+/* The memory counts as the script's, and its limit applies. */
 static bool
 add_block(weft_js *js)
 {
@@ -111,7 +110,7 @@ copy_args(weft_js *js, struct weft__js_task *task, int count, JSValueConst *args
 	return true;
 }
 
-/* A task that calls `fn`, or NULL: without memory, and that was thrown. */
+/* Makes a task that calls `fn`.  Returns NULL, with an exception, if out of memory. */
 static struct weft__js_task *
 take(weft_js *js, uint8_t kind, JSValueConst fn, int count, JSValueConst *args)
 {
@@ -164,7 +163,8 @@ call(weft_js *js, JSValueConst fn, int count, JSValue *args)
 		weft__js_run(js, fn, count, args);
 }
 
-/* The last call of a task: invariant 2, with the values kept meanwhile. */
+/* The last call of a task: releases the task first (invariant 2) and keeps its values for the
+ * call. */
 static void
 call_last(struct weft__js_task *task)
 {
@@ -195,7 +195,7 @@ arm(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 	return weft_timer_start(js->loop, &task->timer, due_ns, 0, on_timer, task);
 }
 
-/* The delay HTML gives to one that was set by a timer, in turn set by one, and so on. */
+/* HTML's minimum delay for timers that are set by timers, nested deeply. */
 static uint64_t
 clamp(unsigned nesting, uint64_t delay_ns)
 {
@@ -257,7 +257,8 @@ weft__js_run_tick(weft_js *js)
 
 /* --- setting ------------------------------------------------------------------------- */
 
-/* What HTML calls a handler: a function, or else a text to evaluate.  The caller's. */
+/* A timer handler as HTML defines it: a function, or else text to evaluate.  The caller frees
+ * it. */
 static JSValue
 handler_of(JSContext *ctx, JSValueConst value)
 {
@@ -266,7 +267,7 @@ handler_of(JSContext *ctx, JSValueConst value)
 	return JS_ToString(ctx, value);
 }
 
-/* Delays are numbers of 32 bits, which wrap; what is less than one is one. */
+/* A delay is converted to 32 bits and wraps; the minimum is 1 ms. */
 static int
 delay_of(JSContext *ctx, int count, JSValueConst *args, uint64_t *out)
 {
@@ -278,7 +279,7 @@ delay_of(JSContext *ctx, int count, JSValueConst *args, uint64_t *out)
 	return 0;
 }
 
-/* As the loop stops, nothing is set any more; the number is one that is not in use. */
+/* If the loop is stopping, the timer is not started, and the ID refers to no timer. */
 static JSValue
 start(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 {
@@ -383,7 +384,7 @@ weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count, JSValueCo
 
 /* --- clearing ------------------------------------------------------------------------- */
 
-/* Take it off the loop; a tick is in a queue that is dropped as a whole. */
+/* Removes the task from the loop.  A tick needs nothing: its queue is dropped as a whole. */
 static void
 stop(weft_js *js, struct weft__js_task *task)
 {
@@ -393,7 +394,7 @@ stop(weft_js *js, struct weft__js_task *task)
 		(void)weft_timer_stop(&task->timer);
 }
 
-/* One that runs is given back when it has run: that its kind is another tells it. */
+/* A task in its callback is released after that; the changed `kind` makes repeat() do it. */
 static void
 clear(weft_js *js, struct weft__js_task *task)
 {
@@ -459,7 +460,7 @@ weft__js_tasks_fini(weft_js *js)
 	all->unused = NULL;
 }
 
-/* --- what scripts see -------------------------------------------------------------------- */
+/* --- the functions for scripts ----------------------------------------------------------- */
 
 static JSValue
 queue_microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
@@ -481,7 +482,7 @@ static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("queueMicrotask", 1, queue_microtask),
 };
 
-/* QuickJS has a queueMicrotask of its own, which reports no errors. */
+/* Replaces QuickJS's own queueMicrotask(), which does not report errors. */
 void
 weft__js_tasks_init(weft_js *js, JSValueConst global)
 {

@@ -1,8 +1,7 @@
-/* utf8.c - strings as UTF-8, the way the WHATWG's Encoding has it.
+/* utf8.c - conversion of strings to and from UTF-8, as in the WHATWG Encoding standard.
  *
- * Strings of JavaScript may have surrogates without their other half; in UTF-8 these are
- * U+FFFD.  Bytes that are no UTF-8 are U+FFFD, too, one for each longest beginning of a
- * character that breaks off.
+ * JavaScript strings may contain lone surrogates; in UTF-8 they become U+FFFD.  Invalid bytes
+ * also become U+FFFD, one for each maximal incomplete prefix of a character.
  */
 #include "engine.h"
 
@@ -20,7 +19,7 @@ weft__js_repair(char *text, size_t size)
 	}
 }
 
-/* All three arguments are read, however many are said to be there. */
+/* JS_NewTypedArray() reads three arguments whatever the count is. */
 JSValue
 weft__js_new_bytes(JSContext *ctx, const void *data, size_t size)
 {
@@ -61,7 +60,7 @@ weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out)
 	if (JS_IsException(buffer))
 		return false;
 	data = JS_GetArrayBuffer(ctx, &whole, buffer);
-	JS_FreeValue(ctx, buffer); /* the array holds it */
+	JS_FreeValue(ctx, buffer); /* the array keeps a reference */
 	if (!data && size > 0)
 		return false;
 	if (each != 1) {
@@ -95,7 +94,7 @@ make_pair(JSContext *ctx, size_t first, size_t second)
 	return array;
 }
 
-/* Whole characters only: [units of the string read, bytes written]. */
+/* Encodes only whole characters.  Returns [UTF-16 units read, bytes written]. */
 JSValue
 weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
@@ -128,7 +127,8 @@ weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count, JS
 
 /* --- from bytes ------------------------------------------------------------------------- */
 
-/* How many bytes that follow `lead`, and the bounds of the first of them; 0: none can. */
+/* The number of continuation bytes after `lead`, and the range of the first; 0 if `lead` is
+ * invalid. */
 static int
 follow(unsigned char lead, unsigned char *low, unsigned char *high)
 {
@@ -141,8 +141,8 @@ follow(unsigned char lead, unsigned char *low, unsigned char *high)
 	return lead >= 0xf0 && lead <= 0xf4 ? 3 : 0;
 }
 
-/* The bytes of the character at `at`; `good` tells whether it is one, else they are
- * what one U+FFFD stands for. */
+/* The size of the character at `at`.  If `good` is false, the size of the invalid bytes that one
+ * U+FFFD replaces. */
 static size_t
 next_character(const unsigned char *at, const unsigned char *end, bool *good)
 {

@@ -1,11 +1,11 @@
-/* value.c - values from JavaScript to C, and back. */
+/* value.c - conversion of values between JavaScript and C. */
 #include "engine.h"
 
 #define DEPTH_MAX   64
 #define LOOK        1024
-#define HELD_BYTES  64                 /* what it takes to hold a value, about */
-#define BLOCK_BYTES 32                 /* what each block takes beside what is in it, about */
-#define WHOLE_MAX   ((int64_t)1 << 53) /* numbers are exact up to here */
+#define HELD_BYTES  64                 /* approximate cost of holding a value */
+#define BLOCK_BYTES 32                 /* approximate overhead of each block */
+#define WHOLE_MAX   ((int64_t)1 << 53) /* doubles are exact up to here */
 
 /* --- to JavaScript ---------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ from_list(weft_js *js, const weft_list *list)
 	return array;
 }
 
-/* An object that holds a value of C's; takes it. */
+/* Makes an object that contains a C value.  Takes ownership of the value. */
 static JSValue
 wrap(weft_js *js, weft_value *value)
 {
@@ -128,8 +128,8 @@ weft__js_take(weft_js *js, weft_value *value)
 
 /* --- to C ---------------------------------------------------------------------------- */
 
-/* What one conversion may still take.  Whatever it meets twice is copied twice, so a
- * small array may stand for more than there is memory. */
+/* The budget of one conversion.  A value that is referenced twice is copied twice, so a small
+ * array may expand to more than the available memory. */
 struct walk {
 	weft_js *js;
 	int depth;
@@ -149,7 +149,8 @@ spend(struct walk *walk, size_t size)
 	return 0;
 }
 
-/* What a maker of weft's returned: an error that it made itself is none of the script's. */
+/* Handles the result of a weft_value constructor: an error from it is a failure, not a value of
+ * the script. */
 static int
 made(weft_value value, weft_value *out)
 {
@@ -212,7 +213,7 @@ drop_items(weft_value *items, size_t count)
 	weft_release(items);
 }
 
-/* The clock is looked at once in many. */
+/* Polls for limits once in LOOK items. */
 static int
 look(struct walk *walk)
 {
@@ -289,7 +290,7 @@ to_list(struct walk *walk, JSValueConst array, weft_value *out)
 	return rc;
 }
 
-/* The bytes of a Uint8Array or an ArrayBuffer; false if it is neither. */
+/* The bytes of a Uint8Array or an ArrayBuffer.  Returns false if it is neither. */
 static bool
 find_bytes(JSContext *ctx, JSValueConst value, weft_span *out)
 {
@@ -324,7 +325,7 @@ to_held(struct walk *walk, JSValueConst value, weft_value *out)
 	return rc < 0 ? rc : weft__js_hold(walk->js, value, out);
 }
 
-/* An array, or a proxy of one, or a proxy of that, as Array.isArray() has it. */
+/* Whether it is an array, or a proxy of one at any depth, as Array.isArray() defines it. */
 static bool
 is_array(JSContext *ctx, JSValueConst value)
 {

@@ -1,6 +1,7 @@
-/* cycles.c - the nodes of a DAG file in an order, or the cycles because of which there is none.
+/* cycles.c - sorts the nodes of a DAG file topologically, and reports cycles.
  *
- * A walk to the depth, with a stack of its own: a chain may be as long as a file has nodes.
+ * A depth-first search with an explicit stack, because a chain may be as long as the file has
+ * nodes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,12 @@ enum { NEW, OPEN, CLOSED };
 struct walk {
 	struct dagfile *file;
 	unsigned char *state;
-	struct dagfile_ref **next; /* what is to be followed of each node */
+	struct dagfile_ref **next; /* for each node: the next dependency to visit */
 	uint32_t *path, depth;
-	uint32_t closed; /* so many nodes stand in file->order */
+	uint32_t closed; /* number of nodes in file->order */
 };
 
-/* From where it comes back to: "a needs b needs a", as far as there is room. */
+/* Reports the cycle that `ref` closes, as "a -> b -> a", truncated if it is long. */
 static void
 tell_cycle(struct walk *walk, const struct dagfile_ref *ref)
 {
@@ -26,7 +27,7 @@ tell_cycle(struct walk *walk, const struct dagfile_ref *ref)
 	uint32_t i = walk->depth;
 
 	if (walk->file->error_count >= DAGFILE_ERRORS_MAX) {
-		walk->file->error_count++; /* nobody reads how it goes */
+		walk->file->error_count++; /* the text would not be kept */
 		return;
 	}
 	while (walk->path[--i] != ref->index)

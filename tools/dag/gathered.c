@@ -1,4 +1,4 @@
-/* gathered.c - values of nodes as texts, and texts as values. */
+/* gathered.c - converts values of nodes to texts, and texts to values. */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
@@ -32,7 +32,7 @@ gathered_free(struct gathered *text)
 	*text = (struct gathered){ 0 };
 }
 
-/* The items of a list; what is no text is left out. */
+/* Joins the items of a list with newlines.  An item that is not a text becomes an empty line. */
 static const char *
 join(const weft_list *list, char **made)
 {

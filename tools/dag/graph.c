@@ -1,14 +1,14 @@
-/* graph.c - a DAG file as a weft_dag, and a key for each of its nodes.
+/* graph.c - builds a weft_dag from a DAG file, and a key for each node.
  *
- * The key of a node is a hash of its definition, of the inputs of the file, and of the keys
- * of all nodes that it waits for: where one of those is changed, it is another, too.
+ * The key of a node is a hash of its definition, of the inputs of the file, and of the keys of
+ * all nodes it depends on.  If one of those changes, the key changes too.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
 
-/* Those that say nothing of a limit are in this one, which no file can name: a graph of
- * any size has no more threadlets than that. */
+/* The limit of nodes that specify none.  Its name is not valid in a file, so no file can declare
+ * it.  It bounds the number of threadlets for a graph of any size. */
 #define WINDOW "the window"
 
 /* --- keys ------------------------------------------------------------------- */
@@ -66,8 +66,9 @@ make_key(struct dagrun *run, struct dagnode *self)
 
 /* --- nodes ------------------------------------------------------------------ */
 
-/* In one line with what the shell does when all are told to end: it waits for what it runs,
- * then sees that nothing of its group is left.  So lines keep their numbers. */
+/* The script starts with a handler for SIGTERM, which the whole process group receives: the
+ * shell waits for its children, then kills what is left of the group.  The handler is on the
+ * first line of the script, so line numbers do not change. */
 static int
 make_script(struct dagnode *self)
 {
@@ -167,7 +168,7 @@ add_nodes(struct dagrun *run)
 	return rc < 0 ? rc : 0;
 }
 
-/* --- all of it -------------------------------------------------------------- */
+/* --- the whole graph -------------------------------------------------------- */
 
 static int
 add_rest(struct dagrun *run)
@@ -206,7 +207,7 @@ graph_make(struct dagrun *run)
 void
 graph_free(struct dagrun *run)
 {
-	(void)weft_dag_free(run->dag); /* its run has been freed */
+	(void)weft_dag_free(run->dag); /* its run is already freed */
 	for (uint32_t i = 0; run->nodes && i < run->file->node_count; i++)
 		free(run->nodes[i].script);
 	free(run->nodes);

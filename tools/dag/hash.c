@@ -1,4 +1,4 @@
-/* hash.c - SHA-256 as FIPS 180-4 has it, a byte at a time where that is clearer. */
+/* hash.c - SHA-256 as specified in FIPS 180-4, favoring clarity over speed. */
 #include <string.h>
 #include "hash.h"
 

@@ -1,4 +1,4 @@
-/* hash.h - SHA-256, to know by 32 bytes whether two things are the same. */
+/* hash.h - SHA-256, to compare two things by 32 bytes. */
 #ifndef WEFT_DAG_HASH_H
 #define WEFT_DAG_HASH_H
 
@@ -17,8 +17,8 @@ void hash_begin(struct hash *hash);
 void hash_add(struct hash *hash, const void *data, size_t size);
 void hash_end(struct hash *hash, unsigned char out[HASH_BYTES]);
 
-/* A text with its length before it, so that two of them never read as others; NULL is
- * another than "". */
+/* Add a text with its length first, so that different sequences of texts never hash the same
+ * bytes.  NULL and "" differ. */
 void hash_add_text(struct hash *hash, const char *text);
 void hash_add_number(struct hash *hash, uint64_t number);
 

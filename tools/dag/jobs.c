@@ -1,4 +1,4 @@
-/* jobs.c - how many commands run at once. */
+/* jobs.c - limits how many commands run at once. */
 #include "run.h"
 
 static void

@@ -1,7 +1,6 @@
-/* lex.c - the words of one line of a DAG file.
+/* lex.c - splits one line of a DAG file into words.
  *
- * Columns are counted in bytes, so that they are right in every editor that counts so, and
- * a letter outside of ASCII never shifts a line below it.
+ * Columns count bytes, which matches editors that count bytes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,11 +55,11 @@ dagfile_at_end(struct dagfile_lexer *lexer)
 
 /* --- words ---------------------------------------------------------------- */
 
-/* A word while it is put together. */
+/* A word under construction. */
 struct maker {
 	struct dagfile_lexer *lexer;
-	struct dagfile_piece **end; /* where the next piece goes */
-	char *text;                 /* of the piece; the file's scratch */
+	struct dagfile_piece **end; /* where the next piece is linked */
+	char *text;                 /* text of the current piece; the file's scratch buffer */
 	size_t size;
 	struct dagfile_at at;
 };
@@ -94,7 +93,7 @@ end_text(struct maker *maker)
 	maker->size = 0;
 }
 
-/* Behind a dollar sign: a name, in braces or not, or another one. */
+/* Called at a dollar sign: reads $NAME, ${NAME} or $$. */
 static bool
 read_variable(struct maker *maker)
 {
@@ -124,7 +123,7 @@ read_variable(struct maker *maker)
 	return true;
 }
 
-/* Behind a backslash, in quotes. */
+/* Called at a backslash inside quotes. */
 static bool
 read_escape(struct maker *maker)
 {
@@ -146,7 +145,7 @@ read_escape(struct maker *maker)
 	return true;
 }
 
-/* One byte, or what stands for some. */
+/* Reads one byte, a variable or an escape. */
 static bool
 read_part(struct maker *maker, bool in_quotes)
 {
@@ -213,7 +212,7 @@ dagfile_read_word(struct dagfile_lexer *lexer, const char *what, struct dagfile_
 	return lexer->file->piece_count <= DAGFILE_PIECES_MAX;
 }
 
-/* --- kinds of words ------------------------------------------------------- */
+/* --- types of words ------------------------------------------------------- */
 
 bool
 dagfile_read_plain(struct dagfile_lexer *lexer, const char *what, struct dagfile_at *at,
@@ -272,7 +271,7 @@ dagfile_read_number(struct dagfile_lexer *lexer, const char *what, int64_t min, 
 	return true;
 }
 
-/* The nanoseconds of a unit, or 0. */
+/* The nanoseconds of a unit; 0 if it is unknown. */
 static uint64_t
 unit_of(const char *unit)
 {
@@ -293,7 +292,7 @@ unit_of(const char *unit)
 	return 0;
 }
 
-/* Seven digits before the point and three behind it: that overflows nowhere. */
+/* At most seven digits before the point and three after it, so `number` cannot overflow. */
 bool
 dagfile_parse_time(const char *text, uint64_t *out)
 {

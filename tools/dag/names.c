@@ -1,15 +1,15 @@
-/* names.c - a DAG file as a whole: names are looked up, and what does not fit is told. */
+/* names.c - resolves the names in a DAG file, and reports what is inconsistent. */
 #include <stdlib.h>
 #include <string.h>
 #include "file.h"
 
-/* --- a table of names ----------------------------------------------------- */
+/* --- the table of names --------------------------------------------------- */
 
 struct table {
-	uint32_t *slots; /* 0: free; inputs from 1, nodes behind them */
+	uint32_t *slots; /* 0: free; else an ID: inputs from 1, then nodes */
 	uint32_t mask;
 	struct dagfile *file;
-	uint32_t *seen_by; /* of each node: the last one that needs it, plus 1 */
+	uint32_t *seen_by; /* for each node: the last node that needs it, plus 1 */
 };
 
 static uint32_t
@@ -35,7 +35,7 @@ name_of(const struct table *table, uint32_t id, struct dagfile_at *at)
 	return file->nodes[id - 1 - file->input_count].name;
 }
 
-/* The slot of a name, or the free one where it would be. */
+/* The slot of a name, or the free slot where it belongs. */
 static uint32_t *
 find(const struct table *table, const char *name, size_t size)
 {
@@ -60,7 +60,7 @@ add(struct table *table, uint32_t id)
 	uint32_t *slot;
 
 	if (!*name)
-		return; /* it was wrong, and that is told */
+		return; /* invalid; the parser has reported it */
 	if (strcmp(name, "item") == 0)
 		dagfile_fail(table->file, at, "item is the name of what each is done for");
 	slot = find(table, name, strlen(name));
@@ -101,7 +101,7 @@ free_table(struct table *table)
 	free(table->seen_by);
 }
 
-/* --- what stands before a node -------------------------------------------- */
+/* --- dependencies --------------------------------------------------------- */
 
 static void
 look_up_ref(const struct table *table, struct dagfile_ref *ref)
@@ -126,7 +126,7 @@ look_up_ref(const struct table *table, struct dagfile_ref *ref)
 		file->inputs[ref->index].is_list = true;
 }
 
-/* Who uses a value that nothing was said about makes it one. */
+/* If a node has no output option and another node uses its value, its output is text. */
 static void
 want_value(struct dagfile *file, const struct dagfile_ref *ref)
 {
@@ -155,7 +155,7 @@ check_list(struct dagfile *file, const struct dagfile_ref *ref)
 		dagfile_fail(file, ref->at, "%s gives no list: let it say output lines", ref->name);
 }
 
-/* Mark what a node has in its variables. */
+/* Marks the nodes that this node needs: it may use their values as variables. */
 static void
 look_around(const struct table *table, const struct dagfile_node *node)
 {
@@ -240,7 +240,8 @@ name_size(const char *text)
 	             : 0;
 }
 
-/* A node's value that the script uses, and does not get: it would find nothing. */
+/* Reports a variable that names a node which is not among the node's needs: the script would see
+ * an empty value. */
 static void
 check_variable(const struct table *table, const struct dagfile_node *node,
                const struct dagfile_line *line, const char *dollar)
@@ -259,7 +260,7 @@ check_variable(const struct table *table, const struct dagfile_node *node,
 	             (int)size, name, (int)size, name);
 }
 
-/* As the shell reads quotes, as far as that says where variables are. */
+/* Follows the shell's quoting rules as far as needed to find variables. */
 static void
 check_script(const struct table *table, const struct dagfile_node *node)
 {
@@ -343,7 +344,7 @@ check_priorities(struct dagfile *file)
 	}
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- the whole file ------------------------------------------------------- */
 
 static void
 each_ref(struct dagfile *file, const struct table *table,

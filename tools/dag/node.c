@@ -1,4 +1,4 @@
-/* node.c - one attempt at a node: taken from the last run, or done. */
+/* node.c - one attempt at a node: its result is restored from the last run, or the node runs. */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
@@ -54,7 +54,7 @@ attempt_word(struct attempt *attempt, const struct dagfile_word *word, struct ga
 
 /* --- the output ------------------------------------------------------------ */
 
-/* Blank lines at the end go, as in $(...) of the shell. */
+/* Removes newlines at the end, as $(...) of the shell does. */
 static void
 cut_end(struct gathered *text)
 {
@@ -80,7 +80,7 @@ attempt_output(struct attempt *attempt, struct gathered *text)
 	return 0;
 }
 
-/* --- the key under which it is kept ---------------------------------------- */
+/* --- the key of the saved result ------------------------------------------- */
 
 static void
 add_value(struct hash *hash, const weft_value *value)
@@ -117,7 +117,7 @@ make_key(struct attempt *attempt, unsigned char *out)
 
 /* --- an attempt ------------------------------------------------------------ */
 
-/* The name, and of an item also which. */
+/* The label is the node's name; for an item also the item. */
 static void
 make_label(struct attempt *attempt)
 {
@@ -130,12 +130,12 @@ make_label(struct attempt *attempt)
 	else
 		(void)snprintf(to, room, "%.48s[%.40s]", attempt->node->name,
 		               (const char *)item->as.ptr);
-	for (; *to; to++) /* it goes to a terminal */
+	for (; *to; to++) /* the label is printed on a terminal */
 		if ((unsigned char)*to < ' ' || *to == 0x7f)
 			*to = '?';
 }
 
-/* Whether the run, and not the command, has failed. */
+/* Whether the run was canceled, rather than the command failing. */
 static bool
 is_told_to_end(struct attempt *attempt, int rc)
 {
@@ -175,7 +175,7 @@ tell(struct attempt *attempt, int rc)
 		tell_failure(attempt, took);
 }
 
-/* With a timeout, that does not begin while others have the jobs. */
+/* Runs the node under its timeout, which does not include the wait for a job. */
 static int
 work_in_time(struct attempt *attempt)
 {
@@ -188,12 +188,12 @@ work_in_time(struct attempt *attempt)
 	rc = attempt->node->lines ? shell_run(attempt) : redis_run(attempt);
 	if (rc == WEFT_ETIMEDOUT)
 		(void)weft_fail(rc, "timed out");
-	(void)weft_scope_close(&scope); /* nothing was started in it */
+	(void)weft_scope_close(&scope); /* the scope has no threadlets */
 	return rc;
 }
 
-/* Who leaves the jobs has told its failure, so that the next one does not begin, also when
- * the run has not stopped it yet. */
+/* A failed attempt counts its failure before it releases its job.  So the waiter that gets the
+ * job sees the failure and does not start, even if the run has not canceled it yet. */
 static int
 enter(struct attempt *attempt)
 {
@@ -243,7 +243,7 @@ node_run(weft_dag_step *step, void *arg)
 	int rc;
 
 	if (!self->node->lines && !self->node->words)
-		return 0; /* it only waits for others */
+		return 0; /* only groups dependencies */
 	make_label(&attempt);
 	make_key(&attempt, key);
 	if (state_take(&self->run->state, key, &attempt.out)) {
@@ -269,7 +269,7 @@ is_true(const char *text)
 	       && strcmp(text, "false") != 0;
 }
 
-/* Without memory to find out, it is done, and fails by that. */
+/* If out of memory, the node runs, and fails for the same reason. */
 bool
 node_when(weft_dag_step *step, void *arg)
 {

@@ -1,9 +1,9 @@
-/* options.c - what a node of a DAG file says about itself. */
+/* options.c - the options of a node in a DAG file. */
 #include <string.h>
 #include "file.h"
 
 enum {
-	ONCE = 1 << 0, /* said at most once */
+	ONCE = 1 << 0, /* allowed at most once per node */
 };
 
 struct option {
@@ -92,7 +92,7 @@ read_run(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	const char *end = lexer->end;
 
 	node->works = true;
-	/* The shell has comments of its own. */
+	/* '#' is not a comment here: the shell handles it. */
 	while (lexer->at < end && (*lexer->at == ' ' || *lexer->at == '\t'))
 		lexer->at++;
 	if (lexer->at == end) {
@@ -152,7 +152,7 @@ read_env(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	return true;
 }
 
-/* --- single ones ---------------------------------------------------------- */
+/* --- options with one value ----------------------------------------------- */
 
 static bool
 read_output(struct dagfile_lexer *lexer, struct dagfile_node *node)
@@ -211,7 +211,7 @@ read_limit(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	return dagfile_read_name(lexer, "the name of the limit", &node->limit_at, &node->limit);
 }
 
-/* Its value is in quotes, so that it is not taken for another option. */
+/* The value must be quoted, so that it is not mistaken for another option. */
 static bool
 read_optional(struct dagfile_lexer *lexer, struct dagfile_node *node)
 {
@@ -245,7 +245,7 @@ read_dir(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	return node->dir && dagfile_read_word(lexer, "a folder", node->dir);
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- the table of options ------------------------------------------------- */
 
 static const struct option options[] = {
 	{ "run", read_run, 0 },
@@ -267,7 +267,7 @@ static const struct option options[] = {
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
 
-/* One option; false ends the line. */
+/* Reads one option.  Returns false if the rest of the line is to be skipped. */
 static bool
 read_option(struct dagfile_lexer *lexer, struct dagfile_node *node)
 {

@@ -1,7 +1,8 @@
-/* parse.c - DAG files, from bytes to nodes.
+/* parse.c - parses a DAG file.
  *
- * A line with a mistake is told and left, and the next one is read: so one look at a file
- * shows most of what is wrong with it.  Names are looked up when all is read (names.c).
+ * A line with an error is reported and skipped, and parsing continues with the next one, so one
+ * run reports most of the errors in a file.  Names are resolved after all lines are read
+ * (names.c).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,7 +73,8 @@ dagfile_free(struct dagfile *file)
 	free(file);
 }
 
-/* One more of `count` things of that size; NULL without memory.  Rooms are powers of 2. */
+/* Makes room for one more element after `count`; capacities are powers of 2.  Returns NULL if
+ * out of memory. */
 static void *
 grow(struct dagfile *file, void *array, uint32_t count, size_t size)
 {
@@ -86,7 +88,7 @@ grow(struct dagfile *file, void *array, uint32_t count, size_t size)
 	return more;
 }
 
-/* --- mistakes ------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------- */
 
 static bool
 is_before(struct dagfile_at a, struct dagfile_at b)
@@ -246,7 +248,7 @@ read_node(struct parser *parser)
 	struct dagfile_node *node = add_node(parser);
 	struct dagfile_ref ref = { .use = DAGFILE_EACH };
 
-	parser->in_node = true; /* its options are not wrong, too */
+	parser->in_node = true; /* even if the node is invalid, its options belong to it */
 	if (!node || !dagfile_read_name(lexer, "the name of the node", &node->at, &node->name))
 		return;
 	if (dagfile_take_mark(lexer, "each")) {
@@ -270,7 +272,7 @@ static const struct {
 	{ "node", read_node },
 };
 
-/* In a node, limit NAME is an option of it; limit NAME = NUMBER is none. */
+/* In a node, "limit NAME" is an option; "limit NAME = NUMBER" is a declaration. */
 static bool
 declares_limit(const struct parser *parser)
 {

@@ -1,4 +1,4 @@
-/* redis_node.c - a node that is a command of Redis. */
+/* redis_node.c - a node that runs a Redis command. */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
@@ -32,7 +32,7 @@ connect_to(struct dagrun *run)
 	return weft_redis_open(server ? server : DEFAULT_SERVER, NULL, &run->redis);
 }
 
-/* A reply as text, its items in lines; of a map both keys and values. */
+/* Formats a reply as text, one line per item; for a map both keys and values. */
 static int
 add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
 {

@@ -1,4 +1,4 @@
-/* run.c - a DAG file is run, from its first node to the exit status. */
+/* run.c - runs a DAG file from its first node to the exit status. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 /* --- signals ---------------------------------------------------------------- */
 
-/* The first one asks all to end, and they have their grace; the second one kills. */
+/* The first signal ends all commands with a grace period; the second one kills them. */
 static void
 on_signal(weft_watch *watch, int what, void *arg)
 {
@@ -15,7 +15,7 @@ on_signal(weft_watch *watch, int what, void *arg)
 
 	(void)watch;
 	if (what < 0)
-		return; /* the loop stops */
+		return; /* the loop is shutting down */
 	if (run->signal) {
 		shell_kill_all(run);
 		return;
@@ -133,7 +133,7 @@ set_inputs(struct dagrun *run)
 	return rc;
 }
 
-/* What no node has told: a deadline, an end without memory. */
+/* Reports an error that no node has reported, such as a deadline or running out of memory. */
 static void
 tell_rest(struct dagrun *run, const char *detail)
 {
@@ -196,8 +196,8 @@ status_of(struct dagrun *run)
 	return run->rc < 0 ? 1 : 0;
 }
 
-/* The state is there for whoever is stopped, too; one who cannot have it goes on without,
- * unless it is to be taken up. */
+/* The state is saved even without --resume, so that any run can be resumed later.  Failing to
+ * open it is fatal only with --resume. */
 static int
 open_state(struct dagrun *run)
 {
@@ -246,6 +246,6 @@ dagrun_run(struct dagrun *run)
 	unwatch_signals(run);
 	weft_dag_run_free(run->dag_run);
 	state_close(&run->state, status == 0);
-	(void)weft_loop_free(run->loop); /* what is left ends with us */
+	(void)weft_loop_free(run->loop); /* whatever is left ends with the process */
 	return status;
 }

@@ -1,11 +1,11 @@
-/* run.h - running a DAG file: what the files of the tool share.
+/* run.h - running a DAG file: the definitions that the files of the tool share.
  *
- * The files: graph.c (a file as a weft_dag), node.c (one attempt at a node), shell_node.c
- * and redis_node.c (what it does), jobs.c (who may), gathered.c (values as texts), show.c (what
- * is seen of it), state.c (what is kept for --resume), run.c (all of it together).  The
- * verb and its words are in ../dag.c.
+ * The files: graph.c (builds a weft_dag from the file), node.c (one attempt at a node),
+ * shell_node.c and redis_node.c (the two kinds of node), jobs.c (limits the number of commands),
+ * gathered.c (values as texts), show.c (output), state.c (saved results for --resume), run.c
+ * (startup and main loop).  The verb and its command line are in ../dag.c.
  *
- * All of it is on one loop and so on one thread; what runs in parallel are the commands.
+ * Everything runs on one loop and so on one thread; only the commands run in parallel.
  */
 #ifndef WEFT_DAG_RUN_H
 #define WEFT_DAG_RUN_H
@@ -18,7 +18,7 @@
 #include "hash.h"
 
 #define OUTPUT_MAX ((size_t)16 << 20) /* bytes of one value */
-#define WINDOW_MAX 1024u              /* nodes that are begun, and wait for a job */
+#define WINDOW_MAX 1024u              /* nodes in progress, or waiting for a job */
 
 struct dagrun;
 
@@ -31,14 +31,14 @@ struct waiter {
 	weft_event event;
 };
 
-/* How many commands run at once: of those that wait the one with the highest priority
- * goes first, and of these the oldest. */
+/* Limits how many commands run at once.  The waiter with the highest priority goes first; among
+ * equals, the oldest. */
 struct jobs {
 	uint32_t free;
 	struct waiter *waiters;
 };
 
-/* 0, or why the wait has ended. */
+/* Wait for a free job.  Returns 0, or the error that ended the wait. */
 int  jobs_enter(struct jobs *jobs, int priority);
 void jobs_leave(struct jobs *jobs);
 
@@ -46,7 +46,7 @@ void jobs_leave(struct jobs *jobs);
 
 enum show_mode { SHOW_QUIET, SHOW_LINES, SHOW_BAR };
 
-/* Something that runs now, and is named so. */
+/* The label of an attempt that is running. */
 struct label {
 	struct label *next, **link;
 	char text[96];
@@ -56,8 +56,8 @@ struct label {
 struct show {
 	enum show_mode mode;
 	uint32_t done, total;
-	uint32_t taken;  /* nodes and items that are from the last run */
-	bool drawn;      /* there is a bar in this line */
+	uint32_t taken;  /* nodes and items restored from the last run */
+	bool drawn;      /* the current line of the terminal shows the bar */
 	uint64_t begin_ns, drawn_ns;
 	struct label *running, **running_end;
 	weft_timer timer;
@@ -69,13 +69,13 @@ void show_end(struct show *show);
 void show_start(struct show *show, struct label *label);
 void show_stop(struct show *show, struct label *label);
 
-/* One line about something; a note also if all is to be quiet. */
+/* Print one line.  A note is also printed in quiet mode. */
 void show_line(struct show *show, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void show_note(struct show *show, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* What a command has said, to that file: whole lines, with the name before. */
+/* Print one line of a command's output to `to`, with the label before it. */
 void show_said(struct show *show, FILE *to, const char *label, weft_span line);
 
 void show_progress(struct show *show, uint32_t done, uint32_t total);
@@ -83,33 +83,35 @@ void show_progress(struct show *show, uint32_t done, uint32_t total);
 /* --- state.c ---------------------------------------------------------------- */
 
 struct state {
-	int fd;              /* -1: none is kept */
+	int fd;              /* -1: no state is kept */
 	char *path, *temporary;
 	struct record *records;
-	uint32_t count, *slots, mask; /* those of the last run */
+	uint32_t count, *slots, mask; /* hash index of the records of the last run */
 	char *bytes;
 };
 
-/* Open the state at `path`.  With `resume` what is in it can be taken.  Returns 0, or an
- * error with its text. */
+/* Open the state file of the DAG file at `path`.  With `resume`, records of the last run can be
+ * taken.  Returns 0, or an error with a text. */
 int  state_open(struct state *state, const char *path, bool resume);
 
-/* Keep what a node has come to, under that key. */
+/* Save the result of a node under `key`. */
 void state_put(struct state *state, const unsigned char *key, const weft_value *value);
 
-/* Take it, once; false if there is none. */
+/* Take the saved result of `key`; each record can be taken once.  Returns false if there is
+ * none. */
 bool state_take(struct state *state, const unsigned char *key, weft_value *out);
 
-/* The end: it is removed, if `done`. */
+/* Close the state file, and remove it if `done`. */
 void state_close(struct state *state, bool done);
 
 /* --- gathered.c ----------------------------------------------------------------- */
 
-/* A value as a text, its items in lines of their own; "" if there is none.  Borrowed from
- * the value, or made, and then in `made`, which is the caller's to free.  NULL: no memory. */
+/* A value as text, one line per item; "" if there is no value.  The text is borrowed from the
+ * value, or allocated and stored in `made`, which the caller frees.  Returns NULL if out of
+ * memory. */
 const char *gathered_of(const weft_value *value, char **made);
 
-/* A text by its lines, as a list. */
+/* The lines of a text, as a list. */
 weft_value gathered_lines(const char *text);
 
 /* A text that grows. */
@@ -126,16 +128,16 @@ struct dagnode {
 	struct dagrun *run;
 	const struct dagfile_node *node;
 	char *script;                  /* or NULL */
-	unsigned char key[HASH_BYTES]; /* of its definition, and all before it */
+	unsigned char key[HASH_BYTES]; /* hash of its definition and its dependencies' keys */
 };
 
-/* Make run->dag of run->file; 0, or an error with its text. */
+/* Build run->dag from run->file.  Returns 0, or an error with a text. */
 int  graph_make(struct dagrun *run);
 void graph_free(struct dagrun *run);
 
 /* --- node.c ----------------------------------------------------------------- */
 
-/* One attempt. */
+/* One attempt at running a node. */
 struct attempt {
 	struct dagrun *run;
 	struct dagnode *self;
@@ -148,40 +150,40 @@ struct attempt {
 int  node_run(weft_dag_step *step, void *arg);
 bool node_when(weft_dag_step *step, void *arg);
 
-/* The value of a node among those before it, by its reference; NULL if it has none. */
+/* The value of one of the node's dependencies; NULL if it has none. */
 const weft_value *attempt_value(struct attempt *attempt, const struct dagfile_ref *ref);
 
-/* A word with its values put in; 0, or an error. */
+/* Expand the variables of a word.  Returns 0 or an error. */
 int attempt_word(struct attempt *attempt, const struct dagfile_word *word,
                  struct gathered *out);
 
-/* Set the output to a text as the node wants it. */
+/* Convert a text to the type of output that the node specifies, and store it in attempt->out. */
 int attempt_output(struct attempt *attempt, struct gathered *text);
 
 int shell_run(struct attempt *attempt);
 
-/* SIGKILL for all that runs. */
+/* Send SIGKILL to all running commands. */
 void shell_kill_all(struct dagrun *run);
 
 int redis_run(struct attempt *attempt);
 
-/* Its connections, when nothing runs any more. */
+/* Close the connections to Redis.  Call it when no node is running. */
 void redis_end(struct dagrun *run);
 
 /* --- run.c ------------------------------------------------------------------ */
 
 struct dagrun_opts {
 	uint32_t jobs;
-	uint64_t deadline_ns; /* from its begin; 0: none */
-	uint64_t grace_ns;    /* of commands, from SIGTERM to SIGKILL */
+	uint64_t deadline_ns; /* measured from the start; 0: none */
+	uint64_t grace_ns;    /* from SIGTERM to SIGKILL */
 	bool keep_going, quiet, resume;
 	const char *trace;    /* file to write, or NULL */
-	const char *server;   /* instead of the file's, or NULL */
+	const char *server;   /* overrides the file's; or NULL */
 };
 
 struct dagrun {
 	const char *path;       /* of the file */
-	char *folder;           /* that it is in */
+	char *folder;           /* directory of the file */
 	struct dagfile *file;
 	const char **values;    /* of its inputs */
 	struct dagrun_opts opts;
@@ -192,15 +194,15 @@ struct dagrun {
 	struct jobs jobs;
 	struct show show;
 	struct state state;
-	struct shell *shells;   /* that run */
-	weft_redis *redis;      /* opened when first used */
+	struct shell *shells;   /* running commands */
+	weft_redis *redis;      /* opened on first use */
 	weft_watch watches[3];
-	int signal;             /* that has ended it, or 0 */
-	uint32_t failures;      /* that were told */
+	int signal;             /* the signal that ended the run, or 0 */
+	uint32_t failures;      /* failures reported, without those that are retried or optional */
 	int rc;
 };
 
-/* Run it; an exit status. */
+/* Run the file.  Returns an exit status. */
 int dagrun_run(struct dagrun *run);
 
 #endif

@@ -1,12 +1,12 @@
-/* shell_node.c - a node that is a script of the shell.
+/* shell_node.c - a node that runs a shell script.
  *
- *   1. Values reach it as variables of its environment, and are never part of its text: so
- *      there is nothing to quote, and nothing in a value is ever a command.
- *   2. It has a process group of its own.  Told to end, all of that gets SIGTERM, and
- *      after the grace, or at a second signal, SIGKILL.  The shell is there until then:
- *      it waits for what it runs, and kills what is left (graph.c).
- *   3. It has ended when the shell has.  What it has left running in the background is not
- *      waited for, and its output not read any more.
+ *   1. Values are passed as environment variables and are never part of the script's text.  So
+ *      there is nothing to quote, and no part of a value is ever executed.
+ *   2. The script has its own process group.  To end it, the whole group gets SIGTERM, and after
+ *      the grace period, or at a second signal, SIGKILL.  The shell stays until then: it waits
+ *      for its children, and kills what is left (graph.c).
+ *   3. The script has ended when the shell has.  Background processes that it leaves behind are
+ *      not waited for, and their output is no longer read.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "run.h"
 
-#define LINE_KEPT 4096u /* of a line that is shown */
+#define LINE_KEPT 4096u /* longest incomplete line that is buffered */
 
 extern char **environ;
 
@@ -90,7 +90,8 @@ count_variables(struct attempt *attempt)
 	return count;
 }
 
-/* Ours, the inputs, the values of what is needed, the item, what env says. */
+/* In this order, later ones override: our environment, the inputs, the values the node needs,
+ * the item, and its env options. */
 static void
 set_variables(struct variables *to, struct attempt *attempt)
 {
@@ -136,15 +137,15 @@ make_variables(struct variables *to, struct attempt *attempt)
 	return to->rc;
 }
 
-/* --- what it says ----------------------------------------------------------- */
+/* --- its output ------------------------------------------------------------- */
 
-/* One of its two outputs. */
+/* The script's stdout or stderr. */
 struct sink {
 	struct attempt *attempt;
 	int fd;
-	FILE *to;             /* lines are shown there; NULL: all is kept */
-	struct gathered text; /* all, or the line that has not ended */
-	char last[256];       /* of the last line that was not empty */
+	FILE *to;             /* lines are printed there; NULL: the output is kept */
+	struct gathered text; /* all of the output, or the incomplete line */
+	char last[256];       /* start of the last line that was not empty */
 	bool too_large;
 };
 
@@ -161,7 +162,7 @@ show_text_line(struct sink *sink, const char *line, size_t size)
 	sink->last[kept] = '\0';
 }
 
-/* Whole lines, and such as are too long to be kept. */
+/* Prints complete lines, and an incomplete one that exceeds LINE_KEPT. */
 static void
 show_lines(struct sink *sink)
 {
@@ -186,7 +187,8 @@ end_sink(struct sink *sink)
 		show_text_line(sink, sink->text.data, sink->text.size);
 }
 
-/* Read what there is: 1, 0 at the end, WEFT_EAGAIN if there is nothing now. */
+/* Reads what is available.  Returns 1, 0 at the end of file, WEFT_EAGAIN if nothing is
+ * available, or an error. */
 static int
 read_some(struct sink *sink)
 {
@@ -206,7 +208,7 @@ read_some(struct sink *sink)
 	return rc < 0 ? rc : 1;
 }
 
-/* Until its end, or all that is there. */
+/* Reads to the end of file; without `wait`, only what is available now. */
 static int
 read_all(struct sink *sink, bool wait)
 {
@@ -229,16 +231,16 @@ reader_main(void *arg)
 /* --- the child -------------------------------------------------------------- */
 
 struct shell {
-	struct shell *next, **link; /* of those of the run */
+	struct shell *next, **link; /* list of the run's shells */
 	struct attempt *attempt;
 	weft_child *child;
 	struct sink out, err;
-	const char *input; /* for its stdin; NULL: it has none */
+	const char *input; /* written to its stdin; NULL: stdin is empty */
 	char *input_made;
 	int status;
 };
 
-/* A command that does not read all is fine. */
+/* It is not an error if the command does not read all of its input. */
 static int
 writer_main(void *arg)
 {
@@ -251,7 +253,7 @@ writer_main(void *arg)
 		return WEFT_ENOMEM;
 	if (size > 0) {
 		spans[0] = (weft_span){ shell->input, size };
-		spans[1] = (weft_span){ "\n", 1 }; /* lines end with it */
+		spans[1] = (weft_span){ "\n", 1 }; /* end the last line */
 		(void)weft_stream_write_spans(stream, spans, shell->input[size - 1] == '\n' ? 1 : 2,
 		                              WEFT_NEVER);
 	}
@@ -274,7 +276,7 @@ find_input(struct shell *shell)
 	return 0;
 }
 
-/* Relative to where the file is. */
+/* `dir` is relative to the directory of the DAG file. */
 static int
 find_folder(struct attempt *attempt, struct gathered *out)
 {
@@ -333,7 +335,7 @@ start_child(struct shell *shell)
 	return rc;
 }
 
-/* --- its course ------------------------------------------------------------- */
+/* --- running it ------------------------------------------------------------- */
 
 static int
 start_helpers(struct shell *shell, weft_scope *scope)
@@ -351,8 +353,8 @@ start_helpers(struct shell *shell, weft_scope *scope)
 	return id < 0 ? (int)id : 0;
 }
 
-/* Until the shell has ended; what was said up to then is read.  A reader that fails ends
- * the wait, since its scope fails fast. */
+/* Waits until the shell has ended, and reads all output up to then.  If a reader fails, its
+ * fail-fast scope ends the wait. */
 static int
 follow_child(struct shell *shell)
 {
@@ -377,7 +379,8 @@ follow_child(struct shell *shell)
 	return rc;
 }
 
-/* Ask it to end, and see that it does; also where all suspending calls are refused. */
+/* Ends the script with SIGTERM, then SIGKILL.  The shielded scope allows waiting here even if
+ * this threadlet is canceled. */
 static void
 end_child(struct shell *shell)
 {
@@ -387,7 +390,7 @@ end_child(struct shell *shell)
 	if (weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0) {
 		(void)weft_child_wait(shell->child, NULL,
 		                      weft_after(shell->attempt->run->opts.grace_ns));
-		(void)weft_scope_close(&scope); /* nothing was started in it */
+		(void)weft_scope_close(&scope); /* the scope has no threadlets */
 	}
 	(void)weft_child_kill(shell->child, SIGKILL);
 }
@@ -419,7 +422,7 @@ run_child(struct shell *shell)
 	return rc;
 }
 
-/* How it has ended, in words. */
+/* Converts the exit status to an error with a text. */
 static int
 judge(const struct shell *shell)
 {

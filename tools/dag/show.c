@@ -1,7 +1,7 @@
-/* show.c - what is seen of a run: a bar on a terminal, else lines.
+/* show.c - the output of a run: a progress bar on a terminal, else lines.
  *
- * The bar is the last line of the terminal.  Whatever else is written takes it away first,
- * and it is drawn again soon; it is written whole, and not more often than anyone can read.
+ * The bar is the last line of the terminal.  Any other output erases it first, and it is redrawn
+ * soon.  It is written in one piece, at most every REDRAW_NS.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -45,7 +45,7 @@ add(char *line, size_t size, size_t room, const char *text)
 	return size + more;
 }
 
-/* Cut where the terminal ends, and not in a letter of several bytes. */
+/* The line is cut at the width of the terminal, but not inside a multibyte character. */
 static void
 draw(struct show *show)
 {
@@ -134,7 +134,7 @@ show_said(struct show *show, FILE *to, const char *label, weft_span line)
 	redraw(show);
 }
 
-/* --- what runs -------------------------------------------------------------- */
+/* --- running attempts ------------------------------------------------------- */
 
 void
 show_start(struct show *show, struct label *label)
@@ -176,7 +176,7 @@ show_begin(struct show *show, weft_loop *loop, enum show_mode mode)
 		return;
 	weft_timer_set_background(&show->timer, true);
 	(void)weft_timer_start(loop, &show->timer, weft_after(TICK_NS), TICK_NS, on_tick,
-	                       show); /* else it ticks less often */
+	                       show); /* on failure the bar is redrawn less often */
 }
 
 void

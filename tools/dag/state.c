@@ -1,23 +1,23 @@
-/* state.c - what the nodes of a run have come to, kept beside its file until it ends well.
+/* state.c - saves the results of a run next to its file, until the run succeeds.
  *
- * A file of records, each of one line and the bytes of a value:
+ * A file of records; each has one header line and the bytes of a value:
  *
  *     weft dag state 1
  *     KEY KIND SIZE CHECK
  *     BYTES
  *
- *   1. KEY says of what node or item, with what definition and what values before it
- *      (node.c).  Nothing but the same key finds a record.
- *   2. A record is added when its node has ended well, by one write; what was there before
- *      is never written again.  One that is torn, since we were killed, is not believed:
- *      CHECK is a hash of all the rest of it, and the first wrong one is the last that is
- *      looked at.
- *   3. A run begins with a new file, which takes the place of the old one by rename(2); with
- *      the old records in it, if they are to be taken.  So there is always a whole one.
- *   4. It is locked while a run uses it.
- *   5. A record is taken once: of two items that are equal, each needs its own.
- *   6. It is a file that belongs to the user of the run, and that nobody else may write, since
- *      its values are passed to commands.  Any other is refused, and stays as it is.
+ *   1. KEY identifies the node or item, its definition, and the values of its dependencies
+ *      (node.c).  A record is found only by the same key.
+ *   2. A record is appended with one write when its node has succeeded; existing records are
+ *      never rewritten.  A record may be torn if the process was killed.  CHECK, a hash of the
+ *      rest of the record, detects that; reading stops at the first record that is wrong.
+ *   3. A run starts with a new file, which replaces the old one by rename(2).  With --resume the
+ *      new file starts with a copy of the old records.  So a complete file exists at all times.
+ *   4. The file is locked while a run uses it.
+ *   5. A record is taken once: two equal items each need a record of their own.
+ *   6. The file must be owned by the user of the run, and must not be writable by others,
+ *      because its values are passed to commands.  Any other file is rejected and left
+ *      unchanged.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,16 +34,16 @@
 
 struct record {
 	unsigned char key[HASH_BYTES];
-	char kind; /* n, t or l: none, a text, a list */
+	char kind; /* n, t or l: no value, a text, a list */
 	const char *bytes;
 	size_t size;
-	uint32_t next; /* with the same slot */
+	uint32_t next; /* next in the same slot */
 	bool taken;
 };
 
 /* --- values as bytes -------------------------------------------------------- */
 
-/* A list is the size of each item, a colon, and its bytes. */
+/* A list is, for each item, its size in decimal, a colon, and its bytes. */
 static int
 write_list(const weft_list *list, struct gathered *out)
 {
@@ -77,7 +77,8 @@ write_value(const weft_value *value, char *kind, struct gathered *out)
 	return write_list(value->as.ptr, out);
 }
 
-/* A number up to the mark behind it; false if there is none below `max`. */
+/* Reads a decimal number followed by `mark`.  Returns false if there is none, or if it exceeds
+ * STATE_MAX. */
 static bool
 read_size(const char **at, const char *end, char mark, size_t *out)
 {
@@ -128,7 +129,7 @@ read_list(const char *at, const char *end)
 	if (!items)
 		return weft_value_error(WEFT_ENOMEM);
 	for (size_t i = 0; i < count; i++) {
-		(void)read_size(&at, end, ':', &size); /* it was counted */
+		(void)read_size(&at, end, ':', &size); /* count_items() has checked it */
 		items[i] = read_text(at, size);
 		at += size;
 	}
@@ -180,7 +181,7 @@ read_key(const char **at, const char *end, unsigned char *out)
 	return *(*at)++ == ' ';
 }
 
-/* One record, and where the next begins; false if it is none. */
+/* Reads one record and advances `*at` to the next.  Returns false if it is not valid. */
 static bool
 read_record(const char **at, const char *end, struct record *out)
 {
@@ -229,7 +230,7 @@ index_records(struct state *state)
 	return 0;
 }
 
-/* All that is whole; returns where that ends. */
+/* Reads all valid records.  Returns the size of the part of the file that contains them. */
 static size_t
 read_records(struct state *state, size_t size)
 {
@@ -300,7 +301,7 @@ read_all(int fd, struct state *state, size_t *out)
 	return 0;
 }
 
-/* Rule 6. */
+/* Invariant 6. */
 static int
 check_owner(const struct state *state, int fd)
 {
@@ -321,7 +322,7 @@ check_owner(const struct state *state, int fd)
 	return 0;
 }
 
-/* The old one, locked, with what is to be kept of it. */
+/* Locks the old file, and reads the records to keep. */
 static int
 take_over(struct state *state, int fd, bool resume, size_t *kept)
 {
@@ -346,7 +347,7 @@ begin_file(struct state *state, size_t kept)
 {
 	int rc, fd;
 
-	(void)unlink(state->temporary); /* of one with our number, long ago */
+	(void)unlink(state->temporary); /* left over from a dead process with the same PID */
 	fd = open(state->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return weft_fail(-errno, "%s: %s", state->temporary, strerror(errno));
@@ -401,7 +402,7 @@ state_open(struct state *state, const char *path, bool resume)
 	return rc;
 }
 
-/* A state that cannot be written is of no use, and no reason to fail. */
+/* If the state cannot be written, the run continues without it. */
 static void
 append(struct state *state, const struct gathered *record)
 {

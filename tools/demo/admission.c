@@ -1,8 +1,8 @@
-/* admission.c - how many requests are let in at once, found by how long they take. */
+/* admission.c - limits the number of concurrent requests, based on how long they take. */
 #include "admission.h"
 #include <string.h>
 
-#define LOWER 0.8 /* the limit becomes so much of itself */
+#define LOWER 0.8 /* factor by which the limit is lowered */
 
 void
 admission_init(struct admission *admission, uint32_t most)

@@ -1,10 +1,11 @@
-/* admission.h - how many requests are let in at once, found by how long they take.
+/* admission.h - limits the number of concurrent requests, based on how long they take.
  *
- *   1. More than `most` are never in flight, and LEAST always may be.
- *   2. In between, the limit is lowered when requests take longer than they should, at most
- *      once in that time, and rises by one for each round of requests that did not.
+ *   1. Never more than `most` requests are in flight, and ADMISSION_LEAST are always allowed.
+ *   2. Between these, the limit is lowered when requests take longer than their target, at most
+ *      once per target time.  It rises by one for each round of requests that met the target.
  *
- * So what is let in keeps its latency on a slow machine, too, and the rest is told at once.
+ * So admitted requests keep their latency on a slow machine, too, and the rest are rejected at
+ * once.
  */
 #ifndef WEFT_DEMO_ADMISSION_H
 #define WEFT_DEMO_ADMISSION_H
@@ -17,14 +18,14 @@
 
 struct admission {
 	pthread_mutex_t lock;
-	uint64_t        in_flight; /* written under the lock, read as an atomic */
+	uint64_t        in_flight; /* written under the lock, read atomically */
 	uint64_t        lowered_ns;
 	double          limit, most;
 };
 
 void admission_init(struct admission *admission, uint32_t most);
 bool admission_enter(struct admission *admission);
-/* One that was let in has ended at `now_ns`; it should have taken `target_ns` at most. */
+/* An admitted request has ended at `now_ns`; it should have taken at most `target_ns`. */
 void admission_leave(struct admission *admission, uint64_t took_ns,
                      uint64_t target_ns, uint64_t now_ns);
 

@@ -1,7 +1,7 @@
-/* blocking.c - a plain client of Redis: one socket, one call at a time, which blocks.
+/* blocking.c - a plain Redis client: one socket, one blocking call at a time.
  *
- * It has nothing of weft but error texts.  Commands go as plain lines, which every server
- * takes; replies are RESP2: lines, numbers, texts, and lists of them.
+ * It uses nothing of weft except error texts.  Commands are sent as inline commands, which every
+ * server accepts; replies are RESP2: lines, numbers, strings, and lists of them.
  */
 #include "blocking.h"
 #include <arpa/inet.h>
@@ -73,7 +73,7 @@ receive_some(struct blocking *client)
 
 /* --- replies ----------------------------------------------------------------------- */
 
-/* The next line, without its end, as a C string. */
+/* Returns the next line, without its terminator, as a C string. */
 static int
 read_line(struct blocking *client, char **out)
 {
@@ -110,7 +110,7 @@ read_text(struct blocking *client, size_t size, char **out)
 	return 0;
 }
 
-/* A line, a number or a text.  Of nil it is NULL. */
+/* Reads a line, a number or a string; NULL for nil. */
 static int
 read_item(struct blocking *client, char *line, char **out)
 {
@@ -165,7 +165,7 @@ exchange(struct blocking *client, const char *line, size_t size, struct blocking
 	return rc < 0 ? rc : read_reply(client, out);
 }
 
-/* Add a word, as the protocol has it: its bytes may be any. */
+/* Adds an argument as a bulk string, so it may contain any bytes. */
 static void
 add_word(struct text *text, const char *word)
 {

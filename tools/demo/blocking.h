@@ -1,4 +1,4 @@
-/* blocking.h - a plain client of Redis: one socket, one call at a time, which blocks. */
+/* blocking.h - a plain Redis client: one socket, one blocking call at a time. */
 #ifndef WEFT_DEMO_BLOCKING_H
 #define WEFT_DEMO_BLOCKING_H
 
@@ -15,8 +15,8 @@ struct blocking {
 	char   buffer[BLOCKING_BUFFER];
 };
 
-/* A reply: texts, each with a NUL behind it, in the connection's buffer until the next
- * call.  One that is no list has one; nil has none. */
+/* A reply: NUL-terminated strings in the connection's buffer, valid until the next call.  A
+ * reply that is not a list has one string; nil has none. */
 struct blocking_reply {
 	size_t count;
 	char  *items[BLOCKING_ITEMS];
@@ -25,9 +25,9 @@ struct blocking_reply {
 void blocking_init(struct blocking *client);
 void blocking_close(struct blocking *client);
 
-/* Send a command, words between spaces, in the manner of printf(3), and wait for its reply;
- * connect before that, if need be.  After an error it is not connected any more.
- * Returns 0 or a negative error, with a text in weft_detail(). */
+/* Send a command, formatted as by printf(3) with arguments separated by spaces, and wait for its
+ * reply.  Connects first, if needed.  After an error the client is disconnected.  Returns 0 or a
+ * negative error, with a text in weft_detail(). */
 int blocking_call(struct blocking *client, const struct demo *demo,
                   struct blocking_reply *out, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

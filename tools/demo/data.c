@@ -1,4 +1,4 @@
-/* data.c - the data set: drawn from a seed, the same for the same seed.
+/* data.c - the data set: generated from a seed, the same for the same seed.
  *
  *   demo:viewer:<v>    hash: name, cluster, taste (8 numbers of 0 to 99)
  *   demo:followed:<v>  list: items of authors that the viewer follows
@@ -6,9 +6,9 @@
  *   demo:similar:<c>   list: items that viewers of a cluster liked
  *   demo:trending      sorted set: items
  *   demo:item:<i>      text: author, quality, age, topics (8 numbers of 0 to 99)
- *   demo:data          text: which data this is; written last
+ *   demo:data          text: identifies the data set; written last
  *
- * Many threadlets write at once, through the one connection.
+ * Many threadlets write concurrently, through one connection.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,10 +43,10 @@ struct writer {
 struct fill {
 	weft_redis *redis;
 	uint64_t seed;
-	uint32_t next; /* command */
+	uint32_t next; /* index of the next command */
 };
 
-/* A number that is drawn for good: from the seed and where it is used. */
+/* A deterministic random number, derived from the seed and its use. */
 static uint32_t
 draw(uint64_t seed, enum kind kind, uint32_t number, uint32_t what)
 {
@@ -71,7 +71,7 @@ add_word(struct writer *writer, const char *format, ...)
 	writer->spans[writer->count++] = (weft_span){ word, (size_t)size };
 }
 
-/* Eight numbers, most of them low: a taste has few topics. */
+/* Eight numbers, most of them low: a viewer likes few topics. */
 static void
 write_topics(uint64_t seed, enum kind kind, uint32_t number, char *out)
 {
@@ -163,7 +163,7 @@ add_command(struct writer *writer, enum kind kind, uint32_t number)
 	}
 }
 
-/* The next command to write; false when all are taken. */
+/* Builds the next command; false if there are no more. */
 static bool
 next_command(struct writer *writer)
 {
@@ -179,7 +179,7 @@ next_command(struct writer *writer)
 	return false;
 }
 
-/* What was there before goes first: a list would grow with each fill. */
+/* Deletes the old key first: otherwise a list would grow with each fill. */
 static int
 drop_old(struct writer *writer)
 {
@@ -238,7 +238,7 @@ data_fill(struct demo *demo, weft_redis *redis)
 	if (rc == 0) {
 		weft_threadlet first = 0;
 
-		/* One is enough, if there is no memory for more. */
+		/* One is enough if there is no memory for more. */
 		for (int i = 0; i < WRITERS; i++) {
 			weft_threadlet id;
 

@@ -1,6 +1,6 @@
-# Write the panel into one C file: cmake -DFOLDER=... -DOUT=... -P embed.cmake
+# Embed the panel in one C file: cmake -DFOLDER=... -DOUT=... -P embed.cmake
 #
-# Its style stands before its text, as the page takes it.
+# The style comes before the HTML, as the page requires.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/bytes.cmake)
 

@@ -1,4 +1,4 @@
-/* endpoint.c - the address of Redis, taken apart: for the proxy, and for those behind it. */
+/* endpoint.c - parses the address of Redis, for the proxy and for its clients. */
 #include <stdio.h>
 #include <string.h>
 #include "service.h"
@@ -12,7 +12,7 @@ hex_of(char byte)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Bytes in which %XX stands for one, as a C string. */
+/* Decodes %XX escapes into a C string. */
 static int
 decode(const char *text, size_t size, char *out, size_t max)
 {
@@ -39,7 +39,7 @@ decode(const char *text, size_t size, char *out, size_t max)
 	return 0;
 }
 
-/* "user:password@", of which either may be missing. */
+/* Parses "user:password"; either may be missing. */
 static int
 read_userinfo(const char *text, size_t size, struct endpoint *out)
 {

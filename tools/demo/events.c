@@ -1,7 +1,7 @@
-/* events.c - GET /demo/events: how the two sides fare, four times a second.
+/* events.c - GET /demo/events: statistics of both sides, four times a second.
  *
- * Numbers are put together for a reader when it is its time, so that nothing is done while
- * nobody reads.
+ * The numbers are computed for each client when they are sent, so there is no work without
+ * clients.
  */
 #include <stdlib.h>
 #include "service.h"
@@ -64,7 +64,7 @@ add_counts(struct text *text, struct demo *demo)
 	text_add(text, "\"redis_errors\":%llu}", ULL(meter_get(&demo->meter.redis_errors)));
 }
 
-/* An address without its user and password. */
+/* The address is shown without user and password. */
 static void
 add_redis(struct text *text, struct demo *demo)
 {

@@ -1,9 +1,8 @@
-/* far.c - a store that seems far away: the embedded one if need be, and a proxy before it.
+/* far.c - a store that seems remote: the embedded store, if used, behind a delaying proxy.
  *
- * Both live on a loop of their own, so that the loops that serve have nothing to do with
- * them.  The proxy listens at a port of this machine.  What it gets it gives on in the same
- * order half the delay later, each way; how much is under way at a time is not bounded but
- * by WAY_MAX bytes.
+ * Both run on their own loop, so they do not affect the serving loops.  The proxy listens on a
+ * local port.  It forwards what it receives in the same order, half the delay later in each
+ * direction.  The only limit on the data in transit is WAY_MAX bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include <store/store.h>
 #include "service.h"
 
-#define WAY_MAX    (4u << 20) /* bytes that wait, each way */
+#define WAY_MAX    (4u << 20) /* bytes in transit, per direction */
 #define READ_BYTES 65536
 #define SPANS      32
 
@@ -34,12 +33,12 @@ struct way {
 struct far {
 	struct demo *demo;
 	weft_loop *loop;
-	weft_store *store; /* NULL if Redis is elsewhere */
+	weft_store *store; /* NULL if Redis is external */
 	weft_listener *listener;
 	int port, error;
 	bool runs;
 	weft_event ready, end, gone; /* shared */
-	weft_event closed;           /* of the store */
+	weft_event closed;           /* set when the store is closed */
 	pthread_mutex_t lock;
 	char trouble[256];
 };
@@ -103,13 +102,13 @@ read_way(void *arg)
 		if (rc > 0)
 			rc = keep(way, buffer, (size_t)rc);
 		else if (rc == 0)
-			rc = WEFT_EPIPE; /* ends the other three as well */
+			rc = WEFT_EPIPE; /* also ends the other three threadlets */
 	}
 	free(buffer);
 	return (int)rc;
 }
 
-/* The pieces that are due, at most SPANS of them. */
+/* Collects the pieces that are due, at most SPANS of them. */
 static size_t
 due_pieces(struct way *way, weft_span *spans)
 {
@@ -178,7 +177,7 @@ connect_on(struct far *far, weft_stream **out)
 	return rc < 0 ? rc : weft_store_serve(far->store, theirs);
 }
 
-/* The first of the four that ends is the end of the connection. */
+/* The first of the four threadlets that ends also ends the connection. */
 static void
 carry(struct demo *demo, weft_stream *client, weft_stream *server)
 {
@@ -222,7 +221,7 @@ serve_clients(void *arg)
 	return 0;
 }
 
-/* --- its life ------------------------------------------------------------------ */
+/* --- start and stop ------------------------------------------------------------ */
 
 static void
 on_closed(void *arg)
@@ -250,7 +249,7 @@ open_all(struct far *far)
 	return rc;
 }
 
-/* All of the loop: it ends when it is told to, and leaves nothing behind. */
+/* The main threadlet of the loop.  It runs until `end` is set, and releases everything. */
 static int
 far_run(void *arg)
 {

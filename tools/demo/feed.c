@@ -1,8 +1,8 @@
-/* feed.c - GET /feed/<viewer>: one request, one run of the graph.
+/* feed.c - GET /feed/<viewer>: each request is one run of the graph.
  *
- * What is let in is bounded, so that it keeps its latency; the rest is told at once to come
- * again (503).  While Redis is down that is told to everybody, with the reason.  GET
- * /threads/<viewer> answers the same by the threads that block.
+ * The number of admitted requests is limited, so that they keep their latency; the rest are
+ * rejected at once with 503.  While Redis is down, every request is rejected with the reason.
+ * GET /threads/<viewer> returns the same feed, computed by the threads that block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ say_later(weft_http *http, const char *text)
 	return say(http, 503, text);
 }
 
-/* A whole number from 1 to `max`, in digits alone, none of them a zero in front. */
+/* Parses a whole number from 1 to `max`: digits only, without a leading zero. */
 static bool
 read_number(const char *text, uint32_t max, uint32_t *out)
 {
@@ -40,7 +40,7 @@ read_number(const char *text, uint32_t max, uint32_t *out)
 	return number <= max;
 }
 
-/* What is wrong with a request, or NULL. */
+/* Returns what is wrong with the request, or NULL. */
 static const char *
 read_request(struct demo *demo, weft_http *http, struct request *out)
 {
@@ -73,13 +73,13 @@ run_graph(struct request *request, struct text *text)
 		rc = weft_dag_run_get(run, steps_name(RANK), &feed);
 	if (rc == 0)
 		reply_write(text, request, feed.as.ptr);
-	if (request->cpu_waits) /* it failed before its scoring began */
+	if (request->cpu_waits) /* it failed before scoring started */
 		__atomic_fetch_sub(&request->demo->cpu_waiting, 1, __ATOMIC_RELAXED);
 	weft_dag_run_free(run);
 	return rc;
 }
 
-/* The outcome is counted before the reply leaves: whoever has the reply finds it counted. */
+/* The outcome is counted before the reply is sent: a client that has the reply finds it counted. */
 static int
 answer(weft_http *http, struct demo *demo, int rc, const struct text *text)
 {
@@ -96,8 +96,8 @@ answer(weft_http *http, struct demo *demo, int rc, const struct text *text)
 	return say(http, 502, why);
 }
 
-/* How long a request may take that was let in: some calls after each other, and what a
- * loop with enough to do needs for all that it has in hand. */
+/* The target duration of an admitted request: some consecutive calls, and the time that a busy
+ * loop needs for all its requests. */
 static uint64_t
 target_ns(const struct demo *demo)
 {

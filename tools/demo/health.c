@@ -1,8 +1,8 @@
-/* health.c - whether Redis answers, and has the data.
+/* health.c - checks whether Redis answers and has the data.
  *
- * One threadlet asks for the key that is written last.  If Redis does not answer, requests
- * are refused until it does; if it has lost the data, or has other data, it is filled.  The
- * client connects again by itself.
+ * One threadlet reads the key that is written last.  If Redis does not answer, requests are
+ * rejected until it does.  If it has lost the data, or has other data, it is filled.  The client
+ * reconnects by itself.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,8 @@ health_detail(struct demo *demo, char *out, size_t max)
 	(void)pthread_mutex_unlock(&demo->health_lock);
 }
 
-/* Why it is down: if the proxy could not connect, that says more than our lost connection. */
+/* Sets the reason why Redis is down.  If the proxy could not connect, its error says more than
+ * our lost connection. */
 static void
 set_down(struct demo *demo)
 {

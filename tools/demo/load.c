@@ -1,8 +1,8 @@
-/* load.c - a gentle load: requests at an even rate, by HTTP, from a loop of its own.
+/* load.c - a moderate load: HTTP requests at a constant rate, from a loop of its own.
  *
- * The clock sets the pace, not the replies: a service that falls behind is asked no less.
- * A latency counts from when a request was due.  Each side has its own bound of requests
- * under way; what comes above that is left out.
+ * The clock sets the pace, not the replies: a service that falls behind gets no fewer requests.
+ * A latency counts from when the request was due.  Each side has its own limit of requests in
+ * flight; requests beyond it are skipped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "service.h"
 
 #define UNDER_WAY_MAX 256
-#define LOOK_NS       (50 * WEFT_MS) /* at the settings, at least so often */
+#define LOOK_NS       (50 * WEFT_MS) /* longest interval between two checks of the settings */
 #define BEHIND_NS     (100 * WEFT_MS)
 #define VIEWERS       500
 
@@ -41,7 +41,7 @@ draw_viewer(struct load *load)
 	return (uint32_t)(load->random % VIEWERS) + 1;
 }
 
-/* Read a reply to its end, so that its connection can be used again. */
+/* Reads a reply to its end, so that its connection can be reused. */
 static int
 read_reply(weft_http *http)
 {
@@ -104,7 +104,7 @@ start(struct load *load, enum side side, uint32_t viewer, uint64_t due_ns)
 	}
 }
 
-/* When the next request is due, if it were at this rate. */
+/* When the next request is due at this rate. */
 static uint64_t
 next_due(uint64_t last_ns, uint64_t now, uint32_t rate)
 {

@@ -1,7 +1,7 @@
-/* meter.c - latencies in buckets whose width is at most a 32nd of their value.
+/* meter.c - latencies in buckets no wider than 1/32 of their value.
  *
- * A slot is a quarter of a second.  It is cleared by the first who finds that its time
- * has come again, so nothing has to run while nobody asks.
+ * A slot is a quarter of a second.  It is cleared by the first call that reuses it, so no timer
+ * is needed.
  */
 #include "meter.h"
 #include <string.h>
@@ -26,7 +26,7 @@ bucket_of(uint64_t us)
 	return bucket < METER_BUCKETS ? bucket : METER_BUCKETS - 1;
 }
 
-/* The middle of what a bucket holds. */
+/* The middle of a bucket's range. */
 static uint64_t
 value_of(uint32_t bucket)
 {

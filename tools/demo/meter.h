@@ -1,9 +1,9 @@
-/* meter.h - what the demo counts: outcomes, latencies of the last second, the slowest run.
+/* meter.h - the demo's statistics: outcomes, and latencies of the last second.
  *
- *   1. Every request to /feed ends in exactly one of the outcomes, counted as its reply is
- *      given to the connection.
+ *   1. Every request to /feed ends in exactly one outcome, counted when its reply is passed to
+ *      the connection.
  *   2. A latency is recorded once for each request that was answered with a feed: by the
- *      built-in load, for what it asked, and by the service for all others.
+ *      built-in load for its own requests, and by the service for all others.
  */
 #ifndef WEFT_DEMO_METER_H
 #define WEFT_DEMO_METER_H
@@ -22,18 +22,18 @@ struct quantiles {
 };
 
 #define METER_BUCKETS 704 /* 64 of one microsecond, then 32 for each doubling */
-#define METER_SLOTS   5   /* quarters of a second: four that are over, and the present */
+#define METER_SLOTS   5   /* quarters of a second: four complete ones, and the current one */
 #define METER_SLOT_NS (250 * UINT64_C(1000000))
 
 struct meter_slot {
-	uint64_t number; /* of the quarter of a second since the clock began */
+	uint64_t number; /* index of the quarter second on the clock */
 	uint64_t sum, max;
 	uint32_t buckets[METER_BUCKETS];
 };
 
 struct meter {
 	uint64_t outcomes[OUTCOMES]; /* atomic, of /feed */
-	uint64_t redis_errors;       /* atomic: calls that failed */
+	uint64_t redis_errors;       /* atomic: failed calls */
 	pthread_mutex_t   lock;
 	struct meter_slot slots[SIDES][METER_SLOTS]; /* under the lock */
 };
@@ -41,18 +41,18 @@ struct meter {
 void meter_init(struct meter *meter);
 void meter_record(struct meter *meter, enum side side, uint64_t latency_ns);
 
-/* What was recorded in the last second; its count is the rate. */
+/* The latencies of the last second; the count is the rate. */
 void meter_read(struct meter *meter, enum side side, struct quantiles *out);
 
-/* How many of something there are at once.  What is shown is the most that there were in
- * the last quarter of a second: calls come in bursts, which a look now and then would miss. */
+/* The number of concurrent operations.  The value shown is the maximum of the last quarter
+ * second: calls come in bursts, which occasional sampling would miss. */
 struct gauge {
 	uint64_t now, most, shown; /* atomic */
 };
 
 void gauge_add(struct gauge *gauge);
 void gauge_sub(struct gauge *gauge);
-void gauge_turn(struct gauge *gauge); /* a quarter of a second is over */
+void gauge_turn(struct gauge *gauge); /* a quarter of a second has passed */
 
 static inline void
 meter_count(uint64_t *counter)

@@ -1,4 +1,4 @@
-/* panel.h - what the demo adds to the page, as bytes with a NUL behind them. */
+/* panel.h - the demo's addition to the admin page, as NUL-terminated bytes. */
 #ifndef WEFT_DEMO_PANEL_H
 #define WEFT_DEMO_PANEL_H
 

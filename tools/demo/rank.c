@@ -10,7 +10,7 @@ const char *const source_names[SOURCES] = { "followed", "similar", "trending" };
 
 /* --- reading ------------------------------------------------------------------ */
 
-/* A number of at most nine digits; where it ends, or NULL. */
+/* Parses a number of at most nine digits.  Returns the position after it, or NULL. */
 static const char *
 read_number(const char *text, uint32_t *out)
 {
@@ -69,9 +69,9 @@ features_read(struct features *features, const char *text)
 
 /* --- merging ------------------------------------------------------------------ */
 
-#define SLOTS 1024 /* of a set of item numbers; more than go in: SEEN_MAX and DEMO_FAN_OUT */
+#define SLOTS 1024 /* size of a hash set of items; larger than SEEN_MAX + DEMO_FAN_OUT */
 
-/* Whether `id` was not in the set yet.  A slot has the number and one. */
+/* Returns false if `id` is already in the set.  A slot contains the ID plus 1. */
 static bool
 set_add(uint32_t set[SLOTS], uint32_t id)
 {
@@ -85,7 +85,7 @@ set_add(uint32_t set[SLOTS], uint32_t id)
 	return true;
 }
 
-/* The next one of a source that is new, if there is one. */
+/* Finds the next item of a source that is not in the set; false if there is none. */
 static bool
 next_new(const struct ids *ids, uint32_t *at, uint32_t set[SLOTS], uint32_t *out)
 {
@@ -117,8 +117,8 @@ candidates_merge(const struct ids sources[SOURCES], uint32_t max, struct candida
 
 /* --- scoring ------------------------------------------------------------------ */
 
-/* A small model: what a viewer likes of an item, also through units that take topics
- * together; what the item is worth by itself; and where it comes from. */
+/* A small model: how well the viewer's taste matches the item, also through units that combine
+ * topics; the quality of the item; and its source. */
 int64_t
 score_of(const struct profile *profile, const struct features *features, enum source source)
 {
@@ -161,7 +161,7 @@ feed_filter(struct feed *feed, const uint32_t *seen, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		(void)set_add(set, seen[i]);
-	/* Candidates are distinct: one that cannot be added has been seen. */
+	/* Candidates are distinct, so one that cannot be added has been seen. */
 	for (uint32_t i = 0; i < feed->count; i++)
 		if (set_add(set, feed->items[i].item))
 			feed->items[kept++] = feed->items[i];

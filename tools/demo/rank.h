@@ -1,7 +1,7 @@
-/* rank.h - what a feed is made of, and how it is ranked: plain functions on plain data.
+/* rank.h - the data of a feed and how it is ranked: plain functions on plain data.
  *
- * The graph of steps and the blocking threads both use them, so that they do the same work.
- * All is in whole numbers: a test that reads the same data comes to the same scores.
+ * The graph of steps and the blocking threads both use them, so both do the same work.  All
+ * arithmetic is on integers: a test that reads the same data computes the same scores.
  */
 #ifndef WEFT_DEMO_RANK_H
 #define WEFT_DEMO_RANK_H
@@ -13,9 +13,9 @@
 
 #define TOPICS     8
 #define TOP_MAX    50
-#define TOP        10 /* if nobody says how many */
+#define TOP        10 /* default number of results */
 #define SEEN_MAX   256
-#define PER_AUTHOR 2  /* in one feed */
+#define PER_AUTHOR 2  /* items of one author in one feed */
 
 enum source { FOLLOWED, SIMILAR, TRENDING, SOURCES };
 
@@ -48,7 +48,7 @@ struct ranked {
 	int64_t     score;
 };
 
-/* What a request comes to. */
+/* The result of a request. */
 struct feed {
 	struct profile profile;
 	uint32_t       candidates, seen;
@@ -56,28 +56,29 @@ struct feed {
 	struct ranked  items[DEMO_FAN_OUT];
 };
 
-/* A field of a profile, as the store has it.  False if it makes no sense. */
+/* Parse a field of a profile from the store.  Returns false if it is not valid. */
 bool profile_field(struct profile *profile, const char *name, const char *value);
 
-/* The features of an item, as the store has them: author, quality, age, topics. */
+/* Parse the features of an item from the store: author, quality, age, topics.  Returns false if
+ * they are not valid. */
 bool features_read(struct features *features, const char *text);
 
-/* Take from each source in turn what no other has given, until there are `max`.
- * Returns how many. */
+/* Take items from each source in turn, without duplicates, until there are `max`.  Returns the
+ * number of items. */
 uint32_t candidates_merge(const struct ids sources[SOURCES], uint32_t max,
                           struct candidate *out);
 
 int64_t score_of(const struct profile *profile, const struct features *features,
                  enum source source);
 
-/* Add a candidate with its score; one of low quality is left out. */
+/* Add a candidate with its score; a candidate of low quality is dropped. */
 void feed_add(struct feed *feed, struct candidate candidate,
               const struct features *features);
 
-/* Leave out what has been seen. */
+/* Remove items that the viewer has seen. */
 void feed_filter(struct feed *feed, const uint32_t *seen, uint32_t count);
 
-/* Sort by score, then item; keep the first `top`, and of an author the first two. */
+/* Sort by score, then by item; keep the first `top`, and at most PER_AUTHOR of each author. */
 void feed_rank(struct feed *feed, uint32_t top);
 
 #endif

@@ -1,4 +1,4 @@
-/* reply.c - a feed as JSON, and when its steps began and ended. */
+/* reply.c - formats a feed as JSON, with the times of its steps. */
 #include "service.h"
 
 static uint64_t

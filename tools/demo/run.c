@@ -1,7 +1,7 @@
-/* run.c - the demo's life: start everything, serve, wait for a signal, end in order.
+/* run.c - starts the demo, serves, waits for a signal, and shuts down in order.
  *
- * The end: the load stops, the listener closes, requests in flight are answered, and only
- * then go the parts that they use.
+ * Shutdown: the load stops, the listener closes, requests in flight are answered, and only then
+ * are the parts that they use released.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +46,8 @@ add_routes(struct demo *demo)
 	return rc;
 }
 
-/* What it listens at, and a name by which it can be asked: of all addresses, this one. */
+/* `out` is the host to listen on; demo->host is the one for URLs, 127.0.0.1 if it listens on all
+ * addresses. */
 static void
 name_host(struct demo *demo, char *out, size_t max)
 {
@@ -75,7 +76,7 @@ bind_port(struct demo *demo, uint32_t port)
 	return rc;
 }
 
-/* The port that was asked for; if none was, one of the next ten will do. */
+/* Binds the requested port; if none was requested, one of the next ten is acceptable. */
 static int
 bind_somewhere(struct demo *demo)
 {
@@ -164,8 +165,9 @@ tell_end(struct demo *demo)
 	(void)fflush(stdout);
 }
 
-/* Say that it serves, and wait for a signal to end.  The first look takes the signals: a
- * caller that sends one after it has read the page's line gets an orderly end. */
+/* Announces the demo, and waits for a signal to end.  The first call takes over the signals
+ * before the announcement: so a caller that reads the page's address and then sends a signal
+ * gets an orderly shutdown. */
 static int
 wait_for_signal(struct demo *demo)
 {
@@ -178,7 +180,7 @@ wait_for_signal(struct demo *demo)
 	return weft_signal_wait(ends, WEFT_NEVER);
 }
 
-/* Serve until a signal comes, then until all that was let in is answered. */
+/* Serves until a signal arrives, then until all admitted requests are answered. */
 static int
 serve_until_signal(struct demo *demo)
 {
@@ -208,7 +210,7 @@ serve_until_signal(struct demo *demo)
 	return rc < 0 ? rc : status;
 }
 
-/* --- ending ----------------------------------------------------------------------------- */
+/* --- shutdown --------------------------------------------------------------------------- */
 
 static void
 end_parts(struct demo *demo)

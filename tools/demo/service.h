@@ -1,9 +1,9 @@
-/* service.h - the demo's parts, as they know each other.
+/* service.h - the parts of the demo.
  *
- * Threads: the loops that serve (a runtime), each with a connection to Redis of its own; the
- * loop "store" with the store and the proxy that delays; the loop "load"; 8 threads that
- * block; the CPU pool.  Settings, counts and states that they share are atomic, or stand
- * under a lock that is never held over a wait.
+ * Threads: the serving loops (a runtime), each with its own connection to Redis; the loop
+ * "store" with the store and the delaying proxy; the loop "load"; 8 threads that block; the CPU
+ * pool.  Shared settings, counters and states are atomic, or protected by a lock that is never
+ * held during a wait.
  */
 #ifndef WEFT_DEMO_SERVICE_H
 #define WEFT_DEMO_SERVICE_H
@@ -19,19 +19,20 @@
 #include "text.h"
 
 #define ADDRESS_MAX 512
-#define KEYS        "demo:" /* what all keys of the demo begin with */
-#define REPLY_MAX   16384   /* bytes of a feed as JSON */
+#define KEYS        "demo:" /* prefix of all keys of the demo */
+#define REPLY_MAX   16384   /* largest feed as JSON, in bytes */
 
-#define RUNS_MAX     64 /* in flight at most, for each loop; the rest is shed */
+#define RUNS_MAX     64 /* runs in flight per loop; further requests are rejected */
 #define RUN_DEADLINE (5 * WEFT_S)
 
-/* --- where Redis is ------------------------------------------------------------ */
+/* --- the address of Redis ------------------------------------------------------ */
 
-/* Taken apart: the proxy connects to `upstream`, clients to the proxy by the rest. */
+/* The parsed address: the proxy connects to `upstream`, clients connect to the proxy and use the
+ * rest. */
 struct endpoint {
-	char upstream[ADDRESS_MAX]; /* for weft_stream_connect(); "" for the store of its own */
+	char upstream[ADDRESS_MAX]; /* for weft_stream_connect(); "" for the embedded store */
 	char user[128], password[128], database[16];
-	char userinfo[256]; /* as it stood in the address, with its @ */
+	char userinfo[256]; /* as written in the address, including the @ */
 };
 
 int endpoint_read(const char *url, struct endpoint *out);
@@ -41,11 +42,11 @@ int endpoint_read(const char *url, struct endpoint *out);
 struct demo;
 struct far;
 
-/* Start the loop "store".  Thread: loop; waits until it serves. */
+/* Start the loop "store".  Thread: loop; waits until the store is ready. */
 int  far_start(struct demo *demo, struct far **out);
 void far_stop(struct far *far);
-int  far_port(const struct far *far); /* of the proxy, on 127.0.0.1 */
-/* Why it could not connect on the last time, or "". */
+int  far_port(const struct far *far); /* port of the proxy, on 127.0.0.1 */
+/* The error of the last attempt to connect, or "". */
 void far_trouble(struct far *far, char *out, size_t max);
 
 /* --- a request ------------------------------------------------------------------- */
@@ -72,12 +73,12 @@ struct request {
 	struct node_time nodes[NODES];
 };
 
-extern const weft_type type_feed; /* struct feed *, by malloc() */
+extern const weft_type type_feed; /* struct feed *, allocated by malloc() */
 
 /* Make the template, once for all requests.  Returns 0 or an error. */
 int steps_make(struct demo *demo, weft_dag **out);
 
-/* A node's name and place, and whom it follows, for the timeline. */
+/* A node's name, where it runs, and its dependencies, for the timeline. */
 const char        *steps_name(enum node node);
 const char        *steps_place(enum node node);
 const char *const *steps_inputs(enum node node);
@@ -87,7 +88,7 @@ void reply_write(struct text *text, const struct request *request,
                  const struct feed *feed);
 void reply_write_nodes(struct text *text, const struct request *request);
 
-/* The same work by calls that block, on one of 8 threads.  Fills `feed` and the times. */
+/* The same work with blocking calls, on one of 8 threads.  Fills `feed` and the times. */
 struct threads;
 int  threads_new(struct demo *demo, struct threads **out);
 void threads_free(struct threads *threads);
@@ -107,49 +108,50 @@ struct slow {
 	struct {
 		uint64_t       second, total_ns, number;
 		struct request request;
-	} slots[SLOW_SECONDS]; /* the slowest of each second */
-	uint64_t count; /* runs that were noted */
+	} slots[SLOW_SECONDS]; /* the slowest run of each second */
+	uint64_t count; /* runs recorded */
 };
 
 void slow_init(struct slow *slow);
 void slow_note(struct slow *slow, const struct request *request, uint64_t end_ns);
-/* The slowest of the last ten seconds as JSON, if it is another than `*number`. */
+/* Write the slowest run of the last ten seconds as JSON.  Returns false if there is none, or if
+ * it is still run `*number`. */
 bool slow_write(struct slow *slow, uint64_t *number, struct text *text);
 
 /* --- the load, the data, the health of Redis ----------------------------------------- */
 
-/* A request with this header was made by the built-in load, which times it. */
+/* Marks a request of the built-in load, which measures the latency itself. */
 #define LOAD_HEADER "Weft-Demo-Load"
 
 struct load;
 int  load_start(struct demo *demo, struct load **out);
-void load_stop(struct load *load); /* no more, and wait for those in flight */
+void load_stop(struct load *load); /* stops the load, and waits for requests in flight */
 
 /* Write the data set.  Thread: loop; suspends. */
 int data_fill(struct demo *demo, weft_redis *redis);
-/* Whether it is there: 1, 0, or an error. */
+/* Whether the data set exists: 1, 0, or an error. */
 int data_there(struct demo *demo, weft_redis *redis);
 
 enum { REDIS_DOWN, REDIS_UP };
 
-/* Look after Redis until cancelled: tell whether it answers, fill it when it is empty. */
+/* Monitor Redis until canceled: set the state to up or down, and fill it when it is empty. */
 int  health_run(void *demo);
 bool health_is_up(struct demo *demo);
 void health_detail(struct demo *demo, char *out, size_t max);
 
-/* --- one for each loop that serves ----------------------------------------------------- */
+/* --- one for each serving loop --------------------------------------------------------- */
 
 struct station {
 	struct demo *demo;
 	weft_loop   *loop;
 	weft_redis  *redis;
-	int          error;              /* of opening it */
-	uint64_t     waiting;            /* atomic: calls that its Redis client has queued */
-	uint64_t     cpu_ns;             /* atomic: of its thread */
+	int          error;              /* result of opening it */
+	uint64_t     waiting;            /* atomic: calls queued by its Redis client */
+	uint64_t     cpu_ns;             /* atomic: CPU time of its thread */
 };
 
-/* Estimate from CPU times how many requests per second there could be; looks at once, and
- * is called now and then by one threadlet. */
+/* An estimate of the possible requests per second, from CPU times. capacity_look() takes one
+ * sample; one threadlet calls it periodically. */
 struct capacity {
 	uint64_t at_ns, cpu_ns, process_ns, ok;
 	double   rps; /* smoothed */
@@ -159,26 +161,26 @@ void capacity_look(struct demo *demo, struct capacity *capacity);
 /* Open one for each loop; close them.  Thread: loop; suspends. */
 int  stations_open(struct demo *demo);
 void stations_close(struct demo *demo);
-/* The one of the caller's loop. */
+/* The station of the caller's loop. */
 struct station *station_here(struct demo *demo);
 
-/* --- the window -------------------------------------------------------------------------- */
+/* --- the admin endpoint ------------------------------------------------------------------ */
 
 struct window;
 int  window_open(struct demo *demo, struct window **out);
 void window_close(struct window *window);
-/* Whether the caller may; if not it was answered. */
+/* Whether the client is authorized.  If not, it has been answered. */
 bool window_allows(struct window *window, weft_http *http, bool writes);
 
-/* --- all of it ----------------------------------------------------------------------------- */
+/* --- the demo ------------------------------------------------------------------------------ */
 
 struct demo {
 	struct demo_opts     opts;
-	struct demo_settings settings; /* atomic, each by itself */
+	struct demo_settings settings; /* each is atomic */
 	struct endpoint      endpoint;
 	char                 redis_url[ADDRESS_MAX]; /* through the proxy */
-	uint32_t             port;                   /* that it serves at */
-	char                 host[80];               /* and is asked by */
+	uint32_t             port;                   /* port that it listens on */
+	char                 host[80];               /* and the host name for its URL */
 
 	struct far       *far;
 	struct station    stations[DEMO_LOOPS];
@@ -195,18 +197,18 @@ struct demo {
 	struct meter meter;
 	struct slow  slow;
 	struct admission admission; /* of /feed */
-	uint64_t     cpu_waiting;  /* atomic: runs whose scoring has not begun */
-	struct gauge calls;         /* of Redis, in flight by the graphs */
+	uint64_t     cpu_waiting;  /* atomic: runs that have not started scoring */
+	struct gauge calls;         /* Redis calls in flight, by the graphs */
 	struct gauge threads_calls; /* the same, by the threads */
-	uint64_t     readers;      /* atomic: of /demo/events */
+	uint64_t     readers;      /* atomic: clients of /demo/events */
 
 	pthread_mutex_t health_lock;
 	int             redis_state;        /* atomic */
 	char            redis_detail[256];  /* under the lock */
-	weft_event      first_look;         /* shared: health has looked once */
+	weft_event      first_look;         /* shared: set after the first check of Redis */
 	weft_threadlet  health;
 
-	uint64_t capacity_rps; /* atomic: an estimate of what could be asked for */
+	uint64_t capacity_rps; /* atomic: estimated capacity */
 };
 
 static inline uint32_t

@@ -24,7 +24,7 @@ place_of(struct demo_settings *settings, const struct slider *slider)
 	return (uint32_t *)((char *)settings + slider->offset);
 }
 
-/* "name=number".  Whether it is one, and within its limits. */
+/* Parses "name=number".  Returns false if it is not valid or out of range. */
 static bool
 read_pair(const char *pair, struct demo_settings *out)
 {
@@ -44,7 +44,7 @@ read_pair(const char *pair, struct demo_settings *out)
 	return false;
 }
 
-/* All of it is right, or nothing of it counts. */
+/* If any pair is not valid, none is applied. */
 static bool
 read_body(char *body, struct demo_settings *out)
 {

@@ -1,4 +1,4 @@
-/* slow.c - the slowest request of the last ten seconds, kept as one for each second. */
+/* slow.c - the slowest request of the last ten seconds; one is kept for each second. */
 #include <string.h>
 #include "service.h"
 
@@ -26,7 +26,7 @@ slow_note(struct slow *slow, const struct request *request, uint64_t end_ns)
 	(void)pthread_mutex_unlock(&slow->lock);
 }
 
-/* The slot of the slowest, or -1. */
+/* Returns the slot of the slowest request, or -1. */
 static int
 find_slowest(const struct slow *slow)
 {

@@ -1,7 +1,7 @@
-/* station.c - what each loop that serves has of its own: a connection to Redis, numbers.
+/* station.c - per-loop state of a serving loop: a connection to Redis, and statistics.
  *
- * A client of Redis belongs to its loop, so a threadlet on that loop opens it, copies its
- * numbers now and then for all to see, and closes it.
+ * A Redis client belongs to its loop.  So a threadlet on that loop opens it, periodically
+ * publishes its statistics, and closes it.
  */
 #include <time.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ station_here(struct demo *demo)
 	return &demo->stations[0];
 }
 
-/* The busiest loop bounds what can be had, and so do all cores together. */
+/* Both the busiest loop and all cores together limit the capacity. */
 void
 capacity_look(struct demo *demo, struct capacity *capacity)
 {

@@ -1,12 +1,12 @@
-/* steps.c - the graph of steps that a request is, and its steps.
+/* steps.c - the graph of steps of a request, and the steps.
  *
  *   profile ----> similar --+
  *   followed ---------------+--> merge --> features --> score --> filter --> rank
  *   trending ---------------+                          (profile)   (seen)
  *
- * Steps that ask Redis are threadlets on the request's loop: `features` is as many of them
- * as there are candidates, all in flight at once on one connection.  The last three are
- * computed by the CPU pool.  The template is made once and shared by all requests.
+ * Steps that call Redis are threadlets on the request's loop: `features` runs once per
+ * candidate, all of them in flight at once on one connection.  The last three steps run on the
+ * CPU pool.  The template is made once and shared by all requests.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +32,9 @@ request_of(weft_dag_step *step)
 	return weft_dag_run_context(weft_dag_step_run(step));
 }
 
-/* --- steps on the loop: each a call of Redis ------------------------------------ */
+/* --- steps on the loop: each is a Redis call ------------------------------------ */
 
-/* Give a reply on as the step's value. */
+/* Passes a reply on as the step's value. */
 static int
 give(weft_dag_step *step, struct request *request, int rc, weft_redis_reply *reply)
 {
@@ -105,7 +105,7 @@ get_seen(weft_dag_step *step, struct request *request)
 	return give(step, request, rc, reply);
 }
 
-/* A candidate as an integer, for the list that `features` is run for. */
+/* A candidate as an integer, for the list over which `features` runs. */
 static int64_t
 pack(struct candidate candidate)
 {
@@ -152,8 +152,8 @@ read_ids(const weft_redis_reply *reply, uint32_t *out, uint32_t max)
 	return count;
 }
 
-/* Its inputs stand in the order of the sources.  On the loop: it is short, and what comes
- * before and after it is there, too. */
+/* The inputs are in the order of the sources.  It runs on the loop because it is short, and so
+ * do the steps before and after it. */
 static int
 merge(weft_dag_step *step, struct request *request)
 {
@@ -283,7 +283,7 @@ steps_inputs(enum node node)
 	return kinds[node].inputs;
 }
 
-/* Every step is timed, by two looks at the clock; of `features` the first and the last. */
+/* Times every step with two clock reads; for `features`, from the first start to the last end. */
 static int
 run_step(weft_dag_step *step, void *arg)
 {

@@ -1,4 +1,4 @@
-/* text.c - text that is written piece by piece into memory of one size. */
+/* text.c - builds text in a buffer of fixed size. */
 #include "text.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ text_add(struct text *text, const char *format, ...)
 	text->size += (size_t)size;
 }
 
-/* Bytes that are no UTF-8 are nothing that JSON could say: all above ASCII goes as it
- * is, since names in the store are UTF-8, and control bytes as numbers. */
+/* JSON cannot represent bytes that are not UTF-8.  Names in the store are UTF-8, so non-ASCII
+ * bytes are copied unchanged; control bytes are escaped. */
 void
 text_add_quoted(struct text *text, const char *bytes)
 {

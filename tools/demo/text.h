@@ -1,4 +1,4 @@
-/* text.h - text that is written piece by piece into memory of one size. */
+/* text.h - builds text in a buffer of fixed size. */
 #ifndef WEFT_DEMO_TEXT_H
 #define WEFT_DEMO_TEXT_H
 
@@ -16,7 +16,7 @@ struct text text_in(char *data, size_t max);
 void text_add(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A JSON string: bytes of others, in quotes. */
+/* Add untrusted bytes as a JSON string, in quotes. */
 void text_add_quoted(struct text *text, const char *bytes);
 
 #endif

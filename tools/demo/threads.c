@@ -1,8 +1,8 @@
-/* threads.c - the same work as the graph's, one call after the other, on 8 threads.
+/* threads.c - the same work as the graph, one call after the other, on 8 threads.
  *
- * This is what the demo is compared with: a pool whose threads spend their time blocked in
- * receives.  Requests wait for a thread in a queue of bounded length.  Each thread takes a
- * connection for a request; there are as many as threads.
+ * This is the baseline of the comparison: a pool of threads that spend most of their time
+ * blocked in recv().  Requests wait for a thread in a bounded queue.  Each thread takes a
+ * connection for a request; there are as many connections as threads.
  */
 #include <stdlib.h>
 #include "blocking.h"
@@ -149,7 +149,7 @@ rank_candidates(struct job *job)
 	begin(job, MERGE);
 	job->feed->candidates = candidates_merge(job->sources, request->fan_out, job->candidates);
 	(void)end(job, MERGE, 0);
-	begin(job, FEATURES); /* scored as they come */
+	begin(job, FEATURES); /* scored as they arrive */
 	rc = end(job, FEATURES, get_features(job, job->feed->candidates));
 	if (rc < 0)
 		return rc;
@@ -178,7 +178,7 @@ give_client(struct threads *threads, struct blocking *client)
 	(void)pthread_mutex_unlock(&threads->lock);
 }
 
-/* On a thread of the pool. */
+/* Runs on a thread of the pool. */
 static int
 work(void *arg)
 {
@@ -209,7 +209,7 @@ threads_feed(struct threads *threads, struct request *request, struct feed *feed
 	return rc;
 }
 
-/* --- its life --------------------------------------------------------------------------- */
+/* --- creation and destruction ----------------------------------------------------------- */
 
 int
 threads_new(struct demo *demo, struct threads **out)

@@ -1,4 +1,4 @@
-/* window.c - the window on the demo's own server: the page with our panel, our numbers. */
+/* window.c - the admin endpoint on the demo's own server: the page with our panel and metrics. */
 #include <stdlib.h>
 #include <weft/admin.h>
 #include "panel.h"
@@ -11,7 +11,7 @@ struct window {
 struct number {
 	const char *name, *help;
 	double (*read)(void *arg);
-	size_t offset; /* of an atomic count in struct demo */
+	size_t offset; /* offset of an atomic counter in struct demo */
 };
 
 static double

@@ -1,9 +1,9 @@
-/* blocking.c - commands that wait until there is something: BLPOP, BLMOVE, BZPOPMIN, ... */
+/* blocking.c - commands that block until there is an element: BLPOP, BLMOVE, BZPOPMIN, ... */
 #include <math.h>
 #include "lists.h"
 #include "say.h"
 
-/* Seconds, in milliseconds; 0: for ever. */
+/* Converts seconds to milliseconds; 0: no timeout. */
 static bool
 read_timeout(struct client *client, struct word word, int64_t *out_ms)
 {
@@ -22,7 +22,8 @@ read_timeout(struct client *client, struct word word, int64_t *out_ms)
 	return true;
 }
 
-/* The first of the keys that is there; NULL if none is, or if the client was told otherwise. */
+/* Returns the first of the keys that exists.  Returns NULL if none does, or if an error was
+ * replied (`told`). */
 static struct key *
 first_key(struct client *client, const struct word *words, size_t count, int kind, bool *told)
 {
@@ -34,7 +35,7 @@ first_key(struct client *client, const struct word *words, size_t count, int kin
 	return *told ? NULL : key;
 }
 
-/* Nothing is there. */
+/* Blocks the client; inside EXEC, replies with null instead. */
 static void
 wait_for(struct client *client, const struct word *keys, size_t count, int64_t timeout_ms)
 {

@@ -1,10 +1,10 @@
-/* client.c - a client: bytes in, requests run, replies gathered. */
+/* client.c - a client: receives bytes, runs requests, collects replies. */
 #include <assert.h>
 #include "command.h"
 #include "say.h"
 
-#define HIGH ((size_t)256 << 10) /* so much unread, and its requests wait */
-#define KEEP ((size_t)64 << 10)  /* of a buffer for input */
+#define HIGH ((size_t)256 << 10) /* with more unread output than this, requests wait */
+#define KEEP ((size_t)64 << 10)  /* unused */
 
 struct id_node {
 	struct node node;
@@ -162,7 +162,7 @@ refuse(struct client *client)
 	client_dirty(client);
 }
 
-/* Returns how much of the bytes is done with. */
+/* Returns how many bytes were consumed. */
 static size_t
 run_all(struct client *client, const char *data, size_t size)
 {
@@ -186,7 +186,7 @@ run_all(struct client *client, const char *data, size_t size)
 	return client->flags & (CLIENT_DOOMED | CLIENT_LAST) ? size : used;
 }
 
-/* Room grows by what has arrived. */
+/* Doubles the buffer, based on what has arrived. */
 static void
 keep(struct client *client, const char *data, size_t size)
 {

@@ -1,4 +1,4 @@
-/* clients.c - CLIENT and its parts. */
+/* clients.c - CLIENT and its subcommands. */
 #include <stdio.h>
 #include "command.h"
 #include "say.h"
@@ -155,7 +155,7 @@ do_list(struct client *client, const struct word *words, size_t count)
 	text_free(heap, all);
 }
 
-/* --- ends ------------------------------------------------------------------- */
+/* --- unblocking and closing ------------------------------------------------- */
 
 static void
 do_unblock(struct client *client, const struct word *words, size_t count)
@@ -188,7 +188,7 @@ end_client(struct client *client, struct client *other)
 	client_dirty(other);
 }
 
-/* By ID, or by the address, in the old form. */
+/* By ID, or by address in the old form. */
 static void
 do_kill(struct client *client, const struct word *words, size_t count)
 {
@@ -239,7 +239,7 @@ do_reply(struct client *client, const struct word *words, size_t count)
 	}
 }
 
-/* --- which part ------------------------------------------------------------- */
+/* --- the table of subcommands ----------------------------------------------- */
 
 static const struct command parts[] = {
 	{ .name = "caching", .run = do_client_caching, .words = 3 },

@@ -1,8 +1,8 @@
-/* commands.c - the table of commands, and how a name is looked up.
+/* commands.c - the table of commands, and the lookup by name.
  *
- * A name of up to 16 bytes is two words of a register, in lower case by one bit of each byte.  They
- * are multiplied into a slot of a table that is filled before main(); where two names meet, the
- * next slot has the second.
+ * A name of up to 16 bytes is loaded into two 64-bit words; setting one bit of each byte makes
+ * it lower case.  A multiplicative hash of the two selects a slot in a table that is filled
+ * before main(); collisions use the next slot.
  */
 #include <stdio.h>
 #include "command.h"
@@ -28,8 +28,8 @@ static struct slot {
 	const struct command *command;
 } slots[SLOTS];
 
-/* All bytes of a name, some perhaps twice.  Letters become small ones; other bytes change too, but
- * none becomes a letter, and names have nothing else. */
+/* Loads all bytes of a name, some possibly twice.  Letters become lower case.  Other bytes
+ * change, too, but none becomes a letter, and names contain only letters. */
 static struct name
 fold(struct word word)
 {
@@ -64,7 +64,7 @@ slot_of(struct name name)
 	                  >> 54);
 }
 
-/* Before main(): no thread finds it half filled. */
+/* Runs before main(), so no thread sees it half filled. */
 __attribute__((constructor)) static void
 fill(void)
 {

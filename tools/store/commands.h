@@ -1,6 +1,6 @@
-/* commands.h - the list of commands: name, words, flags, and where the keys are.
+/* commands.h - the list of commands: name, number of arguments, flags, and positions of keys.
  *
- * From it the functions are declared and the table in commands.c is made.
+ * The declarations of the functions and the table in commands.c are generated from it.
  */
 #ifndef STORE_COMMANDS_H
 #define STORE_COMMANDS_H
@@ -90,7 +90,7 @@
 COMMANDS(X)
 #undef X
 
-/* Parts of CLIENT, with tracking. */
+/* Subcommands of CLIENT for tracking. */
 COMMAND(client_tracking);
 COMMAND(client_caching);
 COMMAND(client_getredir);

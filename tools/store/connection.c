@@ -1,14 +1,14 @@
-/* connection.c - streams of clients: what arrives, and one write for all that was said.
+/* connection.c - the streams of clients: input, and one write for all replies.
  *
- * What clients were told in a turn is written before the loop waits.  While a write flies, what is
- * said gathers in the other buffer.  A stream is not read while its client's requests wait and
- * much of them has arrived.
+ * The replies of a loop iteration are written before the loop waits.  While a write is in
+ * progress, new replies are collected in the other buffer.  A stream is not read while its
+ * client's requests wait and much input is buffered.
  */
 #include <assert.h>
 #include "command.h"
 #include "say.h"
 
-#define AHEAD ((size_t)64 << 10) /* bytes that wait before the stream does */
+#define AHEAD ((size_t)64 << 10) /* buffered input, above which the stream is paused */
 #define SLAB  16384u
 
 /* --- writing ---------------------------------------------------------------- */
@@ -29,7 +29,7 @@ client_dirty(struct client *client)
 	(void)weft_loop_post_before_wait(store->loop, &store->flush);
 }
 
-/* Buffers of the usual size are kept for others. */
+/* Buffers of the usual size are kept for reuse. */
 static void
 recycle(struct weft_store *store, struct buffer *buffer)
 {
@@ -44,7 +44,7 @@ recycle(struct weft_store *store, struct buffer *buffer)
 	*buffer = (struct buffer){ 0 };
 }
 
-/* It hears no more; its memory goes when the stream has. */
+/* Drops the connection; the client is freed when the stream has closed. */
 static void
 drop(struct client *client)
 {
@@ -158,7 +158,8 @@ on_written(weft_op *op, int64_t result, void *arg)
 		client_read_on(client);
 }
 
-/* The end of what it says: it still hears what it has asked for, unless it waits for a key. */
+/* The peer has closed its sending side: replies to its requests are still written, unless it is
+ * blocked on a key. */
 static void
 on_end(struct client *client, ssize_t error)
 {
@@ -226,7 +227,7 @@ store_accept(struct weft_store *store, weft_stream *stream)
 	rc = weft_op_init(&client->write, store->loop, on_written, client);
 	if (rc == 0)
 		rc = weft_stream_start(stream, store->loop, &events, client);
-	if (rc < 0) { /* nobody will tell its end */
+	if (rc < 0) { /* on_close will not be called */
 		client->stream = NULL;
 		weft_stream_reset(stream);
 		client_free(client);

@@ -1,4 +1,4 @@
-/* counters.c - numbers in strings and in fields of hashes. */
+/* counters.c - counters in strings and in fields of hashes. */
 #include <math.h>
 #include "command.h"
 #include "say.h"
@@ -80,7 +80,7 @@ COMMAND(decrby)
 		increment(client, words[1], -by);
 }
 
-/* The sum as text; its size, or 0: the client was told. */
+/* Formats the sum.  Returns its size; 0 after replying with an error. */
 static size_t
 add_reals(struct client *client, long double a, long double b, char out[REAL_WIDE_MAX])
 {
@@ -138,7 +138,7 @@ set_field(struct client *client, const struct word *words, struct word value)
 	keys_changed(client, client->base, words[1]);
 }
 
-/* The value that a field has; NULL if none. */
+/* The value of a field; NULL if there is none. */
 static struct text *
 value_of(const struct key *key, struct word name)
 {

@@ -1,4 +1,4 @@
-/* deque.c - a list of texts: a ring of pointers, open at both ends. */
+/* deque.c - a list of texts: a ring buffer of pointers, with two ends. */
 #include <assert.h>
 #include "deque.h"
 
@@ -43,7 +43,7 @@ set_ring(struct deque *deque, size_t size)
 	deque->has_ring = true;
 }
 
-/* The nearer end gives way. */
+/* Moves the elements on the shorter side. */
 void
 deque_insert(struct deque *deque, size_t index, struct text *text)
 {

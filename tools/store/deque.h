@@ -1,4 +1,4 @@
-/* deque.h - a list of texts: a ring of pointers, open at both ends. */
+/* deque.h - a list of texts: a ring buffer of pointers, with two ends. */
 #ifndef STORE_DEQUE_H
 #define STORE_DEQUE_H
 
@@ -7,8 +7,8 @@
 struct deque {
 	struct heap  *heap;
 	struct text **ring;
-	size_t        mask;  /* of the ring; its size is a power of two */
-	size_t        first; /* where the list begins */
+	size_t        mask;  /* size of the ring - 1; the size is a power of two */
+	size_t        first; /* position of the first element */
 	size_t        count;
 	bool          has_ring;
 };
@@ -23,13 +23,13 @@ deque_at(const struct deque *deque, size_t index)
 	return &deque->ring[(deque->first + index) & deque->mask];
 }
 
-/* Put a text before `index`, or at the end.  Takes it. */
+/* Insert a text before `index`, or at the end.  Takes ownership of it. */
 void deque_insert(struct deque *deque, size_t index, struct text *text);
 
-/* Take the text at `index` out.  Returns it, which is the caller's. */
+/* Remove the text at `index` and return it; the caller owns it. */
 struct text *deque_remove(struct deque *deque, size_t index);
 
-/* Keep those from `begin` to before `end` only. */
+/* Keep only the elements from `begin` to `end`, exclusive. */
 void deque_trim(struct deque *deque, size_t begin, size_t end);
 
 #endif

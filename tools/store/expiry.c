@@ -1,4 +1,4 @@
-/* expiry.c - when keys expire: EXPIRE, TTL, PERSIST and their kin. */
+/* expiry.c - expiry of keys: EXPIRE, TTL, PERSIST and related commands. */
 #include "command.h"
 #include "say.h"
 
@@ -71,7 +71,7 @@ read_condition(struct client *client, const struct word *words, size_t count, un
 	return true;
 }
 
-/* A key that never expires does so later than any other. */
+/* A key without expiry counts as expiring later than any other. */
 static bool
 is_met(unsigned condition, int64_t now_ms, int64_t at_ms)
 {

@@ -1,4 +1,4 @@
-/* generic.c - keys of any kind: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, KEYS, FLUSHALL. */
+/* generic.c - keys of any type: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, KEYS, FLUSHALL. */
 #include "command.h"
 #include "say.h"
 
@@ -45,9 +45,9 @@ COMMAND(type)
 	say_status(client, key ? kind_name(key->kind) : "none");
 }
 
-/* --- from one name to another ----------------------------------------------- */
+/* --- renaming and copying --------------------------------------------------- */
 
-/* Have `to` hold what `from` holds, and `from` not be there.  Containers change hands. */
+/* Moves the value of `from` to a new key `name`, and deletes `from`.  Containers are not copied. */
 static void
 move_key(struct client *client, struct base *base, struct key *from, struct word name)
 {
@@ -68,7 +68,7 @@ is_list(const struct key *key)
 	return key->kind == KIND_LIST || key->kind == KIND_SORTED;
 }
 
-/* Whether it was renamed; if not, the client was told. */
+/* Returns false after replying if it was not renamed. */
 static bool
 rename_key(struct client *client, const struct word *words, bool replace)
 {
@@ -205,7 +205,7 @@ COMMAND(move)
 	say_number(client, 1);
 }
 
-/* --- all of them ------------------------------------------------------------ */
+/* --- whole databases -------------------------------------------------------- */
 
 COMMAND(keys)
 {
@@ -234,7 +234,7 @@ COMMAND(randomkey)
 	while ((node = table_any(table)) != NULL) {
 		struct key *key = keys_write(client, table_name(table, node));
 
-		if (!key) /* it has expired, and is gone */
+		if (!key) /* it has expired, and was removed */
 			continue;
 		say_bulk(client, key_word(key));
 		return;

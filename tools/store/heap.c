@@ -1,4 +1,4 @@
-/* heap.c - memory that is counted. */
+/* heap.c - an allocator that counts memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ heap_resize(struct heap *heap, void *mem, size_t from, size_t to)
 	return other;
 }
 
-/* A counter in steps of an odd constant, its bits mixed by two multiplications. */
+/* A counter with an odd increment, mixed by two multiplications. */
 uint64_t
 heap_draw(struct heap *heap)
 {

@@ -1,7 +1,7 @@
-/* heap.h - memory that is counted, so that it can be bounded; and what draws at random.
+/* heap.h - an allocator that counts memory, so that it can be limited; and random numbers.
  *
- * Who gives memory back says its size: then a count is all that is kept of it.  After all was
- * given back the count is 0, which the tests and the fuzzer look at.
+ * The caller passes the size when it frees memory, so only a total is kept.  After everything is
+ * freed the total is 0; the tests and the fuzzer check that.
  */
 #ifndef STORE_HEAP_H
 #define STORE_HEAP_H
@@ -12,7 +12,7 @@
 
 struct heap {
 	size_t   used, peak; /* bytes */
-	uint64_t seed;       /* of hashes: a peer cannot know which names collide */
+	uint64_t seed;       /* of hashes: makes collisions unpredictable for a peer */
 	uint64_t drawn;      /* state of heap_draw() */
 };
 
@@ -31,7 +31,7 @@ heap_take(struct heap *heap, size_t size)
 	return mem;
 }
 
-/* Accepts NULL with 0. */
+/* Accepts NULL with size 0. */
 static inline void
 heap_give(struct heap *heap, void *mem, size_t size)
 {
@@ -39,16 +39,16 @@ heap_give(struct heap *heap, void *mem, size_t size)
 	weft_release(mem);
 }
 
-/* Zeroed. */
+/* Allocates zeroed memory. */
 void *heap_new(struct heap *heap, size_t size);
 
-/* Of another size, with as much of the content as fits; may move. */
+/* Changes the size and keeps as much of the content as fits; may move the block. */
 void *heap_resize(struct heap *heap, void *mem, size_t from, size_t to);
 
-/* A number at random. */
+/* A random number. */
 uint64_t heap_draw(struct heap *heap);
 
-/* A number at random below `bound`, which is not 0. */
+/* A random number below `bound`, which must not be 0. */
 static inline size_t
 heap_below(struct heap *heap, size_t bound)
 {

@@ -1,4 +1,4 @@
-/* info.c - INFO, which says that all is in memory only. */
+/* info.c - INFO, which also reports that all data is in memory only. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ add(struct page *page, const char *format, ...)
 	page->text->size += (uint32_t)size;
 }
 
-/* Whether a section is asked for: then its title is there. */
+/* Returns whether a section was requested; if so, adds its title. */
 static bool
 begin(struct page *page, const char *section)
 {

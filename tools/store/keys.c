@@ -1,10 +1,10 @@
-/* keys.c - databases: names, what they hold, and when that expires. */
+/* keys.c - databases: names, values, and expiry. */
 #include <assert.h>
 #include "command.h"
 #include "say.h"
 
-#define SAMPLE 20u   /* keys that are looked at, at a time */
-#define ROUNDS 1000u /* such looks before others get their turn */
+#define SAMPLE 20u   /* keys checked per round */
+#define ROUNDS 1000u /* rounds before the loop continues with other work */
 
 void
 base_init(struct base *base, struct heap *heap, uint32_t number)
@@ -21,7 +21,7 @@ kind_name(int kind)
 	return names[kind];
 }
 
-/* --- what a key holds ------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------- */
 
 static void
 empty_key(struct heap *heap, struct key *key)
@@ -193,7 +193,7 @@ add_mortal(struct base *base, struct key *key)
 	base->mortal[base->mortal_count++] = key;
 }
 
-/* The last one takes its place. */
+/* The last element takes its position. */
 static void
 remove_mortal(struct base *base, struct key *key)
 {
@@ -256,7 +256,7 @@ expire_sample(struct weft_store *store, struct base *base)
 	return over;
 }
 
-/* A database goes on as long as a quarter of what it shows is over. */
+/* A database is sampled again while more than a quarter of the sample has expired. */
 bool
 keys_expire_some(struct weft_store *store)
 {
@@ -269,7 +269,7 @@ keys_expire_some(struct weft_store *store)
 	return false;
 }
 
-/* --- looking ---------------------------------------------------------------- */
+/* --- lookups ---------------------------------------------------------------- */
 
 struct key *
 keys_peek(struct weft_store *store, struct base *base, struct word name)
@@ -331,7 +331,7 @@ keys_write_kind(struct client *client, struct word name, int kind, struct key **
 	return is_kind(client, *out, kind);
 }
 
-/* --- telling ---------------------------------------------------------------- */
+/* --- notifications ---------------------------------------------------------- */
 
 struct text *
 scoped_name(struct weft_store *store, const struct base *base, struct word name)

@@ -1,8 +1,8 @@
-/* keys.h - databases: names, what they hold, and when that expires.
+/* keys.h - databases: names, values, and expiry.
  *
- *   1. A key that holds a list, set, sorted set or hash holds at least one element.
- *   2. A key with a time to expire stands in its database's array `mortal`, at key->mortal_at.
- *   3. Nobody sees a key whose time has come: who looks for it removes it.
+ *   1. A list, set, sorted set or hash has at least one element.
+ *   2. A key that expires is in the array `mortal` of its database, at key->mortal_at.
+ *   3. An expired key is never visible: a lookup removes it.
  */
 #ifndef STORE_KEYS_H
 #define STORE_KEYS_H
@@ -17,7 +17,7 @@ enum key_kind { KIND_STRING, KIND_LIST, KIND_SET, KIND_SORTED, KIND_HASH, KIND_A
 
 struct key {
 	struct node node;
-	int64_t     expires_ms; /* of the wall clock; 0: never */
+	int64_t     expires_ms; /* wall clock; 0: never */
 	uint32_t    mortal_at;
 	uint8_t     kind;
 	union {
@@ -58,56 +58,56 @@ key_word(const struct key *key)
 }
 
 void base_init(struct base *base, struct heap *heap, uint32_t number);
-void base_clear(struct base *base); /* of keys */
+void base_clear(struct base *base); /* removes all keys */
 void base_fini(struct base *base);
 
 const char *kind_name(int kind);
 
-/* Look a key up, to read it or to change it: NULL if it is not there. */
+/* Look up a key for reading or for writing.  Returns NULL if it does not exist. */
 struct key *keys_read(struct client *client, struct word name);
 struct key *keys_write(struct client *client, struct word name);
 
-/* The same of a kind.  Whether it is not there (then `*out` is NULL) or of that kind; else the
- * client was told. */
+/* The same for a type.  Returns true if the key does not exist (then `*out` is NULL) or has that
+ * type; otherwise false, after replying with an error. */
 bool keys_read_kind(struct client *client, struct word name, int kind, struct key **out);
 bool keys_write_kind(struct client *client, struct word name, int kind, struct key **out);
 
-/* The same without expiring, remembering or telling, for who looks at many. */
+/* A lookup without expiring, tracking or replying, for callers that inspect many keys. */
 struct key *keys_peek(struct weft_store *store, struct base *base, struct word name);
 
-/* Add a key that is not there, with an empty container, or a NULL text. */
+/* Add a key that does not exist, with an empty container or a NULL text. */
 struct key *keys_add(struct base *base, struct word name, int kind);
 
-/* Drop what a key holds and have it hold nothing of another kind. */
+/* Free the value of a key, and make it an empty value of another type. */
 void keys_renew(struct base *base, struct key *key, int kind);
 
 void keys_drop(struct base *base, struct key *key);
 
-/* Drop a key if its container is empty. */
+/* Delete a key if its container is empty. */
 void keys_drop_empty(struct base *base, struct key *key);
 
-/* How many elements a container has. */
+/* The number of elements of a container; of a string, its size. */
 size_t key_count(const struct key *key);
 
-/* 0: never. */
+/* Set the expiry time; 0: never. */
 void keys_expire_at(struct base *base, struct key *key, int64_t at_ms);
 
-/* The same, and have somebody look after it. */
+/* The same, and start the expiry timer. */
 void keys_mortal(struct client *client, struct base *base, struct key *key, int64_t at_ms);
 
-/* A key was changed, added or dropped: who watches or tracks it is told. */
+/* A key was changed, added or deleted: notify the clients that watch or track it. */
 void keys_changed(struct client *client, struct base *base, struct word name);
 
-/* Remove some keys whose time has come.  Returns whether there may be many more. */
+/* Remove some expired keys.  Returns whether there may be many more. */
 bool keys_expire_some(struct weft_store *store);
 
-/* A whole copy of what a key holds, for another. */
+/* Copy the value of a key to another key. */
 void keys_copy(struct base *base, struct key *to, const struct key *from);
 
 /* --- elements --------------------------------------------------------------- */
 
 struct table *members_new(struct heap *heap);
-bool          members_add(struct table *set, struct word name); /* whether it was not there */
+bool          members_add(struct table *set, struct word name); /* false if it exists */
 bool          members_remove(struct table *set, struct word name);
 void          members_free(struct table *set);
 

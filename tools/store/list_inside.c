@@ -1,4 +1,4 @@
-/* list_inside.c - lists by index and by value. */
+/* list_inside.c - list commands that use an index or a value. */
 #include "command.h"
 #include "say.h"
 
@@ -11,7 +11,7 @@ COMMAND(llen)
 		say_number(client, key ? (int64_t)key->list->count : 0);
 }
 
-/* From the end if negative.  Whether there is such an element. */
+/* A negative index counts from the end.  Returns false if there is no such element. */
 static bool
 find_index(const struct deque *list, int64_t index, size_t *out)
 {
@@ -69,7 +69,7 @@ COMMAND(lset)
 	say_ok(client);
 }
 
-/* The part of a list from one index to another, both included; empty if begin == end. */
+/* Parses a range of indexes, inclusive, and converts it to [begin, end); empty if begin == end. */
 static bool
 read_range(struct client *client, const struct word *words, size_t size, size_t *out_begin,
            size_t *out_end)
@@ -165,7 +165,7 @@ COMMAND(linsert)
 	say_number(client, (int64_t)key->list->count);
 }
 
-/* One pass, which closes the gaps; from the end for a negative count. */
+/* One pass that closes the gaps; starts at the end if `count` is negative. */
 static size_t
 remove_values(struct deque *list, struct word value, int64_t count)
 {
@@ -211,7 +211,7 @@ COMMAND(lrem)
 /* --- LPOS ------------------------------------------------------------------- */
 
 struct search {
-	int64_t rank, count, most; /* most: compared at most; 0: all */
+	int64_t rank, count, most; /* most: compare at most this many; 0: all */
 	bool many;
 };
 
@@ -250,7 +250,7 @@ read_search(struct client *client, const struct word *words, size_t count, struc
 	return true;
 }
 
-/* Say where the value is.  Returns how often it was found. */
+/* Replies with the positions of the value.  Returns how many were found. */
 static size_t
 search_list(struct client *client, const struct deque *list, struct word value,
             const struct search *search)

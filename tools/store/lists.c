@@ -1,4 +1,4 @@
-/* lists.c - lists: both ends, and what lies between. */
+/* lists.c - list commands that use the ends. */
 #include "lists.h"
 #include "say.h"
 

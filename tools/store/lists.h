@@ -1,19 +1,20 @@
-/* lists.h - ends of lists, for the commands that move elements and those that wait. */
+/* lists.h - the ends of lists, for commands that move elements and for those that block. */
 #ifndef STORE_LISTS_H
 #define STORE_LISTS_H
 
 #include "command.h"
 
-/* Read LEFT or RIGHT; whether it is one, else the client was told. */
+/* Parse LEFT or RIGHT.  Returns false after replying with an error if it is neither. */
 bool list_side(struct client *client, struct word word, bool *out_left);
 
-/* Put an element at an end of a list, which is made if it is not there. */
+/* Add an element at one end of a list, which is created if it does not exist. */
 void list_push(struct client *client, struct word name, struct text *text, bool left);
 
-/* Take one from an end; an empty list goes.  The element is the caller's. */
+/* Remove an element from one end; an empty list is deleted.  The caller owns the element. */
 struct text *list_pop(struct client *client, struct key *key, bool left);
 
-/* Move an element from list to list and say it.  Whether there was one; if not, nothing was. */
+/* Move an element from one list to another, and reply with it.  Returns false, without a reply,
+ * if there is no element. */
 struct list_move {
 	struct word from, to;
 	bool        from_left, to_left;

@@ -15,7 +15,7 @@ drop_queue(struct client *client)
 	client->queued_count = 0;
 }
 
-/* Leave the transaction, if there is one, and watch nothing. */
+/* Ends the transaction, if there is one, and all watches. */
 void
 multi_end(struct client *client)
 {
@@ -46,7 +46,7 @@ COMMAND(discard)
 	say_ok(client);
 }
 
-/* Whether a watched key has expired, which nobody may have noticed. */
+/* Whether a watched key has expired without having been looked up. */
 static bool
 has_expired(struct client *client)
 {
@@ -106,7 +106,7 @@ COMMAND(watch)
 	for (size_t i = 1; i < count && !(client->flags & CLIENT_TOUCHED); i++) {
 		struct text *name;
 
-		(void)keys_write(client, words[i]); /* it may be over */
+		(void)keys_write(client, words[i]); /* remove it if it has expired */
 		name = scoped_name(store, client->base, words[i]);
 		(void)interest_add(client, &client->watches, &store->watched, text_word(name));
 		text_free(&store->heap, name);
@@ -144,7 +144,7 @@ watch_touch(struct weft_store *store, struct base *base, struct word name)
 	text_free(&store->heap, scoped);
 }
 
-/* Those that are there: a key that was not, is not changed by this. */
+/* Touches only keys that exist: a key that does not exist is not changed by a flush. */
 void
 watch_touch_all(struct weft_store *store, struct base *base)
 {

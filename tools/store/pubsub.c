@@ -1,4 +1,4 @@
-/* pubsub.c - SUBSCRIBE, PSUBSCRIBE and their ends, PUBLISH, PUBSUB. */
+/* pubsub.c - SUBSCRIBE, PSUBSCRIBE, their opposites, PUBLISH, PUBSUB. */
 #include "command.h"
 #include "say.h"
 
@@ -36,7 +36,7 @@ COMMAND(psubscribe)
 	}
 }
 
-/* One after the other, each told. */
+/* Replies once for each subscription. */
 static void
 leave_all(struct client *client, struct table *interests, const char *what)
 {

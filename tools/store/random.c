@@ -1,10 +1,10 @@
-/* random.c - fields of hashes and members of sorted sets at random. */
+/* random.c - random fields of hashes and members of sorted sets. */
 #include "command.h"
 #include "say.h"
 
 struct draw {
-	int64_t count;        /* negative: the same may come again */
-	bool has_count, both; /* with values or scores */
+	int64_t count;        /* negative: repetition is allowed */
+	bool has_count, both; /* both: with values or scores */
 	int kind;
 	const struct table *table;
 };

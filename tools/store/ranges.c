@@ -2,8 +2,8 @@
 #include "command.h"
 #include "say.h"
 
-/* The string of `name`, made if it is not there, of `size` bytes at least, zeros behind its own;
- * NULL if it is none, and its client was told. */
+/* Returns the string at `name`, created if needed, and padded with zeros to at least `size`
+ * bytes.  Returns NULL after replying with an error if it is not a string. */
 static struct text *
 string_of(struct client *client, struct word name, size_t size)
 {
@@ -79,7 +79,7 @@ COMMAND(setrange)
 		say_number(client, key ? key->text->size : 0);
 		return;
 	}
-	if (at > (int64_t)TEXT_MAX) /* else the sum might not fit */
+	if (at > (int64_t)TEXT_MAX) /* otherwise the sum could overflow */
 		at = (int64_t)TEXT_MAX;
 	if (is_too_long(client, (size_t)at, words[3].size))
 		return;
@@ -89,7 +89,8 @@ COMMAND(setrange)
 	say_number(client, text->size);
 }
 
-/* From the end if negative, and cut to what there is.  Whether anything is left. */
+/* Negative positions count from the end; the range is limited to the string.  Returns false if
+ * it is empty. */
 static bool
 cut_range(int64_t *begin, int64_t *end, int64_t size)
 {
@@ -184,8 +185,8 @@ bit_of(const struct text *text, int64_t at)
 }
 
 struct bit_range {
-	int64_t begin, end; /* both included */
-	int64_t scale;      /* bits of a unit */
+	int64_t begin, end; /* inclusive */
+	int64_t scale;      /* bits per unit */
 };
 
 static bool
@@ -200,7 +201,7 @@ read_bit_range(struct client *client, const struct word *words, size_t count, st
 	if (!arg_number(client, words[2], &out->begin) || !arg_number(client, words[3], &out->end))
 		return false;
 	if (out->begin < 0 && out->end < 0 && out->begin > out->end) {
-		say_number(client, 0); /* whatever the unit is */
+		say_number(client, 0); /* regardless of the unit */
 		return false;
 	}
 	if (count == 5 && word_is(words[4], "bit")) {

@@ -1,14 +1,14 @@
-/* reader.c - requests: words out of bytes that come in pieces.
+/* reader.c - parses requests from bytes that arrive in pieces.
  *
- *   1. reader->at is behind the last line or word that was read whole, or in a line that has
- *      no end yet, where the search for it goes on.
- *   2. Room for words grows as they arrive, never by what is announced.
+ *   1. reader->at is after the last complete line or argument; or inside an incomplete inline
+ *      command, where the search for its end continues.
+ *   2. The array of arguments grows as they arrive, never by the announced count.
  */
 #include <ctype.h>
 #include <stdio.h>
 #include "reader.h"
 
-#define LINE_MAX_BYTES 32 /* of a count or a size */
+#define LINE_MAX_BYTES 32 /* longest line with a count or a size */
 #define KEEP_WORDS     1024u
 
 void
@@ -86,7 +86,7 @@ add_word(struct reader *reader, const char *data, size_t size)
 	reader->words[reader->count++] = (struct word){ data, size };
 }
 
-/* --- lines of words --------------------------------------------------------- */
+/* --- inline commands -------------------------------------------------------- */
 
 static int
 hex(char c)
@@ -116,7 +116,7 @@ escaped(char c)
 	}
 }
 
-/* A word in quotes, to `*out`.  Returns behind the closing one, or NULL. */
+/* Copies a quoted argument to `*out`.  Returns the position after the closing quote, or NULL. */
 static const char *
 unquote(const char *at, const char *end, char **out)
 {
@@ -136,11 +136,11 @@ unquote(const char *at, const char *end, char **out)
 		}
 	}
 	if (at == end || (at + 1 < end && !isspace((unsigned char)at[1])))
-		return NULL; /* not closed, or something touches it */
+		return NULL; /* not closed, or not followed by a blank */
 	return at + 1;
 }
 
-/* One word of a line, to `*out`.  Returns behind it, or NULL. */
+/* Copies one argument to `*out`.  Returns the position after it, or NULL. */
 static const char *
 line_word(const char *at, const char *end, char **out)
 {
@@ -194,15 +194,15 @@ read_line(struct reader *reader, const struct reader_limits *limits, const char 
 
 /* --- arrays ----------------------------------------------------------------- */
 
-/* Read the number of a line that begins at `at` with one byte of its own.
- * Returns where the next begins, 0 if its end has not come, -1 if it is none. */
+/* Parses the number of a line that starts at `at` with a type byte.  Returns the position of the
+ * next line, 0 if the line is incomplete, -1 if it is not valid. */
 static ssize_t
 line_number(const char *data, size_t at, size_t size, int64_t *out)
 {
 	size_t i = at + 1, most = at + LINE_MAX_BYTES;
 	const char *end;
 
-	if (i < size && (unsigned char)(data[i] - '1') < 9) { /* the usual */
+	if (i < size && (unsigned char)(data[i] - '1') < 9) { /* the common case */
 		int64_t number = data[i] - '0';
 
 		for (i++; i < size && (unsigned char)(data[i] - '0') < 10 && i < at + 11; i++)
@@ -222,7 +222,7 @@ line_number(const char *data, size_t at, size_t size, int64_t *out)
 	return i > size ? 0 : (ssize_t)i;
 }
 
-/* The line that begins an array.  1, 0 if it has not come, -1. */
+/* Parses the first line of an array.  Returns 1, 0 if it is incomplete, -1 on error. */
 static int
 read_count(struct reader *reader, const struct reader_limits *limits, const char *data, size_t size)
 {
@@ -240,7 +240,7 @@ read_count(struct reader *reader, const struct reader_limits *limits, const char
 	return 1;
 }
 
-/* The line before a word.  1, 0 if it has not come, -1. */
+/* Parses the size line of an argument.  Returns 1, 0 if it is incomplete, -1 on error. */
 static int
 read_bulk(struct reader *reader, const struct reader_limits *limits, const char *data, size_t size)
 {

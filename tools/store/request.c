@@ -1,4 +1,4 @@
-/* request.c - requests that are kept: queued by MULTI, or waiting for a key. */
+/* request.c - copies of requests: queued by MULTI, or blocked on a key. */
 #include "inner.h"
 
 struct request *

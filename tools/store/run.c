@@ -1,4 +1,4 @@
-/* run.c - one request: what refuses it, what queues it, what runs it. */
+/* run.c - runs, queues or rejects one request. */
 #include <stdio.h>
 #include "command.h"
 #include "say.h"
@@ -28,7 +28,7 @@ is_subscribed(const struct client *client)
 	return table_count(&client->channels) + table_count(&client->patterns) > 0;
 }
 
-/* Whether the store has more memory in use than it may. */
+/* Whether the store uses more memory than allowed. */
 static bool
 is_full(const struct weft_store *store)
 {
@@ -41,14 +41,14 @@ say_full(struct client *client)
 	say_error(client, "OOM command not allowed when used memory > 'maxmemory'.");
 }
 
-/* EXEC that is refused gives its transaction up. */
+/* A rejected EXEC discards its transaction. */
 static const char *
 error_of(const struct command *command)
 {
 	return command->run == do_exec ? "EXECABORT Transaction discarded because of:" : "ERR";
 }
 
-/* Whether a command was refused, and its client told. */
+/* Whether the command was rejected; if so, an error was replied. */
 static bool
 refused(struct client *client, const struct command *command, const struct word *words,
         size_t count)
@@ -106,7 +106,7 @@ run_command(struct client *client, const struct command *command, const struct w
 	command->run(client, words, count);
 }
 
-/* What a command has set going for others, and for its client after its reply. */
+/* Performs what must follow a command's reply: notifications and blocked clients. */
 static void
 finish(struct client *client, uint32_t before)
 {
@@ -126,8 +126,8 @@ finish(struct client *client, uint32_t before)
 		serve_ready(store);
 }
 
-/* Is it a line of HTTP?  A web page can make a browser send one to any port, with commands in the
- * body.  Every HTTP request has a Host field before its body. */
+/* Detects HTTP.  A web page can make a browser send a request to any port, with commands in the
+ * body.  Every HTTP request has a Host header before its body. */
 static bool
 is_http(struct word word)
 {

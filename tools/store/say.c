@@ -1,11 +1,11 @@
-/* say.c - replies, in the protocol that the client has chosen. */
+/* say.c - writes replies, in the protocol that the client has chosen. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include "say.h"
 
-#define SLAB        16384u /* bytes of a buffer that is kept for reuse */
-#define ELEMENT_MIN 3u     /* bytes of the shortest element of a reply */
+#define SLAB        16384u /* size of a buffer that is kept for reuse */
+#define ELEMENT_MIN 3u     /* shortest element of a reply, in bytes */
 
 static void
 grow(struct client *client, size_t more)
@@ -24,7 +24,7 @@ grow(struct client *client, size_t more)
 	out->room = room;
 }
 
-/* Room for `size` bytes, or NULL: the client hears nothing. */
+/* Returns room for `size` bytes; NULL if nothing is written to this client. */
 static char *
 reserve(struct client *client, size_t size)
 {
@@ -88,7 +88,7 @@ say_status(struct client *client, const char *text)
 	say_raw(client, "\r\n", 2);
 }
 
-/* Line ends of what a client has sent would be taken for the reply's. */
+/* Newlines in client input would be parsed as the end of the reply. */
 void
 say_error(struct client *client, const char *format, ...)
 {
@@ -122,7 +122,7 @@ say_syntax(struct client *client)
 	say_error(client, "ERR syntax error");
 }
 
-/* Of a command that has parts, this is none. */
+/* Replies that the subcommand is unknown. */
 void
 say_unknown_part(struct client *client, const char *command, struct word part)
 {
@@ -221,7 +221,8 @@ say_null_array(struct client *client)
 
 /* --- aggregates ------------------------------------------------------------- */
 
-/* Who is promised more than it may leave unread is dropped before it is counted out. */
+/* If even the shortest elements would exceed output_max, the client is dropped before the reply
+ * is produced. */
 static void
 say_begin(struct client *client, char kind, size_t count)
 {
@@ -267,7 +268,7 @@ say_later(const struct client *client)
 	return client->out.size;
 }
 
-/* The count is said at the end, and then put before what was said since. */
+/* Writes the header at the end, and then moves it to its position. */
 void
 say_count(struct client *client, size_t place, char kind, size_t count)
 {
@@ -283,7 +284,7 @@ say_count(struct client *client, size_t place, char kind, size_t count)
 	memcpy(client->out.data + place, line, size);
 }
 
-/* Bring what was said last before what was said from `begin` on. */
+/* Moves what was written from `end` on before what was written from `begin` on. */
 void
 say_turn(struct client *client, size_t begin, size_t end)
 {

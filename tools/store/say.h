@@ -1,10 +1,10 @@
-/* say.h - replies, in the protocol that the client has chosen. */
+/* say.h - writes replies, in the protocol that the client has chosen. */
 #ifndef STORE_SAY_H
 #define STORE_SAY_H
 
 #include "inner.h"
 
-/* Bytes as they are. */
+/* Write bytes unchanged. */
 void say_raw(struct client *client, const char *data, size_t size);
 
 void say_ok(struct client *client);
@@ -23,18 +23,18 @@ void say_verbatim(struct client *client, struct word word); /* plain text */
 void say_null(struct client *client);
 void say_null_array(struct client *client);
 
-/* The begin of an array, of a map of `count` pairs, of a set, of a push. */
+/* Start an array, a map of `count` pairs, a set, or a push message. */
 void say_array(struct client *client, size_t count);
 void say_map(struct client *client, size_t count);
 void say_set(struct client *client, size_t count);
 void say_push(struct client *client, size_t count);
 
-/* The begin of an array (or '%', '~') whose count is told by the second call, which gets what the
- * first has returned. */
+/* Start an array (or '%', '~') of unknown size: say_later() returns the position to pass to
+ * say_count(), which inserts the header afterwards. */
 size_t say_later(const struct client *client);
 void   say_count(struct client *client, size_t place, char kind, size_t count);
 
-/* Have what was said from `end` on, at most 128 bytes, stand before what was said from `begin`
+/* Move what was written from `end` on, at most 128 bytes, before what was written from `begin`
  * on. */
 void say_turn(struct client *client, size_t begin, size_t end);
 

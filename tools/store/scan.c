@@ -1,9 +1,9 @@
-/* scan.c - SCAN, HSCAN, SSCAN, ZSCAN: all elements, a few at a time. */
+/* scan.c - SCAN, HSCAN, SSCAN, ZSCAN: iterate over elements, a few at a time. */
 #include <stdio.h>
 #include "command.h"
 #include "say.h"
 
-#define SMALL 128u /* elements that are shown at once, whatever COUNT says */
+#define SMALL 128u /* up to this size all elements are returned, regardless of COUNT */
 
 struct scan_options {
 	uint64_t cursor;
@@ -11,7 +11,7 @@ struct scan_options {
 	struct word pattern;
 	bool has_pattern;
 	int kind;      /* TYPE, or KIND_ANY */
-	bool is_other; /* TYPE that nothing has */
+	bool is_other; /* TYPE is unknown: nothing matches */
 };
 
 static bool
@@ -76,7 +76,7 @@ struct show {
 	struct client *client;
 	const struct table *table;
 	const struct scan_options *options;
-	int kind; /* of the elements; KIND_ANY: keys */
+	int kind; /* type of the elements; KIND_ANY: keys */
 	size_t shown, seen;
 };
 
@@ -130,7 +130,7 @@ say_cursor(struct client *client, uint64_t cursor)
 	say_text(client, text);
 }
 
-/* The cursor is said last, and comes first. */
+/* The cursor is known last, but comes first in the reply. */
 static void
 scan_elements(struct client *client, const struct table *table, int kind,
               const struct scan_options *options)

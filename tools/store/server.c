@@ -1,4 +1,4 @@
-/* server.c - CONFIG, COMMAND, DEBUG, TIME, and what is answered for programs that ask for it. */
+/* server.c - CONFIG, COMMAND, DEBUG, TIME, and stubs for commands that clients expect. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -68,7 +68,7 @@ do_config_get(struct client *client, const struct word *words, size_t count)
 	say_count(client, place, '%', shown);
 }
 
-/* Only the bound of memory can be changed. */
+/* Only maxmemory can be changed. */
 static void
 do_config_set(struct client *client, const struct word *words, size_t count)
 {
@@ -140,8 +140,8 @@ say_command(struct client *client, const struct command *command)
 	say_number(client, command->step);
 	say_set(client, 0);   /* categories */
 	say_array(client, 0); /* tips */
-	say_array(client, 0); /* ways to find keys */
-	say_array(client, 0); /* parts */
+	say_array(client, 0); /* key specifications */
+	say_array(client, 0); /* subcommands */
 }
 
 static void
@@ -183,7 +183,7 @@ do_command_list(struct client *client, const struct word *words, size_t count)
 		say_text(client, list[i].name);
 }
 
-/* There are none. */
+/* There is no documentation. */
 static void
 do_command_docs(struct client *client, const struct word *words, size_t count)
 {
@@ -214,7 +214,7 @@ COMMAND(command)
 
 /* --- DEBUG ------------------------------------------------------------------ */
 
-/* It holds up the whole loop, as it is meant to. */
+/* Blocks the whole loop, as intended. */
 static void
 do_debug_sleep(struct client *client, const struct word *words, size_t count)
 {
@@ -254,7 +254,7 @@ COMMAND(debug)
 		command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words, count);
 }
 
-/* --- the rest --------------------------------------------------------------- */
+/* --- other commands --------------------------------------------------------- */
 
 COMMAND(time)
 {
@@ -274,7 +274,7 @@ COMMAND(lastsave)
 	say_number(client, client->store->start_ms / 1000);
 }
 
-/* There are no copies to wait for. */
+/* There are no replicas to wait for. */
 COMMAND(wait)
 {
 	int64_t number;

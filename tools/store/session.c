@@ -4,7 +4,7 @@
 #include "say.h"
 #include "version.h"
 
-/* However much of a password is right, it takes the same time. */
+/* Compares in a time that does not depend on how much of the password is right. */
 static bool
 is_password(const struct weft_store *store, struct word word)
 {
@@ -71,7 +71,7 @@ say_hello(struct client *client)
 }
 
 struct hello {
-	int64_t protocol; /* 0: as it is */
+	int64_t protocol; /* 0: unchanged */
 	const struct word *user, *name;
 };
 
@@ -124,7 +124,7 @@ COMMAND(hello)
 	say_hello(client);
 }
 
-/* --- the rest --------------------------------------------------------------- */
+/* --- other commands --------------------------------------------------------- */
 
 COMMAND(ping)
 {

@@ -1,14 +1,14 @@
-/* set_sums.c - several sets at once: union, intersection, difference. */
+/* set_sums.c - operations on several sets: union, intersection, difference. */
 #include "command.h"
 #include "say.h"
 
-/* The sets of some names; those that are not there are NULL. */
+/* The sets at some names; NULL for those that do not exist. */
 struct sets {
 	struct table **all;
 	size_t count;
 };
 
-/* Whether all are sets; else the client was told, and there is nothing to free. */
+/* Returns false after replying with an error if one is not a set; then there is nothing to free. */
 static bool
 get_sets(struct client *client, const struct word *names, size_t count, struct sets *out)
 {
@@ -42,7 +42,8 @@ is_in_all(const struct sets *sets, struct word name)
 	return true;
 }
 
-/* The one that is walked: whoever is in all is in the smallest.  NULL: one is not there. */
+/* Returns the smallest set, which contains every member of the intersection; NULL if a set does
+ * not exist. */
 static struct table *
 smallest(const struct sets *sets)
 {

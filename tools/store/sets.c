@@ -1,4 +1,4 @@
-/* sets.c - sets: members one by one. */
+/* sets.c - sets: operations on single members. */
 #include "command.h"
 #include "say.h"
 
@@ -113,7 +113,7 @@ COMMAND(smove)
 	say_number(client, 1);
 }
 
-/* --- at random -------------------------------------------------------------- */
+/* --- random members --------------------------------------------------------- */
 
 static void
 say_any(struct client *client, const struct table *set)
@@ -121,7 +121,7 @@ say_any(struct client *client, const struct table *set)
 	say_bulk(client, table_name(set, table_any(set)));
 }
 
-/* Take members out until `count` were said or none is left. */
+/* Removes `count` random members, which must exist, and replies with them. */
 static void
 pop_members(struct client *client, struct key *key, size_t count)
 {
@@ -161,7 +161,7 @@ COMMAND(spop)
 	keys_changed(client, client->base, words[1]);
 }
 
-/* Different ones: those that a number drawn for each of them chooses. */
+/* Selects distinct members by sampling without replacement. */
 static void
 say_different(struct client *client, const struct table *set, size_t most)
 {

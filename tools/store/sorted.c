@@ -1,4 +1,4 @@
-/* sorted.c - a sorted set, as a skip list over a hash table. */
+/* sorted.c - a sorted set: a skip list and a hash table. */
 #include <assert.h>
 #include "sorted.h"
 
@@ -64,7 +64,8 @@ is_less(const struct item *item, double score, struct word name)
 	return word_order(item_word(item), name) < 0;
 }
 
-/* The links that lead to a place, on each level, and the ranks of those who have them. */
+/* The links that lead to a position, on each level, and the ranks of the items that contain
+ * them. */
 struct way {
 	struct item_link *links[SORTED_LEVELS];
 	size_t ranks[SORTED_LEVELS];
@@ -97,7 +98,7 @@ draw_levels(struct heap *heap)
 	return 1 + (uint32_t)__builtin_ctzll(bits) / 2;
 }
 
-/* Put an item into the list.  The table has it, or will. */
+/* Links an item into the list; the table is updated separately. */
 static void
 link_item(struct sorted *sorted, struct item *item, size_t count)
 {

@@ -1,10 +1,12 @@
-/* sorted.h - a sorted set: members in the order of (score, bytes), each found by its name.
+/* sorted.h - a sorted set: members ordered by (score, bytes), with lookup by name.
  *
- * A skip list whose items are nodes of a hash table as well.  Every link knows how many items it
- * passes, so that ranks are counted on the way.
+ * A skip list of items that are also nodes of a hash table.  Each link stores how many items it
+ * skips, so that ranks are computed during the search.
  *
- *   1. An item is in the table and on level 0 of the list; on level n with chance 4^-n.
- *   2. The span of a link is the distance of its ends; behind the last item, to the count.
+ *   1. An item is in the table and on level 0 of the list; it is on level n with probability
+ *      4^-n.
+ *   2. The span of a link is the distance between its ends; for a link without a next item, the
+ *      distance to the end of the list.
  */
 #ifndef STORE_SORTED_H
 #define STORE_SORTED_H
@@ -30,7 +32,7 @@ struct sorted {
 	struct table     table;
 	struct item     *last;
 	uint32_t         levels; /* in use */
-	struct item_link head[SORTED_LEVELS]; /* that of level 0 is the last */
+	struct item_link head[SORTED_LEVELS]; /* level 0 is the last element */
 };
 
 struct sorted *sorted_new(struct heap *heap);
@@ -48,8 +50,8 @@ item_word(const struct item *item)
 	return (struct word){ item->name, item->node.size };
 }
 
-/* The links of an item lie before it, that of level 0 next to it: so a step along the list
- * touches one line of the cache.  The link of a level is at LEVEL(links, level). */
+/* The links of an item are stored before it, level 0 adjacent to it: so a step along the list
+ * touches one cache line.  The link of a level is LEVEL(links, level). */
 #define LEVEL(links, level) ((links)[-(ptrdiff_t)(level)])
 
 static inline struct item_link *
@@ -72,21 +74,21 @@ sorted_first(const struct sorted *sorted)
 
 struct item *sorted_find(const struct sorted *sorted, struct word name);
 
-/* Add a member that is not there; change the score of one, which may move. */
+/* Add a new member; or change the score of a member, which may move it. */
 struct item *sorted_add(struct sorted *sorted, struct word name, double score);
 struct item *sorted_move(struct sorted *sorted, struct item *item, double score);
 void         sorted_remove(struct sorted *sorted, struct item *item);
 
-/* How many stand before it. */
+/* The number of items before it. */
 size_t sorted_rank(const struct sorted *sorted, const struct item *item);
 
-/* The one before which `rank` others stand; NULL if there is none. */
+/* The item at `rank`; NULL if there is none. */
 struct item *sorted_at(const struct sorted *sorted, size_t rank);
 
-/* Whether an item stands before some limit. */
+/* Whether an item is before some limit. */
 typedef bool (*item_fn)(const struct item *item, const void *limit);
 
-/* How many items stand before a limit, of which those that do are the first. */
+/* The number of items before a limit; these must be the first items of the list. */
 size_t sorted_before(const struct sorted *sorted, item_fn is_before, const void *limit);
 
 #endif

@@ -3,24 +3,24 @@
 #include "command.h"
 #include "say.h"
 
-/* A score of -0 is kept as 0, by adding 0. */
+/* Adding 0 to a score turns -0 into 0. */
 
 /* --- ZADD ------------------------------------------------------------------- */
 
 enum {
-	ADD_NX = 1 << 0, /* only new ones */
-	ADD_XX = 1 << 1, /* only those there */
+	ADD_NX = 1 << 0, /* only add new members */
+	ADD_XX = 1 << 1, /* only change existing members */
 	ADD_GT = 1 << 2, /* only if greater */
 	ADD_LT = 1 << 3, /* only if less */
-	ADD_CH = 1 << 4, /* count those changed, too */
+	ADD_CH = 1 << 4, /* also count changed members */
 	ADD_INCR = 1 << 5,
 };
 
 struct adding {
 	unsigned flags;
 	size_t added, changed;
-	bool done;    /* the last one was added or changed, or is as it should be */
-	double score; /* of the last one */
+	bool done;    /* the last member was added, changed, or already has the score */
+	double score; /* of the last member */
 };
 
 static unsigned
@@ -51,7 +51,7 @@ check_flags(struct client *client, unsigned flags)
 	return true;
 }
 
-/* Whether the score is a number; else the client was told. */
+/* Returns false after replying with an error if the score is not a number. */
 static bool
 change_score(struct client *client, struct sorted *sorted, struct item *item, struct adding *adding)
 {
@@ -106,7 +106,7 @@ say_added(struct client *client, const struct adding *adding)
 		say_null(client);
 }
 
-/* Pairs of score and name, from `at` on, whose scores were found to be good. */
+/* Adds pairs of score and name from `at` on.  The scores have been validated. */
 static void
 add_pairs(struct client *client, const struct word *words, size_t count, size_t at,
           struct adding *adding)
@@ -264,9 +264,9 @@ COMMAND(zrevrank)
 	say_rank(client, words, true);
 }
 
-/* --- ends ------------------------------------------------------------------- */
+/* --- popping ---------------------------------------------------------------- */
 
-/* With a count, RESP3 has an array of pairs. */
+/* With a count, RESP3 uses an array of pairs. */
 static void
 say_ends(struct client *client, struct key *key, bool most, size_t count, bool pairs)
 {

@@ -1,4 +1,4 @@
-/* sorted_range.c - parts of sorted sets, as ranks. */
+/* sorted_range.c - converts ranges of sorted sets to ranks. */
 #include <math.h>
 #include <stdlib.h>
 #include "say.h"
@@ -6,7 +6,7 @@
 
 /* --- ends ------------------------------------------------------------------- */
 
-/* Nothing at all is 0. */
+/* An empty text is 0. */
 static bool
 read_score(struct word word, struct score_limit *out)
 {
@@ -97,7 +97,7 @@ is_name_not_above(const struct item *item, const void *arg)
 	return most->open ? order < 0 : order <= 0;
 }
 
-/* From the end if negative, cut to what there is. */
+/* Negative ranks count from the end; the range is limited to the set. */
 static void
 cut_ranks(const struct range *range, size_t count, size_t *begin, size_t *end)
 {

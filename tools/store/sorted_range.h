@@ -1,4 +1,4 @@
-/* sorted_range.h - parts of sorted sets: by rank, by score, by the bytes of names. */
+/* sorted_range.h - ranges of sorted sets: by rank, by score, or by name. */
 #ifndef STORE_SORTED_RANGE_H
 #define STORE_SORTED_RANGE_H
 
@@ -8,29 +8,30 @@ enum range_by { BY_ANY, BY_RANK, BY_SCORE, BY_NAME };
 
 struct score_limit {
 	double score;
-	bool   open; /* it is not included itself */
+	bool   open; /* exclusive */
 };
 
 struct name_limit {
 	struct word name;
 	bool        open;
-	char        end; /* '-' or '+': before all, behind all; 0 */
+	char        end; /* '-' or '+': before or after everything; else 0 */
 };
 
 struct range {
 	enum range_by      by;
 	bool               reverse, scores, has_limit;
 	int64_t            offset, limit; /* limit < 0: all */
-	int64_t            first, last;   /* ranks, both included */
+	int64_t            first, last;   /* ranks, inclusive */
 	struct score_limit low, high;
 	struct name_limit  least, most;
 };
 
-/* Read the two ends of a range that is `by` something.  Whether they are good, else the client was
- * told. */
+/* Parse the two ends of a range; out->by selects their type.  Returns false after replying with
+ * an error if they are not valid. */
 bool range_ends(struct client *client, struct word low, struct word high, struct range *out);
 
-/* The ranks from the first of the range to before its end; of `reverse`, counted from behind. */
+/* Convert a range to ranks: from `begin` to `end`, exclusive.  With `reverse`, ranks count from
+ * the end. */
 void range_ranks(const struct sorted *sorted, const struct range *range, size_t *begin,
                  size_t *end);
 

@@ -1,10 +1,10 @@
-/* sorted_ranges.c - ZRANGE and its kin. */
+/* sorted_ranges.c - ZRANGE and related commands. */
 #include "say.h"
 #include "sorted_range.h"
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------- */
 
-/* What the name of a command has settled is not an option. */
+/* What the command's name determines, and therefore is not an option. */
 struct form {
 	enum range_by by;
 	bool can_reverse, reverse, stores;
@@ -69,7 +69,7 @@ read_range(struct client *client, const struct word *words, size_t count, const 
 	return range_ends(client, ends[turned], ends[!turned], out);
 }
 
-/* --- showing ---------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------- */
 
 static struct item *
 step(const struct item *item, bool reverse)

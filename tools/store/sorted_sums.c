@@ -1,6 +1,6 @@
-/* sorted_sums.c - several sorted sets at once: ZUNION, ZINTER, ZDIFF.
+/* sorted_sums.c - operations on several sorted sets: ZUNION, ZINTER, ZDIFF.
  *
- * Plain sets may be among them: their members have a score of 1. */
+ * Plain sets are allowed as inputs; their members have a score of 1. */
 #include <math.h>
 #include <stdlib.h>
 #include "command.h"
@@ -10,10 +10,10 @@ enum sum { SUM_UNION, SUM_INTER, SUM_DIFF };
 enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
 
 struct source {
-	const struct table *table; /* NULL: not there */
+	const struct table *table; /* NULL: does not exist */
 	bool is_sorted;
 	double weight;
-	size_t place; /* among the others */
+	size_t place; /* original position */
 };
 
 struct sources {
@@ -23,7 +23,7 @@ struct sources {
 	bool scores;
 };
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------- */
 
 static bool
 get_sources(struct client *client, const struct word *names, struct sources *sources)
@@ -72,7 +72,7 @@ read_aggregate(struct word word, enum aggregate *out)
 struct ask {
 	enum sum sum;
 	bool stores;
-	const struct word *words; /* behind the keys */
+	const struct word *words; /* the arguments after the keys */
 	size_t count;
 };
 
@@ -114,7 +114,8 @@ compare_sources(const void *left, const void *right)
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* The smallest first, those of one size as they came: sums of reals depend on their order. */
+/* Smallest first, in the original order if equal: the sum of floating-point numbers depends on
+ * their order. */
 static void
 sort_sources(struct sources *sources)
 {
@@ -123,9 +124,9 @@ sort_sources(struct sources *sources)
 	qsort(sources->all, sources->count, sizeof(*sources->all), compare_sources);
 }
 
-/* --- summing ---------------------------------------------------------------- */
+/* --- computing -------------------------------------------------------------- */
 
-/* May be NaN: nothing of what is infinite. */
+/* May be NaN: 0 times infinity. */
 static double
 product_in(const struct source *source, const struct node *node)
 {
@@ -152,7 +153,8 @@ put_together(enum aggregate aggregate, double a, double b)
 	return isnan(a + b) ? 0 : a + b;
 }
 
-/* Whether a member of one source is in all the others, with its score; for ZDIFF, in none. */
+/* Whether a member of one source is in all others, with its aggregated score; for ZDIFF, in none
+ * of them. */
 static bool
 is_wanted(const struct sources *sources, const struct source *own, enum sum sum, struct word name,
           double *score)
@@ -171,7 +173,7 @@ is_wanted(const struct sources *sources, const struct source *own, enum sum sum,
 	return true;
 }
 
-/* The members of one source that are in the result. */
+/* Adds the members of one source that belong to the result. */
 static void
 sum_source(struct sorted *into, const struct sources *sources, const struct source *own,
            enum sum sum)
@@ -243,7 +245,7 @@ store_sorted_result(struct client *client, struct word name, struct sorted *sort
 	if (key)
 		keys_drop(client->base, key);
 	for (struct item *item = sorted_first(sorted); item; item = item_next(item))
-		item->score += 0.0; /* no minus before a 0 is kept */
+		item->score += 0.0; /* turns -0 into 0 */
 	if (size > 0) {
 		key = keys_add(client->base, name, KIND_STRING);
 		key->kind = KIND_SORTED;
@@ -257,7 +259,7 @@ store_sorted_result(struct client *client, struct word name, struct sorted *sort
 	say_number(client, (int64_t)size);
 }
 
-/* How many keys there are, of `given` words. */
+/* Parses the number of keys, which must not exceed `given`. */
 static bool
 read_count(struct client *client, struct word word, size_t given, size_t *out)
 {

@@ -1,4 +1,4 @@
-/* store.c - the store itself: opened, listening, closed. */
+/* store.c - opening, listening and closing. */
 #include <assert.h>
 #include <sys/random.h>
 #include <time.h>
@@ -125,7 +125,7 @@ on_expiry(weft_timer *timer, void *arg)
 	                            == 0;
 }
 
-/* A store without mortal keys has no timer: it wakes nobody. */
+/* A store without expiring keys has no timer, so it causes no wakeups. */
 void
 store_expires(struct weft_store *store)
 {
@@ -156,7 +156,7 @@ on_accept(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	link = &store->listening;
 	while (*link && *link != listening)
 		link = &(*link)->next;
-	if (*link) { /* its loop stops */
+	if (*link) { /* the loop is shutting down */
 		*link = listening->next;
 		weft_listener_close(listener);
 	}
@@ -164,7 +164,7 @@ on_accept(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	store_leave(store);
 }
 
-/* Anybody who reaches the port can read and write everything in a store without a password. */
+/* Any client that reaches the port of a store without a password can read and write everything. */
 static int
 check_exposure(const weft_store *store, const char *address, weft_listener *listener)
 {
@@ -219,7 +219,7 @@ weft_store_serve(weft_store *store, weft_stream *stream)
 	return store_accept(store, stream);
 }
 
-/* --- the end ---------------------------------------------------------------- */
+/* --- closing ---------------------------------------------------------------- */
 
 static void
 free_tables(struct weft_store *store)
@@ -271,8 +271,8 @@ store_end(struct weft_store *store)
 		on_closed(arg);
 }
 
-/* The last thing that its caller does: the store may be gone then.  If the node that flushes is
- * queued, that is the last. */
+/* Must be the last action of the caller, because it may free the store.  If the flush is queued,
+ * that frees it instead. */
 void
 store_leave(struct weft_store *store)
 {

@@ -1,14 +1,14 @@
-/* store.h - the embedded store: a small RESP server in this process, in memory.
+/* store.h - the embedded store: a small in-memory RESP server in this process.
  *
- * It speaks as redis-server 7.0 does, for the commands that it has, in RESP2 and RESP3.  All is
- * kept in memory, by design: nothing is written to a disk, and what is in the store ends with
- * it.  A store lives on one loop, and all that it does runs on that loop's thread.
+ * It behaves like redis-server 7.0 for the commands that it has, in RESP2 and RESP3.  All data
+ * is in memory, by design: nothing is written to disk, and the data is lost when the store is
+ * closed.  A store belongs to one loop, and does all its work on that loop's thread.
  *
- * Foreign bytes are bounded: words and bytes of a request, bytes that a client leaves unread,
- * clients, the memory of data (memory_max) and of tracking (tracking_max).  A web page can make a
- * browser send requests to any port; so a client that sends "POST" or "Host:" as a command is
- * dropped.  If the system itself has no memory, the process
- * aborts with a message, as redis-server does.
+ * Untrusted input is limited: arguments and bytes of a request, unread output of a client,
+ * clients, and the memory for data (memory_max) and tracking (tracking_max).  A web page can
+ * make a browser send requests to any port; so a client that sends "POST" or "Host:" as a
+ * command is dropped.  If the system itself is out of memory, the process aborts with a message,
+ * as redis-server does.
  */
 #ifndef WEFT_STORE_H
 #define WEFT_STORE_H
@@ -21,19 +21,19 @@
 typedef struct weft_store weft_store;
 
 typedef struct weft_store_opts {
-	const char *password;    /* that clients must AUTH with; default none; copied */
-	size_t      memory_max;  /* of data; then commands that add some fail; default no bound */
-	size_t      bulk_max;    /* of one word; default 512 MiB, which is also the most */
-	size_t      request_max; /* of one request; default 1 GiB, which is also the most */
-	uint32_t    words_max;   /* of one request; default 1,048,576 */
-	uint32_t    inline_max;  /* of a request that is a plain line; default 64 KiB */
-	size_t      output_max;  /* unread by a client, which is then dropped; default 256 MiB */
+	const char *password;    /* required by AUTH; default none; copied */
+	size_t      memory_max;  /* for data; above it, commands that add data fail; default none */
+	size_t      bulk_max;    /* of one argument; default and maximum 512 MiB */
+	size_t      request_max; /* of one request; default and maximum 1 GiB */
+	uint32_t    words_max;   /* arguments of one request; default 1,048,576 */
+	uint32_t    inline_max;  /* of an inline command; default 64 KiB */
+	size_t      output_max;  /* unread output; above it a client is dropped; default 256 MiB */
 	uint32_t    clients_max; /* at once; default 10,000 */
-	bool        debug;       /* allow DEBUG, which can hold up the loop */
-	bool        without_password; /* listen beyond this machine though no password is set */
-	size_t      tracking_max; /* for what clients have read that track keys; default 64 MiB, or
-	                           * a sixteenth of memory_max if that is less */
-	uint64_t    seed;        /* of hashes and of what is drawn; default: the system's */
+	bool        debug;       /* allow DEBUG, which can block the loop */
+	bool        without_password; /* listen on non-local addresses without a password */
+	size_t      tracking_max; /* for keys read by clients that track; default 64 MiB, or
+	                           * 1/16 of memory_max if that is less */
+	uint64_t    seed;        /* of hashes and random choices; default: random */
 } weft_store_opts;
 
 /* Make an empty store on `loop` (NULL: the caller's).
@@ -41,10 +41,9 @@ typedef struct weft_store_opts {
  * Thread: loop.  Blocks: no. */
 int weft_store_open(weft_loop *loop, const weft_store_opts *opts, weft_store **out);
 
-/* Serve clients at `address` (tcp://HOST:PORT, unix:/PATH), any number of them; `bound`, which may
- * be NULL, is filled with where it listens.
- * Without a password it listens at Unix sockets and loopback addresses only, unless
- * `without_password` is set.
+/* Accept clients on `address` (tcp://HOST:PORT, unix:/PATH); can be called several times.
+ * `bound` (may be NULL) is filled with the actual address.  Without a password only Unix sockets
+ * and loopback addresses are allowed, unless `without_password` is set.
  * Returns 0, WEFT_EPERM, or as weft_listener_open().
  * Thread: loop.  Blocks: no. */
 int weft_store_listen(weft_store *store, const char *address, weft_addr *bound);
@@ -54,11 +53,11 @@ int weft_store_listen(weft_store *store, const char *address, weft_addr *bound);
  * Thread: loop.  Blocks: no. */
 int weft_store_serve(weft_store *store, weft_stream *stream);
 
-/* Called once the last client and listener have gone after weft_store_close(). */
+/* Called after weft_store_close(), when the last client and listener are gone. */
 typedef void (*weft_store_closed_fn)(void *arg);
 
-/* Close listeners and clients, and drop all data.  Takes it; accepts NULL.  The loop has to run
- * until `on_closed` (may be NULL), which is called before the loop could end.
+/* Close listeners and clients, and free all data.  Takes `store`; accepts NULL.  The loop must
+ * run until `on_closed` (may be NULL) is called; it does not end before that.
  * Thread: loop.  Blocks: no. */
 void weft_store_close(weft_store *store, weft_store_closed_fn on_closed, void *arg);
 

@@ -1,8 +1,8 @@
-/* strings.c - strings: SET in all its forms, GET, MGET, MSET. */
+/* strings.c - strings: SET with all its options, GET, MGET, MSET. */
 #include "command.h"
 #include "say.h"
 
-/* Have `name` hold a string.  A time to expire stays only if asked for. */
+/* Sets a key to a string.  Removes an expiry time unless `keep_expiry` is set. */
 static struct key *
 set_string(struct client *client, struct word name, struct word value, bool keep_expiry)
 {

@@ -1,15 +1,15 @@
-/* table.c - a hash table of nodes that stand in their owners' structs.
+/* table.c - a hash table of nodes that are embedded in their owners' structs.
  *
- * A scan counts its cursor from the highest bit of the mask down.  The slots into which a slot
- * is split when the table doubles share its low bits; so in this order they follow each other,
- * and what was scanned in a small table counts as scanned in a large one, and the other way.
+ * A scan increments its cursor from the highest bit of the mask down.  When the table doubles, a
+ * slot is split into slots that share its low bits.  In this order they are adjacent, so what
+ * was scanned in a small table counts as scanned in a larger one, and vice versa.
  */
 #include <assert.h>
 #include "table.h"
 
 #define SLOTS_MIN 4u
-#define STEP      4u  /* slots in use that are moved at a time */
-#define EMPTY_MAX 40u /* slots that are found empty then */
+#define STEP      4u  /* used slots moved per step */
+#define EMPTY_MAX 40u /* empty slots skipped per step */
 
 /* --- hashes ----------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ load_4(const char *at)
 	return bits;
 }
 
-/* All bytes of a short name, some perhaps twice. */
+/* Loads all bytes of a short name, some possibly twice. */
 static uint64_t
 load_short(const char *at, size_t size)
 {
@@ -320,7 +320,7 @@ reversed(uint64_t bits)
 	return out;
 }
 
-/* One more, counted from the highest bit of the mask down. */
+/* Increments the cursor, from the highest bit of the mask down. */
 static uint64_t
 count_down(uint64_t cursor, size_t mask)
 {
@@ -343,7 +343,7 @@ table_scan(const struct table *table, uint64_t cursor, node_fn show, void *arg)
 		large = &table->now;
 	}
 	show_slot(small, cursor, show, arg);
-	do { /* every slot of the large one that shares the small one's bits */
+	do { /* all slots of the larger half that share these bits */
 		show_slot(large, cursor, show, arg);
 		cursor = count_down(cursor, large->mask);
 	} while (cursor & (small->mask ^ large->mask));

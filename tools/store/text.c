@@ -1,4 +1,4 @@
-/* text.c - bytes with their size, and numbers in them. */
+/* text.c - byte strings, and numbers in them. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -54,7 +54,7 @@ word_order(struct word a, struct word b)
 
 /* --- patterns --------------------------------------------------------------- */
 
-/* One class "[...]", of which `*at` is behind the bracket; moves it behind the class. */
+/* Matches one class "[...]"; `*at` is after the bracket, and is moved after the class. */
 static bool
 is_in_class(struct word pattern, size_t *at, unsigned char c)
 {
@@ -80,7 +80,7 @@ is_in_class(struct word pattern, size_t *at, unsigned char c)
 	return found != negated;
 }
 
-/* Whether one byte matches what stands at `*at`, which moves behind that. */
+/* Whether a byte matches the pattern element at `*at`, which is moved after it. */
 static bool
 byte_matches(struct word pattern, size_t *at, char c)
 {
@@ -95,7 +95,7 @@ byte_matches(struct word pattern, size_t *at, char c)
 	return p == c;
 }
 
-/* Only the last star has to be tried again: so it takes the product of both sizes at most. */
+/* Only the last star is retried, so the cost is at most the product of both sizes. */
 bool
 word_matches(struct word pattern, struct word word)
 {
@@ -141,7 +141,7 @@ number_read(struct word word, int64_t *out)
 
 		if (digit > 9)
 			return false;
-		value = value * 10 + digit; /* 19 digits fit */
+		value = value * 10 + digit; /* 19 digits cannot overflow */
 	}
 	if (value > most)
 		return false;
@@ -167,7 +167,7 @@ number_write(char out[NUMBER_MAX], int64_t number)
 	return size;
 }
 
-/* --- reals ------------------------------------------------------------------ */
+/* --- floating point --------------------------------------------------------- */
 
 bool
 real_read(struct word word, double *out)

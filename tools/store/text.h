@@ -1,6 +1,6 @@
-/* text.h - bytes with their size, and numbers in them.
+/* text.h - byte strings, and numbers in them.
  *
- * A word is bytes of somebody else, a text has bytes of its own and may have room for more.
+ * A word refers to borrowed bytes.  A text owns its bytes, and may have room for more.
  */
 #ifndef STORE_TEXT_H
 #define STORE_TEXT_H
@@ -10,7 +10,7 @@
 #include <strings.h>
 #include "heap.h"
 
-#define TEXT_MAX ((size_t)512 << 20) /* bytes of a string */
+#define TEXT_MAX ((size_t)512 << 20) /* largest string, in bytes */
 
 struct word {
 	const char *data;
@@ -33,7 +33,8 @@ text_word(const struct text *text)
 struct text *text_new(struct heap *heap, struct word word);
 void         text_free(struct heap *heap, struct text *text);
 
-/* Have room for `size` bytes, and some to spare.  Takes `text`, returns it or another. */
+/* Make room for `size` bytes, and some to spare.  Takes `text`, and returns it or its
+ * replacement. */
 struct text *text_reserve(struct heap *heap, struct text *text, size_t size);
 
 static inline bool
@@ -42,14 +43,14 @@ word_equal(struct word a, struct word b)
 	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
-/* Whether `word` is `name`, in any case. */
+/* Case-insensitive comparison. */
 static inline bool
 word_is(struct word word, const char *name)
 {
 	return word.size == strlen(name) && strncasecmp(word.data, name, word.size) == 0;
 }
 
-/* Order by bytes, the shorter first. */
+/* Bytewise order; a prefix comes before the longer word. */
 int word_order(struct word a, struct word b);
 
 /* Whether `word` matches a pattern of *, ?, [a-z], [^...] and \x. */
@@ -57,20 +58,20 @@ bool word_matches(struct word pattern, struct word word);
 
 /* --- numbers ---------------------------------------------------------------- */
 
-#define NUMBER_MAX 24 /* bytes of an integer as text */
-#define REAL_MAX   64 /* of a double; of a long double in full it is REAL_WIDE_MAX */
+#define NUMBER_MAX 24 /* longest integer as text */
+#define REAL_MAX   64 /* longest double; for a long double with all digits it is REAL_WIDE_MAX */
 #define REAL_WIDE_MAX 5200
 
-/* An integer in its one form: no sign but a minus, no zero in front, no blanks. */
+/* Parse an integer in canonical form: no plus sign, no leading zeros, no blanks. */
 bool number_read(struct word word, int64_t *out);
 
 size_t number_write(char out[NUMBER_MAX], int64_t number);
 
-/* Whatever strtod(3) reads, without blanks, and not NaN. */
+/* Parse anything that strtod(3) accepts, without leading blanks, except NaN. */
 bool real_read(struct word word, double *out);
 bool real_read_wide(struct word word, long double *out);
 
-/* With 17 digits; and in full, without zeros at the end. */
+/* Format with 17 significant digits; or as a decimal without trailing zeros. */
 size_t real_write(char out[REAL_MAX], double real);
 size_t real_write_wide(char out[REAL_WIDE_MAX], long double real);
 

@@ -1,4 +1,4 @@
-/* topic.c - who is interested in a name. */
+/* topic.c - which clients are interested in a name. */
 #include <assert.h>
 #include "inner.h"
 
@@ -44,7 +44,7 @@ add_client(struct heap *heap, struct topic *topic, struct client *client)
 	topic->clients[topic->count++] = client;
 }
 
-/* The others stay in their order; the last one takes the topic with it. */
+/* The others keep their order; a topic without clients is freed. */
 static void
 remove_client(struct table *topics, struct topic *topic, struct client *client)
 {

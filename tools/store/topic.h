@@ -1,8 +1,9 @@
-/* topic.h - who is interested in a name: channels, patterns, watched keys, keys waited for.
+/* topic.h - which clients are interested in a name: channels, patterns, watched and awaited
+ * keys.
  *
- * A topic stands in a table of the store, with its clients in the order in which they came; each
- * client has a table of its own of the names, so that it can leave all of them.  The name of a
- * key is there with the number of its database before it, as one byte.
+ * A topic is in a table of the store, with its clients in the order in which they were added.
+ * Each client has its own table of names, so that it can leave all of them.  The name of a key
+ * is prefixed with the number of its database, as one byte.
  */
 #ifndef STORE_TOPIC_H
 #define STORE_TOPIC_H
@@ -18,7 +19,7 @@ struct topic {
 	char            name[];
 };
 
-/* In the client's table. */
+/* An entry of the client's table. */
 struct interest {
 	struct node   node;
 	struct table *topics;
@@ -31,7 +32,7 @@ void interests_init(struct table *interests, struct heap *heap);
 
 struct topic *topic_find(const struct table *topics, struct word name);
 
-/* Be interested, once; and no more.  Whether that was new, or was there. */
+/* Add or remove an interest.  Return false if it existed already, or did not exist. */
 bool interest_add(struct client *client, struct table *interests, struct table *topics,
                   struct word name);
 bool interest_drop(struct client *client, struct table *interests, struct word name);

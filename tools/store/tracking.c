@@ -1,13 +1,13 @@
-/* tracking.c - which clients have read which keys, so that a change is reported to them.
+/* tracking.c - records which clients have read which keys, to notify them of changes.
  *
- * A name is in the table from the first read by a client that tracks to the next change, which
- * is reported once to each client that has read the name.
+ * A name is in the table from the first read by a tracking client until the next change, which
+ * is reported once to each client that has read it.
  *
- *   1. A `reading` is one client that has read one name.  It is in the table `readings`, in the
- *      list of its name and in the list of its client, so that neither a read, nor a change, nor
- *      the end of a client walks over those of others.
- *   2. A name has at least one reading: it goes with the last of them.
- *   3. All of that takes at most tracking_max bytes.  Beyond, names are reported as if they
+ *   1. A `reading` represents one client that has read one name.  It is in the table `readings`,
+ *      in the list of its name and in the list of its client.  So neither a read, nor a change,
+ *      nor the end of a client iterates over readings of others.
+ *   2. A name has at least one reading, and is removed with the last one.
+ *   3. All of this uses at most tracking_max bytes.  Beyond that, names are reported as if they
  *      had changed, and forgotten.
  */
 #include "command.h"
@@ -24,12 +24,12 @@ struct tracked {
 struct reading {
 	struct node node;
 	struct client *client;
-	struct reading *next, **link;         /* of the name */
-	struct reading *next_own, **link_own; /* of the client */
+	struct reading *next, **link;         /* list of the name */
+	struct reading *next_own, **link_own; /* list of the client */
 	struct reading_key {
 		struct tracked *tracked;
 		struct client *client;
-	} key; /* the name of the node */
+	} key; /* the key of the hash table */
 };
 
 static void
@@ -59,7 +59,7 @@ tracked_add(struct weft_store *store, struct word name)
 	return tracked;
 }
 
-/* It has no readings. */
+/* Called when it has no readings. */
 static void
 tracked_drop(struct weft_store *store, struct tracked *tracked)
 {
@@ -122,9 +122,9 @@ tracking_forget(struct client *client)
 	}
 }
 
-/* --- telling ---------------------------------------------------------------- */
+/* --- notifications ---------------------------------------------------------- */
 
-/* Begin the message, to whom it is redirected.  Returns who hears it, or NULL. */
+/* Starts the message, to the client it is redirected to.  Returns the recipient, or NULL. */
 static struct client *
 begin_message(struct client *client)
 {
@@ -147,7 +147,7 @@ begin_message(struct client *client)
 	return to;
 }
 
-/* NULL: all of them. */
+/* NULL: all keys. */
 static void
 tell(struct client *client, const struct word *name)
 {
@@ -163,7 +163,7 @@ tell(struct client *client, const struct word *name)
 	say_bulk(to, *name);
 }
 
-/* The one whose command runs is told after its reply. */
+/* The client with the running command is notified after its reply. */
 static void
 tell_later(struct weft_store *store, const struct word *name)
 {
@@ -251,7 +251,7 @@ tracking_changed(struct weft_store *store, struct client *changer, struct word n
 		invalidate(store, tracked, changer);
 }
 
-/* All names, without a report. */
+/* Forgets all names, without notifications. */
 static void
 forget_all(struct weft_store *store)
 {
@@ -259,7 +259,7 @@ forget_all(struct weft_store *store)
 		tracking_forget(client);
 }
 
-/* Everything is gone: one message says so. */
+/* All keys are gone: reported by one message per client. */
 void
 tracking_flushed(struct weft_store *store)
 {
@@ -287,7 +287,7 @@ tracking_fini(struct weft_store *store)
 	}
 }
 
-/* --- CLIENT TRACKING and its kin --------------------------------------------- */
+/* --- CLIENT TRACKING and related commands ------------------------------------ */
 
 struct wish {
 	uint32_t flags;

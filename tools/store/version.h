@@ -1,4 +1,4 @@
-/* version.h - the release of redis-server whose answers the store gives. */
+/* version.h - the release of redis-server that the store is compatible with. */
 #ifndef STORE_VERSION_H
 #define STORE_VERSION_H
 

@@ -1,8 +1,8 @@
-/* waiting.c - clients that wait for a key, and how they are served.
+/* waiting.c - clients that are blocked on keys, and how they are served.
  *
- * A request that finds nothing is kept, and its client stands at the topics of its keys.  When one
- * of them has come, those who wait there are tried again, in the order in which they came, after
- * the command that brought it, or the whole of a transaction.
+ * A request that finds nothing is kept, and its client is added to the topics of its keys.  When
+ * one of these keys appears, the clients of its topic are retried in the order in which they
+ * came, after the command that created the key, or after the whole transaction.
  */
 #include "command.h"
 #include "say.h"
@@ -20,7 +20,7 @@ client_wait_end(struct client *client)
 	client->waiting = NULL;
 }
 
-/* Its requests that have arrived meanwhile run before the loop waits, not from here. */
+/* Requests that have arrived meanwhile run before the loop waits, not from here. */
 static void
 go_on_later(struct client *client)
 {
@@ -35,7 +35,7 @@ go_on_later(struct client *client)
 	client_dirty(client);
 }
 
-/* One who goes on may have others go on. */
+/* A resumed client may cause others to be resumed. */
 void
 store_resume(struct weft_store *store)
 {
@@ -85,7 +85,7 @@ on_timer(weft_timer *timer, void *arg)
 	client_time_out(client, true);
 }
 
-/* With the words of the request that runs. */
+/* Keeps a copy of the current request. */
 void
 client_wait(struct client *client, const struct word *keys, size_t count, int64_t timeout_ms)
 {
@@ -133,7 +133,7 @@ keys_ready(struct client *client, struct word name)
 	store->ready[store->ready_count++] = scoped;
 }
 
-/* Whether the client got something. */
+/* Returns whether the client was served. */
 static bool
 try_again(struct client *client)
 {
@@ -149,7 +149,7 @@ try_again(struct client *client)
 	client->flags &= ~(uint32_t)CLIENT_RETRY;
 	client->flags |= silent;
 	if (!client->served) {
-		client->out.size = said; /* a key of another kind: it waits on */
+		client->out.size = said; /* the key has another type: keep waiting */
 		return false;
 	}
 	if (silent)
@@ -159,7 +159,7 @@ try_again(struct client *client)
 	return true;
 }
 
-/* The first who wait are served first; who got nothing is passed over. */
+/* Serves clients in the order in which they came; one that gets nothing is skipped. */
 static void
 serve_topic(struct weft_store *store, struct word name)
 {
@@ -173,7 +173,7 @@ serve_topic(struct weft_store *store, struct word name)
 	}
 }
 
-/* Serving may make other keys ready, by a move from list to list. */
+/* Serving may make other keys ready, by moving elements between lists. */
 void
 serve_ready(struct weft_store *store)
 {

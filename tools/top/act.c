@@ -1,4 +1,4 @@
-/* act.c - what the keys do. */
+/* act.c - the actions of the keys. */
 #include <string.h>
 #include "top.h"
 
@@ -16,7 +16,7 @@ quit(struct top *top)
 
 /* --- the filter ------------------------------------------------------------- */
 
-/* The last character, with all its bytes. */
+/* Removes the last character with all its bytes. */
 static void
 cut_filter(char *filter)
 {
@@ -58,7 +58,7 @@ edit(struct top *top, int key)
 	tab_of(top)->order.top = 0;
 }
 
-/* --- moving ----------------------------------------------------------------- */
+/* --- scrolling -------------------------------------------------------------- */
 
 static size_t
 moved(size_t from, long by, size_t last)
@@ -68,7 +68,7 @@ moved(size_t from, long by, size_t last)
 	return from + (size_t)by < last ? from + (size_t)by : last;
 }
 
-/* Whether the key moves; drawing keeps it from moving too far. */
+/* Returns whether the key scrolls.  Drawing limits the position. */
 static bool
 scroll(struct top *top, int key)
 {
@@ -112,7 +112,7 @@ show_tab(struct top *top, int tab)
 	top->view.tab = (enum tab)((tab + TABS) % TABS);
 	top->view.help = false;
 	if (top->view.tab == TAB_THREADLETS)
-		(void)weft_event_set(&top->look); /* more of them are shown */
+		(void)weft_event_set(&top->look); /* fetch more of them */
 }
 
 static void
@@ -163,7 +163,7 @@ escape(struct top *top)
 		tab_of(top)->filter[0] = '\0';
 }
 
-/* Those that say how it is shown; whether it is one. */
+/* Keys that change the view; false for any other key. */
 static bool
 act_on_view(struct top *top, int key)
 {
@@ -226,7 +226,7 @@ act_on_key(int key, void *arg)
 {
 	struct top *top = arg;
 
-	top->view.message[0] = '\0'; /* it was read */
+	top->view.message[0] = '\0'; /* any key dismisses it */
 	if (top->view.editing)
 		edit(top, key);
 	else if (!scroll(top, key) && !act_on_view(top, key))

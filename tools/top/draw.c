@@ -1,7 +1,6 @@
-/* draw.c - the picture: three lines about the program, its tables, a line of keys.
+/* draw.c - draws a frame: three lines about the program, its tables, and a line of keys.
  *
- * Beside the loops, where they leave room, stand the values, and the threadlets that are
- * hottest or wait longest.
+ * Below the loops, if there is room, are the values and the first threadlets in sort order.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -11,9 +10,9 @@
 #include "top.h"
 
 #define HEAD_ROWS    3
-#define SECTION_ROWS 3 /* a section has at least so many, its head among them */
+#define SECTION_ROWS 3 /* minimum height of a section, including its header line */
 #define MESSAGE_NS   (8 * WEFT_S)
-#define NARROW       60 /* columns, under which there is no room for all that */
+#define NARROW       60 /* below this many columns the tab line omits the row counts */
 
 static const char *const help_lines[] = {
 	"weft top shows what a running weft program does, through its window.",
@@ -58,7 +57,7 @@ put(struct screen *screen, int row, enum style style, const char *text)
 	(void)screen_put(screen, field, text);
 }
 
-/* --- the head --------------------------------------------------------------- */
+/* --- the top lines ---------------------------------------------------------- */
 
 static void
 draw_title(struct top *top)
@@ -112,7 +111,7 @@ draw_process(struct top *top)
 	put(&top->screen, 1, STYLE_PLAIN, line);
 	if (model->silent_count == 0)
 		return;
-	/* Something holds them: their threadlets are not told. */
+	/* A blocked loop does not report its threadlets. */
 	held.column = top->screen.lines[1].cells + 2;
 	(void)snprintf(line, sizeof(line), "%u of the loops held up", model->silent_count);
 	(void)screen_put(&top->screen, held, line);
@@ -128,7 +127,7 @@ total_of(const struct model *model, enum tab tab)
 	return model->has_threadlets ? model->threadlet_total : NAN;
 }
 
-/* The tables by number, that which is shown in brackets; its filter; its order. */
+/* Shows the numbered tabs with the current one in brackets, its filter and its sort column. */
 static void
 draw_tabs(struct top *top)
 {
@@ -203,12 +202,12 @@ sort_all(struct top *top)
 	for (int i = 0; i < TABS; i++) {
 		struct table table = tables_get(&top->model, i);
 
-		/* Without memory there are no rows this time. */
+		/* Out of memory: the table has no rows this time. */
 		(void)table_sort(&table, &top->view.tabs[i].order, top->view.tabs[i].filter);
 	}
 }
 
-/* A table that is not the one that scrolls: its first rows.  Returns the line after it. */
+/* Draws the first rows of a table that does not scroll.  Returns the line after it. */
 static int
 draw_section(struct top *top, enum tab tab, int row, int height)
 {
@@ -225,7 +224,7 @@ draw_section(struct top *top, enum tab tab, int row, int height)
 	return row + needed + 1;
 }
 
-/* Values may have a half of what there is, threadlets the rest. */
+/* Values get half of the lines (at least SECTION_ROWS), threadlets the rest. */
 static void
 draw_sections(struct top *top, int row, int end)
 {
@@ -262,7 +261,7 @@ draw_help(struct top *top, int row, int end)
 		put(&top->screen, row, STYLE_PLAIN, help_lines[line]);
 }
 
-/* --- all of it --------------------------------------------------------------- */
+/* --- frames ------------------------------------------------------------------ */
 
 void
 draw_frame(struct top *top)
@@ -307,7 +306,7 @@ draw_show(struct top *top)
 	if (!top->live)
 		return;
 	draw_frame(top);
-	(void)screen_show(&top->screen, STDOUT_FILENO); /* it may be gone */
+	(void)screen_show(&top->screen, STDOUT_FILENO); /* the terminal may be gone */
 }
 
 void

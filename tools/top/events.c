@@ -1,7 +1,7 @@
-/* events.c - server-sent events, as their bytes come in.
+/* events.c - a parser for server-sent events that accepts bytes as they arrive.
  *
- * Lines end with a line feed, a carriage return, or both, which may come in two pieces.
- * Fields that are not known, and comments, are skipped; a name that is too long is cut.
+ * A line ends with LF, CR or CR LF; the latter may be split across two reads.  Unknown fields
+ * and comments are skipped.  A name that is too long is truncated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define LINE_MAX_BYTES (JSON_BYTES_MAX + 64)
 
-/* Add bytes and keep a NUL behind them. */
+/* Appends bytes and keeps a NUL after them. */
 static int
 append(char **to, size_t *size, size_t *room, const char *bytes, size_t more)
 {
@@ -94,7 +94,7 @@ end_line(struct events *events)
 	return rc;
 }
 
-/* How many bytes stand before the next end of a line. */
+/* The number of bytes before the next end of line. */
 static size_t
 to_line_end(const char *bytes, size_t size)
 {
@@ -114,7 +114,7 @@ events_read(struct events *events, const char *bytes, size_t size)
 		size_t part = to_line_end(bytes, size);
 
 		if (part == 0 && *bytes == '\n' && events->after_return) {
-			events->after_return = false; /* of the same end */
+			events->after_return = false; /* the LF of a CR LF */
 			bytes++;
 			size--;
 			continue;

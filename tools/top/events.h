@@ -1,4 +1,4 @@
-/* events.h - server-sent events, as their bytes come in. */
+/* events.h - a parser for server-sent events that accepts bytes as they arrive. */
 #ifndef WEFT_TOP_EVENTS_H
 #define WEFT_TOP_EVENTS_H
 
@@ -7,22 +7,22 @@
 
 #define EVENTS_NAME_MAX ((size_t)63)
 
-/* Is given each whole event: its name, and its data, which ends with a NUL, too; both are
- * borrowed until it returns.  A negative return ends the reading. */
+/* Called with each complete event.  `name` and `data` are borrowed until the function returns;
+ * `data` has `size` bytes and a NUL after them.  A negative return value ends the parsing. */
 typedef int (*events_fn)(const char *name, const char *data, size_t size, void *arg);
 
-/* Zeroed at first, but for the two that are the caller's. */
+/* Zero this first; then set `fn` and `arg`. */
 struct events {
 	events_fn fn;
 	void *arg;
-	char *line, *data; /* what there is of the present line, and of its event */
+	char *line, *data; /* the current line and the current event, so far */
 	size_t line_size, line_room, data_size, data_room;
 	bool has_data, after_return;
 	char name[EVENTS_NAME_MAX + 1];
 };
 
-/* Read more bytes.  Returns 0; WEFT_EMSGSIZE for an event above JSON_BYTES_MAX, WEFT_ENOMEM, or
- * what `fn` has returned. */
+/* Parse more bytes.  Returns 0; WEFT_EMSGSIZE if a line or an event exceeds JSON_BYTES_MAX (and
+ * a margin of 64 bytes), WEFT_ENOMEM, or the error that `fn` returned. */
 int  events_read(struct events *events, const char *bytes, size_t size);
 void events_free(struct events *events);
 

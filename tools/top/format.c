@@ -1,18 +1,18 @@
-/* format.c - numbers in a few cells. */
+/* format.c - formats numbers in a few cells. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "format.h"
 
-/* Three digits, and a letter for how often `base` was taken out. */
+/* Three digits, and a letter for the power of `base`. */
 static void
 format_scaled(char *out, double number, double base, const char *letters)
 {
 	double size = fabs(number);
 	int i = 0;
 
-	/* 999.5 would be told as 1000. */
+	/* %.0f would print 999.5 as 1000. */
 	while (size >= (i ? 999.5 : base * 0.9995) && letters[i]) {
 		size /= base;
 		number /= base;

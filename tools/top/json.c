@@ -1,9 +1,10 @@
-/* json.c - a reader of JSON, by descent, to a depth of JSON_DEPTH_MAX.
+/* json.c - a recursive descent parser for JSON, limited to a depth of JSON_DEPTH_MAX.
  *
- *   1. A text takes fewer bytes decoded, with its NUL, than it has with its quotes.  So
- *      one piece of memory as large as the document holds all texts.
- *   2. Values come in blocks and never move, so that they may point at each other.
- *   3. The first error stands: whoever fails returns false at once, up to the top.
+ *   1. A decoded string with its NUL is shorter than the source string with its quotes.  So one
+ *      buffer of the document's size holds all strings.
+ *   2. Values are allocated in blocks and never move, so they may point at each other.
+ *   3. The first error is kept: a function that fails returns false, and every caller returns at
+ *      once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct json_block {
 struct reader {
 	struct json_document *out;
 	const char *begin, *at, *end;
-	char *text; /* where the next one goes */
+	char *text; /* where the next string is stored */
 	uint32_t depth, count;
 };
 
@@ -73,7 +74,7 @@ take(struct reader *reader, char byte)
 	return true;
 }
 
-/* --- texts ------------------------------------------------------------------ */
+/* --- strings ---------------------------------------------------------------- */
 
 static void
 put_point(struct reader *reader, uint32_t point)
@@ -100,7 +101,7 @@ put_point(struct reader *reader, uint32_t point)
 	reader->text = (char *)to;
 }
 
-/* The value of a digit of sixteen, or -1. */
+/* The value of a hexadecimal digit, or -1. */
 static int
 digit_of(char byte)
 {
@@ -126,7 +127,8 @@ read_four(struct reader *reader, uint32_t *out)
 	return true;
 }
 
-/* After \u; the other half of a pair follows as another one, or each stands alone. */
+/* Called after \u.  A high surrogate is combined with a \u low surrogate that follows it; any
+ * other surrogate is kept as a lone one. */
 static bool
 read_point(struct reader *reader)
 {
@@ -153,7 +155,7 @@ read_point(struct reader *reader)
 	return true;
 }
 
-/* After a backslash. */
+/* Called after a backslash. */
 static bool
 read_escape(struct reader *reader)
 {
@@ -172,7 +174,7 @@ read_escape(struct reader *reader)
 	return true;
 }
 
-/* After the quote. */
+/* Called after the opening quote. */
 static bool
 read_text(struct reader *reader, const char **out)
 {
@@ -196,7 +198,7 @@ read_text(struct reader *reader, const char **out)
 	return true;
 }
 
-/* --- numbers and words ------------------------------------------------------ */
+/* --- numbers and literals --------------------------------------------------- */
 
 static bool
 skip_digits(struct reader *reader)
@@ -281,7 +283,7 @@ read_name(struct reader *reader, struct json *member)
 	return take(reader, ':') || fail(reader, "a colon is missing");
 }
 
-/* After the bracket: items, or members, up to the one that closes it. */
+/* Called after the opening bracket: reads items or members up to the closing one. */
 static bool
 read_items(struct reader *reader, struct json *value)
 {
@@ -385,7 +387,7 @@ json_free(struct json_document *document)
 	*document = (struct json_document){ 0 };
 }
 
-/* --- looking ---------------------------------------------------------------- */
+/* --- access ----------------------------------------------------------------- */
 
 const struct json *
 json_get(const struct json *object, const char *name)

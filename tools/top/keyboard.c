@@ -1,13 +1,13 @@
-/* keyboard.c - what a terminal sends, as keys.
+/* keyboard.c - decodes the bytes a terminal sends into keys.
  *
- * A key without a letter is a sequence: an escape, [ or O, numbers, and a letter that ends it.
- * The escape key is the same first byte alone, which only time can tell: see keyboard_end().
+ * A function key is a sequence: escape, [ or O, digits, and a letter that ends it.  The escape
+ * key is the same first byte alone.  Only a timeout distinguishes the two: see keyboard_end().
  */
 #include <string.h>
 #include "keyboard.h"
 
 struct sequence {
-	const char *bytes; /* behind the escape */
+	const char *bytes; /* after the escape */
 	int key;
 };
 
@@ -31,7 +31,7 @@ key_of(const struct keyboard *keyboard)
 	return KEY_OTHER;
 }
 
-/* Whether what is pending, of at least three bytes, is whole. */
+/* Whether the pending sequence, of at least three bytes, is complete. */
 static bool
 is_whole(const struct keyboard *keyboard)
 {
@@ -48,7 +48,7 @@ read_byte(struct keyboard *keyboard, char byte, key_fn fn, void *arg)
 		return;
 	}
 	if (keyboard->size == 1 && byte != '[' && byte != 'O') {
-		keyboard->size = 0; /* an escape, and then another key */
+		keyboard->size = 0; /* the escape key, then another key */
 		fn(KEY_ESCAPE, arg);
 		read_byte(keyboard, byte, fn, arg);
 		return;

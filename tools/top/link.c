@@ -1,8 +1,8 @@
-/* link.c - what the program tells, by HTTP.
+/* link.c - HTTP requests to the program's admin endpoint.
  *
- * One request stays open: by its events the program tells how its loops are.  The threadlets
- * are asked for, not more often than once a second, since they are many.  When the program is gone
- * it is tried again each second.
+ * One request stays open: the program sends the state of its loops as server-sent events.  The
+ * threadlets are requested separately, at most once a second, because there may be many.  If the
+ * connection fails, it is retried every second.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 #include "events.h"
 #include "top.h"
 
-#define ASK_NS    (10 * WEFT_S) /* for a head, and between two pieces of a reply */
-#define AGAIN_NS  WEFT_S        /* to the next attempt */
-#define FEW_ROWS  100           /* threadlets beside the loops */
-#define MANY_ROWS 2000          /* in a table of their own */
+#define ASK_NS    (10 * WEFT_S) /* for the response headers, and between two parts of a body */
+#define AGAIN_NS  WEFT_S        /* before the next attempt */
+#define FEW_ROWS  100           /* threadlets to show below the loops */
+#define MANY_ROWS 2000          /* threadlets in a table of their own */
 #define PIECE     16384u
 
-/* --- asking ------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------- */
 
 static int
 refused(const struct top *top, int status)
@@ -32,8 +32,8 @@ refused(const struct top *top, int status)
 	return weft_fail(WEFT_EPROTO, "it answers %d", status);
 }
 
-/* Without the URL, which is on the screen; what is wrong with a name or a certificate is
- * told in full. */
+/* Drops the URL from the text, since it is on the screen already.  Name resolution and
+ * certificate errors keep their full text. */
 static int
 shortened(int rc)
 {
@@ -51,7 +51,7 @@ link_ask(struct top *top, const char *path, weft_http **out, uint64_t deadline_n
 		.url = url,
 		.fields = fields,
 		.field_count = top->opts->token ? 1 : 0,
-		.no_redirect = true, /* a token is for nobody else */
+		.no_redirect = true, /* a redirect would send the token elsewhere */
 	};
 	weft_http *http;
 	int rc;
@@ -91,7 +91,8 @@ on_event(const char *name, const char *data, size_t size, void *arg)
 	return top->opts->once && top->model.readings > 1 ? WEFT_ESHUTDOWN : 0;
 }
 
-/* A program that is held says nothing; then it is asked anew, and told so. */
+/* A program that is stopped or blocked sends nothing.  After a while this fails, and the caller
+ * reports it and reconnects. */
 static int
 read_events(struct top *top, weft_http *http)
 {
@@ -133,7 +134,7 @@ link_listen(struct top *top)
 	return rc;
 }
 
-/* An interrupt is a new period. */
+/* weft_interrupt() means that the period has changed. */
 int
 link_feed(void *arg)
 {
@@ -155,7 +156,8 @@ link_feed(void *arg)
 
 /* --- threadlets ----------------------------------------------------------------- */
 
-/* All of a body, with a NUL behind it; to be freed.  Returns its size, or an error. */
+/* Reads a whole body into memory that the caller frees; it is not NUL-terminated.  Returns its
+ * size, or an error. */
 static ssize_t
 read_body(weft_http *http, char **out)
 {
@@ -185,7 +187,7 @@ read_body(weft_http *http, char **out)
 	return (ssize_t)size;
 }
 
-/* If there are more than it tells at once, the program is to filter them, too. */
+/* If the program has more threadlets than one reply holds, it must apply the filter itself. */
 static bool
 asks_for_some(const struct top *top)
 {
@@ -193,7 +195,7 @@ asks_for_some(const struct top *top)
 	       && *top->view.tabs[TAB_THREADLETS].filter;
 }
 
-/* Only who shows them needs many. */
+/* Many rows are requested only if they will be shown. */
 static void
 write_path(const struct top *top, char *out, size_t room)
 {

@@ -1,4 +1,4 @@
-/* model.c - rows of what the program's window has told. */
+/* model.c - converts the replies of the admin endpoint to rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define VALUES_MAX     4096u
 #define THREADLETS_MAX 65536u
 
-/* How much a second, from one reading to the next; NAN if that cannot be said. */
+/* The increase per second between two readings; NAN if it is not known. */
 static double
 rate(double now, double before, double seconds)
 {
@@ -34,7 +34,7 @@ list_size(const struct json *object, const char *name, size_t max)
 
 /* --- loops ------------------------------------------------------------------ */
 
-/* What it did but wait; NAN if it does not say. */
+/* The time in all phases except waiting; NAN if it is not reported. */
 static double
 busy_ns(const struct json *loop)
 {
@@ -53,7 +53,7 @@ static const struct loop_row *
 loop_before(const struct model *before, double number, size_t index)
 {
 	if (index < before->loop_count && before->loops[index].number == number)
-		return &before->loops[index]; /* as nearly always */
+		return &before->loops[index]; /* the common case */
 	for (size_t i = 0; i < before->loop_count; i++)
 		if (before->loops[i].number == number)
 			return &before->loops[i];
@@ -69,7 +69,7 @@ read_depth(struct loop_row *row, const struct json *loop)
 	row->inbox_max = json_number(inbox, "max", NAN);
 }
 
-/* Quantiles of nothing are not told. */
+/* Quantiles of an empty histogram are not known. */
 static double
 quantile(const struct json *loop, const char *name, const char *which)
 {
@@ -110,7 +110,7 @@ rate_loop(struct loop_row *row, const struct loop_row *before, double seconds)
 	row->syscalls = rate(row->syscall_count, before->syscall_count, seconds);
 	row->busy = rate(row->busy_ns, before->busy_ns, seconds) / 1e7;
 	if (row->busy > 100)
-		row->busy = 100; /* the clocks of two readings are two */
+		row->busy = 100; /* the two clocks are not read at the same instant */
 }
 
 static int
@@ -136,7 +136,7 @@ read_loops(struct model *model, const struct model *before)
 	return 0;
 }
 
-/* --- values of the program --------------------------------------------------- */
+/* --- the program's own values ------------------------------------------------ */
 
 static bool
 only_grows(const char *name)
@@ -206,7 +206,7 @@ free_loops(struct model *model)
 	free(model->values);
 }
 
-/* Another process has begun anew: nothing of the old one counts. */
+/* A new process starts from zero: readings of the old one do not count. */
 static const struct model *
 before_of(const struct model *model, const struct model *fresh)
 {
@@ -236,7 +236,7 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 	fresh.now_ns = json_number(root, "now_ns", NAN);
 	before = before_of(model, &fresh);
 	if (before->readings > 0 && before->now_ns == fresh.now_ns) {
-		json_free(&fresh.loops_json); /* the same, told again */
+		json_free(&fresh.loops_json); /* the same reading, sent again */
 		return 0;
 	}
 	read_process(&fresh, before);
@@ -253,7 +253,7 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 
 /* --- threadlets --------------------------------------------------------------- */
 
-/* Microseconds, of which a double has enough digits beside the rank. */
+/* In microseconds, so that a double has enough digits for both the time and the rank. */
 static double
 order_of(const struct threadlet_row *row)
 {

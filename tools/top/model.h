@@ -1,7 +1,7 @@
-/* model.h - what is known of the program that is looked at.
+/* model.h - the data received from the monitored program.
  *
- * Rows are made of its JSON, and their texts are borrowed from that; what grows is told as
- * a rate, from one reading to the next.  A number that is not known is NAN.
+ * Rows are built from the program's JSON, and their texts are borrowed from it.  Counters are
+ * converted to rates between two readings.  A number that is not known is NAN.
  */
 #ifndef WEFT_TOP_MODEL_H
 #define WEFT_TOP_MODEL_H
@@ -11,11 +11,11 @@
 struct loop_row {
 	const char *name, *state, *backend, *reason;
 	double number, threadlets;
-	double busy;                     /* percent of its time, without waits */
-	double turns, callbacks, syscalls; /* a second */
+	double busy;                     /* percent of wall time, waits excluded */
+	double turns, callbacks, syscalls; /* per second */
 	double turn_p50, turn_p99, lag_p50, lag_p99; /* nanoseconds */
 	double inbox, inbox_max;
-	double busy_ns, syscall_count;   /* so far */
+	double busy_ns, syscall_count;   /* totals so far */
 };
 
 struct threadlet_row {
@@ -23,12 +23,12 @@ struct threadlet_row {
 	double id, loop, waits_on;
 	double waited, left;             /* nanoseconds */
 	double stack, used, high;        /* bytes */
-	double order; /* running, ready, then who waits: the longest first */
+	double order; /* sort key: running, ready, then waiting, the longest wait first */
 };
 
 struct value_row {
 	const char *name, *help;
-	double value, rate; /* a second, of those that only grow */
+	double value, rate; /* per second, for counters (names ending in _total) */
 };
 
 struct model {
@@ -37,17 +37,17 @@ struct model {
 	struct threadlet_row *threadlets;
 	struct value_row *values;
 	size_t loop_count, threadlet_count, value_count;
-	double threadlet_total;    /* of which threadlet_count are here */
-	uint32_t silent_count;     /* of loops that have not answered */
-	uint32_t readings;         /* of loops, of this process */
+	double threadlet_total;    /* threadlets in the program; threadlet_count of them are here */
+	uint32_t silent_count;     /* loops that did not answer */
+	uint32_t readings;         /* readings of loops from this process */
 	bool has_threadlets;
 	const char *title, *version;
 	double pid, uptime_ns, now_ns;
-	double cpu, cpu_ns, rss, fds, threads; /* cpu: percent of one */
+	double cpu, cpu_ns, rss, fds, threads; /* cpu: percent of one CPU */
 };
 
-/* Take a reading of /debug/loops, or of /debug/threadlets.  Returns 0; or an error with its text,
- * and the model stays as it was. */
+/* Parse a reply of /debug/loops or of /debug/threadlets.  Returns 0; or an error with a text,
+ * and the model is unchanged. */
 int model_read_loops(struct model *model, const char *bytes, size_t size);
 int model_read_threadlets(struct model *model, const char *bytes, size_t size);
 

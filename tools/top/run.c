@@ -1,4 +1,4 @@
-/* run.c - weft top, from its first picture to its exit status. */
+/* run.c - weft top from startup to its exit status. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "text.h"
 #include "top.h"
 
-#define ESCAPE_NS    (60 * WEFT_MS) /* after which an escape is a key */
+#define ESCAPE_NS    (60 * WEFT_MS) /* wait this long for the rest of an escape sequence */
 #define ONCE_NS      (15 * WEFT_S)
 #define ONCE_COLUMNS 160
 
@@ -26,11 +26,11 @@ resize(struct top *top)
 	int rows, columns;
 
 	terminal_size(&rows, &columns);
-	(void)screen_resize(&top->screen, rows, columns); /* or as it was */
+	(void)screen_resize(&top->screen, rows, columns); /* on failure the size is unchanged */
 	draw_show(top);
 }
 
-/* Whoever stops us finds the terminal as it was; then we take it again. */
+/* Restores the terminal while the process is stopped; take_again() sets it up afterwards. */
 static void
 stop_for_a_while(void)
 {
@@ -74,7 +74,7 @@ on_signal(weft_watch *watch, int what, void *arg)
 		(void)weft_event_set(&top->quit);
 		break;
 	default:
-		break; /* the loop stops */
+		break; /* the loop is shutting down */
 	}
 }
 
@@ -136,7 +136,7 @@ unwatch(struct top *top)
 		(void)weft_watch_stop(&top->signal_watches[i]);
 }
 
-/* --- live --------------------------------------------------------------------- */
+/* --- live mode ---------------------------------------------------------------- */
 
 void
 top_set_period(struct top *top, uint32_t period_ms)
@@ -193,7 +193,7 @@ run_live(struct top *top)
 	return rc;
 }
 
-/* --- once --------------------------------------------------------------------- */
+/* --- --once ------------------------------------------------------------------- */
 
 static int
 columns_wanted(void)
@@ -207,7 +207,7 @@ columns_wanted(void)
 	return ONCE_COLUMNS;
 }
 
-/* Two readings, since rates are of two. */
+/* Takes two readings, because rates need two. */
 static int
 run_once(struct top *top)
 {
@@ -230,7 +230,7 @@ run_once(struct top *top)
 	return rc < 0 ? weft_fail(rc, "%s", weft_strerror(rc)) : 0;
 }
 
-/* --- all of it ---------------------------------------------------------------- */
+/* --- startup ------------------------------------------------------------------ */
 
 static int
 run_top(void *arg)
@@ -271,7 +271,7 @@ free_top(struct top *top)
 		table_order_free(&top->view.tabs[i].order);
 	screen_free(&top->screen);
 	model_free(&top->model);
-	(void)weft_loop_free(top->loop); /* what is left ends with us */
+	(void)weft_loop_free(top->loop); /* whatever is left ends with the process */
 	free(top);
 }
 

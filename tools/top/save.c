@@ -1,4 +1,4 @@
-/* save.c - what the program tells, in files. */
+/* save.c - writes replies of the program to files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "top.h"
 
 #define TRACE_SECONDS 5
-#define SAVE_NS       (60 * WEFT_S) /* for the head, and between two pieces */
+#define SAVE_NS       (60 * WEFT_S) /* for the response headers, and between two parts of a body */
 #define SAVE_MAX      ((uint64_t)1 << 30)
 #define PIECE         16384u
 
@@ -45,7 +45,7 @@ name_file(struct saving *saving)
 	               saves[saving->what].suffix);
 }
 
-/* A new file: what is there is left alone, and no link is followed. */
+/* O_EXCL: never overwrites a file and never follows a link. */
 static int
 open_file(struct saving *saving)
 {
@@ -77,7 +77,7 @@ copy(struct saving *saving, weft_http *http)
 	return (int)n;
 }
 
-/* What is not whole is not kept. */
+/* An incomplete file is deleted. */
 static int
 save(struct saving *saving)
 {
@@ -127,7 +127,7 @@ save_begin(struct top *top, enum save what)
 	struct saving *saving;
 
 	if (top->saving & 1u << what)
-		return; /* one at a time, and this one is not done */
+		return; /* this one is still in progress */
 	saving = calloc(1, sizeof(*saving));
 	if (!saving)
 		return;

@@ -1,4 +1,4 @@
-/* screen.c - the lines of one picture. */
+/* screen.c - the lines of one frame. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "screen.h"
 #include "text.h"
 
-#define SEQUENCE_MAX 16 /* bytes of one of our own */
+#define SEQUENCE_MAX 16 /* bytes of one of our escape sequences */
 
-/* With colours, and without. */
+/* With colors, and without. */
 static const char *const styles[STYLES][2] = {
 	[STYLE_PLAIN] = { "", "" },
 	[STYLE_BOLD] = { "\033[1m", "\033[1m" },
@@ -84,7 +84,7 @@ screen_free(struct screen *screen)
 	screen->rows = 0;
 }
 
-/* --- putting ---------------------------------------------------------------- */
+/* --- adding text ------------------------------------------------------------ */
 
 void
 screen_begin(struct screen *screen)
@@ -96,7 +96,7 @@ screen_begin(struct screen *screen)
 	}
 }
 
-/* Whether there is room for `size` bytes, and for what ends a line. */
+/* Returns false if `size` bytes do not fit; keeps room for the sequences that end a line. */
 static bool
 add(const struct screen *screen, struct line *line, const char *bytes, size_t size)
 {
@@ -107,7 +107,7 @@ add(const struct screen *screen, struct line *line, const char *bytes, size_t si
 	return true;
 }
 
-/* These have their place: see add(). */
+/* The room for these is reserved by add(). */
 static void
 add_sequence(const struct screen *screen, struct line *line, const char *bytes)
 {
@@ -138,7 +138,7 @@ pad(const struct screen *screen, struct line *line, int column)
 		line->cells++;
 }
 
-/* How many cells a text takes, and at most. */
+/* The number of cells that a text needs, limited to `max`. */
 static int
 cells_of(const struct screen *screen, const char *text, int max)
 {
@@ -173,7 +173,7 @@ add_text(const struct screen *screen, struct line *line, const char *text, int w
 	}
 }
 
-/* Of a bar the whole field is in its style, of others only the text. */
+/* STYLE_BAR covers the whole field; other styles cover only the text. */
 int
 screen_put(struct screen *screen, struct field field, const char *text)
 {
@@ -204,7 +204,7 @@ screen_put(struct screen *screen, struct field field, const char *text)
 	return cells;
 }
 
-/* --- showing ---------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------- */
 
 int
 screen_write_all(int fd, const char *bytes, size_t size)

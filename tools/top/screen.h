@@ -1,10 +1,10 @@
-/* screen.h - the lines of one picture, and how a terminal gets from the last one to it.
+/* screen.h - the lines of one frame, and how a terminal is updated to show them.
  *
- *   1. Texts are cleaned as they are put (text.h): bytes below 32 in a line are our own.
- *   2. Who puts goes from left to right; what does not fit is cut.
- *   3. Only lines that differ from what is shown are written, in one write.
- *   4. Terminals differ in how wide some characters are.  After a text that is not ASCII
- *      the cursor is told where it is, so that only that text can be out of its place.
+ *   1. Text is cleaned when it is put (text.h): all bytes below 32 in a line are our own.
+ *   2. Fields are put from left to right; text that does not fit is cut.
+ *   3. Only lines that differ from the ones shown are written, in one write.
+ *   4. Terminals disagree about the width of some characters.  After non-ASCII text the cursor
+ *      is set explicitly, so that only that text can be misplaced.
  */
 #ifndef WEFT_TOP_SCREEN_H
 #define WEFT_TOP_SCREEN_H
@@ -21,43 +21,42 @@ struct line {
 	char *bytes;
 	size_t size;
 	int cells;
-	bool adrift; /* 4: the cursor may be elsewhere */
+	bool adrift; /* invariant 4: the cursor position is uncertain */
 };
 
 struct screen {
 	int rows, columns;
-	bool plain;   /* text alone, for a file: no sequences */
+	bool plain;   /* text only, for a file: no escape sequences */
 	bool colours, utf8;
-	bool all;     /* nothing is known of what is shown: write all */
+	bool all;     /* the terminal's contents are unknown: write every line */
 	struct line *lines, *shown;
-	size_t room;  /* bytes of a line */
-	char *out;    /* what is written */
+	size_t room;  /* bytes per line */
+	char *out;    /* output buffer */
 };
 
-/* Set its size, as it stands or as the terminal has it now.  Returns 0, WEFT_ENOMEM: then it is as
- * it was. */
+/* Set the size in rows and columns.  Returns 0, or WEFT_ENOMEM; then nothing has changed. */
 int  screen_resize(struct screen *screen, int rows, int columns);
 void screen_free(struct screen *screen);
 
-/* Begin a new picture: all lines are empty. */
+/* Start a new frame: all lines are empty. */
 void screen_begin(struct screen *screen);
 
 /* A field: `width` cells from `column` on. */
 struct field {
 	int row, column, width;
 	enum style style;
-	bool right; /* it ends there, if it is shorter */
+	bool right; /* align to the right */
 };
 
-/* Put a text in a field; lines and columns that are not there take nothing.  Returns how many
- * cells it has taken. */
+/* Put a text in a field.  Nothing is put outside the screen.  Returns the number of cells used. */
 int screen_put(struct screen *screen, struct field field, const char *text);
 
-/* Write to a terminal what has changed; or so many lines, as text.  Returns 0, or -errno. */
+/* Write the changed lines to a terminal; or write `rows` lines as plain text.  Return 0 or
+ * -errno. */
 int screen_show(struct screen *screen, int fd);
 int screen_print(const struct screen *screen, int rows, int fd);
 
-/* Write all of it to a descriptor, whatever it takes. */
+/* Write all bytes to a descriptor, waiting as long as needed.  Returns 0 or -errno. */
 int screen_write_all(int fd, const char *bytes, size_t size);
 
 #endif

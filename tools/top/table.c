@@ -1,4 +1,4 @@
-/* table.c - rows under a head. */
+/* table.c - filters, sorts and draws a table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +32,9 @@ number_at(const void *row, uint16_t offset)
 	return number;
 }
 
-/* --- order ------------------------------------------------------------------ */
+/* --- sorting ---------------------------------------------------------------- */
 
-/* What is compared, so that sorting needs nothing else. */
+/* The sort key of one row, so that compare() needs nothing else. */
 struct sortable {
 	const char *text; /* or NULL */
 	double number;
@@ -42,7 +42,7 @@ struct sortable {
 	bool falls;
 };
 
-/* What is not known goes last, whatever the direction. */
+/* NAN sorts last in either direction. */
 static int
 compare_numbers(double a, double b, bool falls)
 {
@@ -150,7 +150,7 @@ table_order_free(struct table_order *order)
 
 /* --- columns ---------------------------------------------------------------- */
 
-/* How wide each column is; 0: it is not shown. */
+/* The width of each column; 0: not shown. */
 struct layout {
 	int widths[COLUMNS_MAX];
 };
@@ -166,7 +166,7 @@ total_of(const struct table *table, const struct layout *layout)
 	return total;
 }
 
-/* Take the least important column away; false if all that are left must stay. */
+/* Drops the least important column.  Returns false if all remaining ones must stay. */
 static bool
 drop_one(const struct table *table, struct layout *layout)
 {
@@ -184,7 +184,7 @@ drop_one(const struct table *table, struct layout *layout)
 	return true;
 }
 
-/* What is left over, by the shares of those that are shown. */
+/* Distributes the remaining width among the visible columns by their shares. */
 static void
 spread(const struct table *table, struct layout *layout, int left)
 {
@@ -209,7 +209,7 @@ lay_out(const struct table *table, struct layout *layout, int columns)
 		layout->widths[i] = table->columns[i].width;
 	while (total_of(table, layout) > columns)
 		if (!drop_one(table, layout))
-			return; /* the rest is cut */
+			return; /* the line is cut at the edge */
 	spread(table, layout, columns - total_of(table, layout));
 }
 
@@ -276,7 +276,7 @@ table_draw(const struct table *table, struct table_order *order, struct screen *
 		return;
 	if (order->top > last)
 		order->top = last;
-	lay_out(table, &layout, screen->columns - 1); /* and a mark */
+	lay_out(table, &layout, screen->columns - 1); /* minus one cell for the sort mark */
 	draw_head(table, order, screen, &layout, row);
 	for (size_t i = 0; i < lines && order->top + i < order->count; i++)
 		draw_row(table, screen, &layout, row_at(table, order->index[order->top + i]),

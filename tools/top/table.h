@@ -1,6 +1,7 @@
-/* table.h - rows under a head: filtered, sorted, and as much of them as there is room for.
+/* table.h - a table with a header line: filters and sorts its rows, and draws those that fit.
  *
- * A table knows its rows only by their columns, each of which is a text or a number at an offset.
+ * A table knows its rows only through its columns; each column is a string or a number at an
+ * offset.
  */
 #ifndef WEFT_TOP_TABLE_H
 #define WEFT_TOP_TABLE_H
@@ -12,13 +13,13 @@
 struct column {
 	const char *title;
 	uint16_t offset;  /* in a row */
-	uint16_t order;   /* of a number to sort by, if it is another; else 0 */
+	uint16_t order;   /* offset of a number to sort by instead; 0: none */
 	uint8_t is_text;
-	uint8_t unit;     /* of a number */
-	uint8_t width;    /* cells, at least; a text takes what is left over, by its share */
+	uint8_t unit;     /* enum unit, for a number */
+	uint8_t width;    /* minimum, in cells; text columns share the remaining space by `share` */
 	uint8_t share;
-	uint8_t rank;     /* the highest goes first when there is no room; 0 never */
-	uint8_t rises;    /* sorted: the least first, unless it is reversed */
+	uint8_t rank;     /* without room the highest rank is dropped first; rank 0 never */
+	uint8_t rises;    /* sort in ascending order, unless reversed */
 };
 
 struct table {
@@ -33,17 +34,17 @@ struct table {
 struct table_order {
 	size_t column;   /* to sort by */
 	bool reverse;
-	size_t top;      /* the first row that is shown, of those that are there */
-	uint32_t *index; /* rows in their order, once sorted */
+	size_t top;      /* the first row shown */
+	uint32_t *index; /* row numbers in sorted order */
 	size_t count, room;
 };
 
-/* Choose and sort the rows that have `filter`, in small letters, in one of their texts.
- * Returns 0, WEFT_ENOMEM: then there are none. */
+/* Select the rows that contain `filter` (lower case) in one of their texts, and sort them.
+ * Returns 0, or WEFT_ENOMEM; then no rows are selected. */
 int table_sort(const struct table *table, struct table_order *order, const char *filter);
 
-/* Draw the head in line `row`, and rows below it, `height` lines in all.  Moves `top` so that
- * no line stays empty that need not. */
+/* Draw the header in line `row` and rows below it, `height` lines in all.  Lowers `top` if lines
+ * would be empty otherwise. */
 void table_draw(const struct table *table, struct table_order *order, struct screen *screen,
                 int row, int height);
 

@@ -1,4 +1,4 @@
-/* tables.c - which columns there are, and what is noteworthy in them. */
+/* tables.c - the columns of each table, and which values are highlighted. */
 #include <string.h>
 #include "top.h"
 

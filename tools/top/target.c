@@ -1,11 +1,11 @@
-/* target.c - the URL of what a word names. */
+/* target.c - the URL of the program that an argument names. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "top.h"
 
-/* Write all of it, or refuse. */
+/* Fails if the URL does not fit. */
 static int
 write_url(char out[TARGET_MAX], const char *scheme, const char *rest)
 {
@@ -30,7 +30,7 @@ is_plain(char byte)
 	       || byte == '~';
 }
 
-/* A path stands in the place of the host, and there no byte may mean anything. */
+/* The path goes where a URL has the host, so every special byte is escaped. */
 static int
 write_path(char out[TARGET_MAX], const char *path)
 {

@@ -1,4 +1,4 @@
-/* terminal.c - the terminal while weft top has it, and as it was before. */
+/* terminal.c - the terminal: set up for weft top, and restored afterwards. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "screen.h"
 #include "terminal.h"
 
-/* Another screen, the cursor hidden, and no new line where one is full; and back. */
+/* Alternate screen, hidden cursor, no automatic line wrap; and the reverse. */
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l";
 static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
-/* Read by handlers of signals, too. */
+/* Also read by signal handlers. */
 static struct {
 	struct termios before;
 	volatile sig_atomic_t taken;
@@ -38,7 +38,7 @@ terminal_has_colours(void)
 	return !no || !*no;
 }
 
-/* Only calls that a handler may make.  What waits to be read was typed for us. */
+/* Makes only async-signal-safe calls.  Discards unread input, which was typed for weft top. */
 void
 terminal_close(void)
 {
@@ -49,7 +49,7 @@ terminal_close(void)
 	(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal.before);
 }
 
-/* The signal comes again when this returns, and then ends the process. */
+/* SA_RESETHAND has restored the default action, so the raised signal ends the process. */
 static void
 on_crash(int signo)
 {

@@ -1,4 +1,4 @@
-/* text.c - foreign texts as a terminal may be given them. */
+/* text.c - cleaning untrusted text for a terminal. */
 #include <stdlib.h>
 #include <string.h>
 #include "text.h"
@@ -7,8 +7,8 @@ struct range {
 	uint32_t first, last;
 };
 
-/* What is no character of its own: controls, marks of direction, what joins or hides, and
- * what is for private use.  Sorted. */
+/* Not printed: control characters, direction marks, joiners, invisible characters, and private
+ * use.  Sorted. */
 static const struct range refused[] = {
 	{ 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad },    { 0x034f, 0x034f },
 	{ 0x061c, 0x061c }, { 0x115f, 0x1160 }, { 0x180b, 0x180f },    { 0x200b, 0x200f },
@@ -17,13 +17,13 @@ static const struct range refused[] = {
 	{ 0xfff0, 0xfffb }, { 0xfffe, 0xffff }, { 0xe0000, 0x10ffff },
 };
 
-/* What stands on the letter before it; the blocks that are nothing else. */
+/* Combining marks, which modify the preceding letter: the blocks that contain nothing else. */
 static const struct range marks[] = {
 	{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd }, { 0x064b, 0x065f },
 	{ 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff }, { 0xfe20, 0xfe2f },
 };
 
-/* What takes two cells, by blocks. */
+/* Characters that are two cells wide, by block. */
 static const struct range wide[] = {
 	{ 0x1100, 0x115e },   { 0x231a, 0x231b },   { 0x2329, 0x232a },   { 0x23e9, 0x23ec },
 	{ 0x25fd, 0x25fe },   { 0x2614, 0x2615 },   { 0x2648, 0x2653 },   { 0x26a1, 0x26a1 },
@@ -59,7 +59,8 @@ text_locale_is_utf8(void)
 	return false;
 }
 
-/* How many bytes the character at `at` has by its first, and its point; 0: it is none. */
+/* Returns the length of the UTF-8 character at `at` and stores its code point; 0 if it is not
+ * valid. */
 static size_t
 decode(const unsigned char *at, uint32_t *point)
 {
@@ -76,7 +77,7 @@ decode(const unsigned char *at, uint32_t *point)
 	}
 	*point = at[0] & (0x7fu >> size);
 	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80) /* the NUL at the end, too */
+		if ((at[i] & 0xc0) != 0x80) /* also stops at the final NUL */
 			return 0;
 		*point = *point << 6 | (at[i] & 0x3f);
 	}

@@ -1,9 +1,9 @@
-/* text.h - foreign texts as a terminal may be given them.
+/* text.h - cleaning untrusted text for a terminal.
  *
- * A name of a threadlet is whatever a program has put there.  Shown as it is, it could move the
- * cursor, change what a terminal does, or turn the direction of a line.  So of every text only
- * those characters stay that print something and leave the cursor behind it; each other one,
- * and each byte that is no UTF-8, becomes one question mark.
+ * A threadlet's name is whatever the program has put there.  Printed unchanged, it could move
+ * the cursor, reconfigure the terminal, or reverse the direction of a line.  So only characters
+ * that print something and leave the cursor after it are kept.  Every other character, and every
+ * byte that is not valid UTF-8, becomes one question mark.
  */
 #ifndef WEFT_TOP_TEXT_H
 #define WEFT_TOP_TEXT_H
@@ -12,15 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether the terminal takes UTF-8, by the locale's name; else all but ASCII becomes '?'. */
+/* Whether the terminal accepts UTF-8, judged by the locale's name.  If not, every non-ASCII
+ * character becomes '?'. */
 bool text_locale_is_utf8(void);
 
-/* One character at `*text`, cleaned, which is not at its end.  Moves on, and returns its bytes
- * in `out` (their number in `*size`) and its width in cells: 0, 1 or 2. */
+/* Clean the character at `*text`, which must not be at the end of the text, and advance `*text`.
+ * Stores the bytes to print in `out` and their count in `*size`.  Returns the width in cells: 0,
+ * 1 or 2. */
 int text_next(const char **text, bool utf8, char out[4], size_t *size);
 
-/* Whether `part`, which is in small letters, is in `text`; the case of ASCII letters in
- * `text` does not count.  The empty part is in every text. */
+/* Whether `text` contains `part`, which must be in lower case.  ASCII letters in `text` match in
+ * either case.  Every text contains the empty part. */
 bool text_has(const char *text, const char *part);
 
 #endif

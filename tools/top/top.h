@@ -1,12 +1,13 @@
-/* top.h - weft top: what its files share.
+/* top.h - weft top: the definitions that its files share.
  *
- * The files: target.c (what is looked at), link.c (it tells), events.c and json.c (what its bytes
- * say), model.c (what is known of it), tables.c, table.c and format.c (in rows), draw.c (in
- * a picture), screen.c, text.c and terminal.c (on a terminal), keyboard.c and act.c (what the
- * keys do), save.c (files), run.c (all of it together).  The verb and its words are in
- * ../top.c.
+ * The files: target.c (which program to monitor), link.c (HTTP requests to it), events.c and
+ * json.c (parsing its replies), model.c (the data received), tables.c, table.c and format.c (the
+ * data as rows), draw.c (one frame), screen.c, text.c and terminal.c (output to a terminal),
+ * keyboard.c and act.c (keys), save.c (writing files), run.c (startup and main loop).  The verb
+ * and its command line are in ../top.c.
  *
- * All of it is on one loop: threadlets talk to the program, callbacks have keys and signals.
+ * Everything runs on one loop: threadlets talk to the program, callbacks handle keys and
+ * signals.
  */
 #ifndef WEFT_TOP_TOP_H
 #define WEFT_TOP_TOP_H
@@ -23,8 +24,8 @@
 #define PERIOD_MOST_MS  10000u
 
 struct top_opts {
-	const char *name;      /* of what is looked at, fit to be shown */
-	char base[TARGET_MAX]; /* its URL, without the last slash */
+	const char *name;      /* of the target, safe to display */
+	char base[TARGET_MAX]; /* its URL, without a trailing slash */
 	const char *token;     /* or NULL */
 	uint32_t period_ms;
 	bool once;
@@ -32,33 +33,33 @@ struct top_opts {
 
 /* --- target.c ---------------------------------------------------------------- */
 
-/* The URL of what a word names: a URL, an address, a port, or the path of a socket.  Returns 0; or
- * WEFT_EINVAL with its text. */
+/* Write the URL for `word`, which is a URL, an address, a port, or the path of a socket.
+ * Returns 0, or WEFT_EINVAL with an error text. */
 int target_url(const char *word, char out[TARGET_MAX]);
 
 /* --- tables.c ---------------------------------------------------------------- */
 
 enum tab { TAB_LOOPS, TAB_THREADLETS, TAB_VALUES, TABS };
 
-/* The rows that are known, under their columns. */
+/* The rows received so far, with their columns. */
 struct table tables_get(const struct model *model, enum tab tab);
 
-/* --- what is seen -------------------------------------------------------------- */
+/* --- what is displayed --------------------------------------------------------- */
 
 #define FILTER_MAX 63u
 
 struct tab_view {
 	struct table_order order;
-	char filter[FILTER_MAX + 1]; /* in small letters */
+	char filter[FILTER_MAX + 1]; /* in lower case */
 };
 
 struct view {
 	enum tab tab;
 	struct tab_view tabs[TABS];
-	bool editing; /* the filter */
+	bool editing; /* the user is typing the filter */
 	bool help, paused;
 	size_t help_top;
-	int page;     /* rows of the table, as it was drawn last */
+	int page;     /* rows of the table when it was last drawn */
 	char message[512];
 	uint64_t message_until_ns;
 };
@@ -73,35 +74,35 @@ struct top {
 	struct view view;
 	struct keyboard keyboard;
 	bool live;               /* there is a terminal to draw on */
-	bool connected;          /* it has told something, and still may */
-	bool has_more;           /* threadlets than it tells at once */
-	char trouble[512];       /* why it does not tell anything */
+	bool connected;          /* an event arrived, and the connection is still open */
+	bool has_more;           /* the program has more threadlets than one reply holds */
+	char trouble[512];       /* why there is no connection */
 	char bearer[512];
 	weft_threadlet feeder;
-	weft_event look, quit;   /* at the threadlets, now; and the end */
+	weft_event look, quit;   /* read the threadlets now; end the program */
 	weft_scope scope;
 	weft_timer escape;
 	weft_watch key_watch, signal_watches[7];
-	uint32_t saving;         /* a bit for each of enum save */
-	int status;              /* to exit with */
+	uint32_t saving;         /* one bit for each enum save in progress */
+	int status;              /* exit status */
 };
 
 /* --- draw.c ------------------------------------------------------------------ */
 
-/* Make the picture: for a terminal; and all tables one below the other, as text, for which
- * the screen is made as tall as it takes, up to SCREEN_ROWS_MAX.  That returns the number of
- * lines, or WEFT_ENOMEM. */
+/* Draw a frame for a terminal; or all tables one below the other as text, for which the screen
+ * is made as tall as needed, up to SCREEN_ROWS_MAX. draw_text() returns the number of lines, or
+ * WEFT_ENOMEM. */
 void draw_frame(struct top *top);
 int  draw_text(struct top *top, int columns);
 
-/* Make it and show it, if there is a terminal. */
+/* Draw a frame and show it, if there is a terminal. */
 void draw_show(struct top *top);
 
-/* Say something in the last line, for some seconds. */
+/* Show a message in the last line for a few seconds. */
 void draw_message(struct top *top, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The text of the help, by lines; NULL after the last. */
+/* A line of the help text; NULL after the last. */
 const char *draw_help_line(size_t index);
 
 /* --- act.c ------------------------------------------------------------------- */
@@ -110,18 +111,18 @@ void act_on_key(int key, void *top);
 
 /* --- link.c ------------------------------------------------------------------ */
 
-/* Ask for `path` below the base; fills `out`, which weft_http_close() ends.  Returns 0; or an error
- * with a short text, also for a status other than 200. */
+/* Request `path` below the base URL.  Fills `out`, which the caller ends with weft_http_close().
+ * Returns 0, or an error with a short text; a status other than 200 is an error. */
 int link_ask(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns);
 
-/* Read what the program tells until the link fails; with `once`, two readings.  Returns an
- * error; 0 for `once`. */
+/* Read events until the connection fails; with `once`, until two readings have arrived.  Returns
+ * an error; WEFT_ESHUTDOWN after the two readings of `once`. */
 int link_listen(struct top *top);
 
-/* Read its threadlets.  Returns 0, or an error with its text. */
+/* Read the list of threadlets.  Returns 0, or an error with a text. */
 int link_read_threadlets(struct top *top);
 
-/* Threadlets that do so for ever: they end when they are cancelled. */
+/* Threadlets that repeat these two until they are canceled. */
 int link_feed(void *top);
 int link_look(void *top);
 
@@ -129,15 +130,16 @@ int link_look(void *top);
 
 enum save { SAVE_THREADLETS, SAVE_TRACE };
 
-/* Begin to write it to a new file in this folder; messages tell the rest. */
+/* Start writing to a new file in the current directory.  Messages on the screen report the
+ * outcome. */
 void save_begin(struct top *top, enum save what);
 
 /* --- run.c ------------------------------------------------------------------- */
 
-/* All of it; an exit status. */
+/* Run weft top.  Returns an exit status. */
 int top_run(const struct top_opts *opts);
 
-/* Change how often the program tells. */
+/* Change the interval at which the program sends events. */
 void top_set_period(struct top *top, uint32_t period_ms);
 
 #endif

@@ -1,12 +1,12 @@
 /* abort.js - AbortController and AbortSignal.
  *
- *   1. A signal aborts once.  Its algorithms run first (those are of the host and of
- *      listeners that go with it), then its listeners.
- *   2. A signal of any() depends on plain signals only: of those that are made of others
- *      it takes the sources.  So one step reaches all, and all have their reason before
- *      the first listener runs.
- *   3. A source knows its dependents weakly, or one that lives for long would collect the
- *      dead.  A dependent that somebody listens to is held by its sources.
+ *   1. A signal aborts once.  Its algorithms run first (those of the host, and of listeners
+ *      added with a signal), then its listeners.
+ *   2. A signal made by any() depends only on plain signals: for a source that is itself made by
+ *      any(), it uses that signal's sources.  So one step reaches all dependents, and all have
+ *      their reason before the first listener runs.
+ *   3. A source refers to its dependents weakly; otherwise a long-lived source would accumulate
+ *      dead ones.  A dependent that has listeners is held by its sources.
  */
 (function (host, need) {
 "use strict";
@@ -22,9 +22,9 @@ const setClear = uncurry(Set.prototype.clear);
 const setEach = uncurry(Set.prototype.forEach);
 const push = uncurry(Array.prototype.push);
 const deref = uncurry(WeakRef.prototype.deref);
-const DELAY_MAX = 0x7fffffff; /* of one timer of the host, in milliseconds */
+const DELAY_MAX = 0x7fffffff; /* longest timer of the host, in milliseconds */
 
-const key = Symbol("AbortSignal"); /* who has it may make signals */
+const key = Symbol("AbortSignal"); /* required to construct a signal */
 const forgotten = new FinalizationRegistry(({ source, ref }) => {
 	setDelete(source.dependents, ref);
 });
@@ -38,8 +38,8 @@ class AbortSignal extends EventTarget {
 		algorithms: new Set(),
 		sources: null, /* states of plain signals; null for a plain signal */
 		dependents: new Set(), /* WeakRef of signals */
-		held: new Set(), /* dependents that somebody listens to */
-		heard: false, /* there are listeners */
+		held: new Set(), /* dependents that have listeners */
+		heard: false, /* it has listeners */
 	};
 
 	static {
@@ -123,7 +123,7 @@ function delayOf(milliseconds) {
 	return delay;
 }
 
-/* Call `fn` after `delay` by a timer that keeps nothing alive. */
+/* Call `fn` after `delay`, by a timer that does not keep the loop alive. */
 function later(delay, fn) {
 	if (delay <= DELAY_MAX)
 		host.timeout(fn, delay, true);
@@ -227,8 +227,8 @@ function checked(signal) {
 	return stateOf(signal);
 }
 
-/* For the host and for listeners: a function to be called when the signal aborts.  One
- * that has aborted calls nothing. */
+/* For the host and for listeners: add or remove a function that is called when the signal
+ * aborts.  A signal that has aborted already calls nothing. */
 const isAborted = (signal) => checked(signal).aborted;
 
 function addAlgorithm(signal, algorithm) {

@@ -1,18 +1,18 @@
-/* console.js - the console: what it is given as text, to the standard streams.
+/* console.js - the console object: formats its arguments and writes them to stdout or stderr.
  *
- * log, info, debug, dir, count and the timers write to the first, error, warn, trace and
- * assert to the second.  There is no table.
+ * log, info, debug, dir, count and the timers write to stdout; error, warn, trace and assert
+ * write to stderr.  There is no table().
  */
 (function (host, need) {
 "use strict";
 
-/* Most programs print texts: what shows other values is loaded when there is one. */
+/* Most programs print only strings, so inspect is loaded when another value is printed. */
 const inspect = (value, options) => need("inspect").inspect(value, options);
 const { getPrototypeOf } = Object;
 const uncurry = (method) => Function.prototype.call.bind(method);
 const hasMethod = uncurry(Object.prototype.hasOwnProperty);
 const SPECIFIER = /%[sdifjoOc%]/g;
-const STEP = "  "; /* of a group */
+const STEP = "  "; /* indentation of a group */
 
 const counts = new Map();
 const times = new Map();
@@ -26,7 +26,7 @@ function write(fd, text) {
 
 const number = (value) => Object.is(value, -0) ? "-0" : `${value}`;
 
-/* Whether it says by itself what it is as a text. */
+/* Whether the value has its own conversion to a string. */
 function hasOwnText(value) {
 	for (let from = value; from !== null; from = getPrototypeOf(from))
 		if (hasMethod(from, "toString") || hasMethod(from, Symbol.toPrimitive))
@@ -70,7 +70,7 @@ function asJson(value) {
 	}
 }
 
-/* Objects have no number of their own in %d, but they may in %i and %f. */
+/* %d and %i show an object as NaN; %f converts it. */
 const SHOW = {
 	__proto__: null,
 	s: asString,
@@ -116,7 +116,7 @@ function elapsed(ms) {
 	return ms >= 1000 ? `${(ms / 1000).toFixed(3)}s` : `${+ms.toFixed(3)}ms`;
 }
 
-/* Print how long it is since time(); false: there was none. */
+/* Print the time since time() was called.  Returns false if the label does not exist. */
 function printTime(label, method, args) {
 	const began = times.get(label);
 

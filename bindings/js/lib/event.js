@@ -1,6 +1,7 @@
-/* event.js - Event and its kinds.
+/* event.js - Event and its subclasses.
  *
- * What a dispatch needs to know of an event is in its state, which only events.js reaches.
+ * The data that a dispatch needs is in the event's private state, which only events.js can
+ * access.
  */
 (function (host, need) {
 "use strict";
@@ -8,7 +9,7 @@
 const define = Object.defineProperty;
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 
-/* What WebIDL makes of a dictionary. */
+/* Converts a dictionary argument as WebIDL does. */
 function dictionary(value, what) {
 	if (value === undefined || value === null)
 		return {};
@@ -17,7 +18,8 @@ function dictionary(value, what) {
 	return value;
 }
 
-/* Make the attributes and methods of a class what WebIDL says, and name its objects. */
+/* Makes the attributes and methods of a class enumerable, as WebIDL requires, and sets its
+ * toStringTag. */
 function expose(type, ...names) {
 	for (const name of names)
 		define(type.prototype, name, { enumerable: true });

@@ -1,13 +1,13 @@
-/* events.js - EventTarget, and the global as a target.
+/* events.js - EventTarget, and the global object as an event target.
  *
- * There is no tree here: an event reaches the listeners of one target, those that capture
- * first, then the others, each kind in the order in which they were added.
+ * There is no tree here: an event reaches the listeners of one target, first those that capture,
+ * then the others, each group in the order in which they were added.
  *
- *   1. A dispatch works on a copy of the list.  What is added meanwhile is not called by
- *      it, what is removed meanwhile is not called any more.
- *   2. A listener that throws is told to host.report(); the others run.
- *   3. An on-handler has one place in the order, from when it was first set until it is
- *      set to something that cannot be called.
+ *   1. A dispatch uses a copy of the list.  It does not call listeners that are added or removed
+ *      meanwhile.
+ *   2. An exception in a listener is passed to host.report(); the other listeners still run.
+ *   3. An on-handler has a fixed position in the order, from when it is first set until it is
+ *      set to a value that cannot be called.
  */
 (function (host, need) {
 "use strict";
@@ -25,8 +25,8 @@ const mapGet = uncurry(Map.prototype.get);
 const mapSet = uncurry(Map.prototype.set);
 const mapDelete = uncurry(Map.prototype.delete);
 
-/* A target with this method is told when it gets its first listener of a type (true), and
- * when it has lost the last (false). */
+/* If a target has this method, it is called when the target gets its first listener of a type
+ * (true), and when it loses the last one (false). */
 const listening = Symbol("listening");
 
 function listenerOptions(options) {
@@ -42,7 +42,7 @@ function listenerOptions(options) {
 	};
 }
 
-/* A callback as WebIDL takes it: an object, or nothing. */
+/* A callback as WebIDL defines it: an object, or null or undefined. */
 function isCallback(callback) {
 	if (callback === undefined || callback === null)
 		return false;
@@ -140,9 +140,9 @@ function remove(target, type, record) {
 	target[listening]?.(type, false);
 }
 
-/* Tell the listeners of `target`, which scripts know as `self`. */
+/* Call the listeners of `target`; events report `self` as their target. */
 function dispatchOn(target, self, event, trusted = false) {
-	const table = tableOf(target); /* first: `this` must be a target */
+	const table = tableOf(target); /* first, because this throws unless it is a target */
 
 	if (!(event instanceof Event))
 		throw new TypeError("What is dispatched must be an Event");
@@ -197,7 +197,7 @@ function run(callback, event, self) {
 	}
 }
 
-/* Give the class an attribute on<type> (rule 3). */
+/* Add an attribute on<type> to a class (rule 3). */
 function defineHandler(type, name) {
 	define(type.prototype, `on${name}`, {
 		configurable: true,
@@ -236,7 +236,7 @@ function runHandler(entry, target, event) {
 		event.preventDefault();
 }
 
-/* The global: its listeners, and handlers that a script has just assigned to it. */
+/* The global object: its listeners, and handlers that a script has assigned as properties. */
 const listeners = new EventTarget();
 const globalTarget = {
 	addEventListener(...args) {
@@ -250,7 +250,7 @@ const globalTarget = {
 	},
 };
 
-/* Return whether a script says that it has dealt with it. */
+/* Returns whether a script has called preventDefault(). */
 function tellGlobal(event, callHandler) {
 	const name = `on${event.type}`;
 
@@ -265,7 +265,7 @@ function tellGlobal(event, callHandler) {
 	return event.defaultPrevented;
 }
 
-let reporting = false; /* an error; one inside of its listeners is not told in turn */
+let reporting = false; /* an error is being dispatched; errors of its listeners are not */
 
 function dispatchError(message, filename, lineno, colno, error) {
 	const event = new ErrorEvent("error",

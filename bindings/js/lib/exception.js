@@ -1,7 +1,7 @@
-/* exception.js - DOMException, the error of web interfaces.
+/* exception.js - DOMException, the error type of web APIs.
  *
- * Name and message are fixed when it is made; the code is the number that old names still
- * have.  The stack is that of whoever made it.
+ * Name and message are fixed at creation; the code is the legacy number of the name, or 0.  The
+ * stack starts at the caller of the constructor.
  */
 (function (host, need) {
 "use strict";
@@ -14,7 +14,7 @@ const NAMES = ["IndexSizeError", "", "HierarchyRequestError", "WrongDocumentErro
 	"URLMismatchError", "QuotaExceededError", "TimeoutError", "InvalidNodeTypeError",
 	"DataCloneError"];
 
-/* The words in front of _ERR, where they are not those of the name. */
+/* The constants without their suffix _ERR. */
 const CONSTANTS = ["INDEX_SIZE", "DOMSTRING_SIZE", "HIERARCHY_REQUEST", "WRONG_DOCUMENT",
 	"INVALID_CHARACTER", "NO_DATA_ALLOWED", "NO_MODIFICATION_ALLOWED", "NOT_FOUND",
 	"NOT_SUPPORTED", "INUSE_ATTRIBUTE", "INVALID_STATE", "SYNTAX", "INVALID_MODIFICATION",
@@ -37,8 +37,8 @@ class DOMException extends Error {
 
 		this.#message = this.message;
 		this.#name = name === undefined ? "Error" : `${name}`;
-		delete this.message; /* the prototype has it, and it cannot be set */
-		if (typeof this.stack === "string") /* without this constructor */
+		delete this.message; /* the prototype has a read-only accessor */
+		if (typeof this.stack === "string") /* drop the frame of this constructor */
 			define(this, "stack", { configurable: true, writable: true,
 				value: replace(this.stack, /^ +at DOMException \(weft:.*\n/, "") });
 		if (named && "cause" in options)

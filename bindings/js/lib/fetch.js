@@ -1,12 +1,11 @@
-/* fetch.js - fetch, Request and Response, on weft's HTTP client.
+/* fetch.js - fetch, Request and Response, based on weft's HTTP client.
  *
- * The host makes an exchange, opens it, reads its body piece by piece, and ends it, at any
- * point.
+ * The host creates an exchange, opens it, reads its body in pieces, and ends it, at any point.
  *
- *   1. An exchange is ended by the end of its body, by cancel, by its signal, or with the
+ *   1. An exchange is ended by the end of its body, by cancel(), by its signal, or with the
  *      engine.
- *   2. What a signal ends is rejected with the signal's reason; what the network does, with
- *      a TypeError whose cause says what that was.
+ *   2. A fetch that a signal ends is rejected with the signal's reason.  A network failure is a
+ *      TypeError with the error as its cause.
  */
 (function (host, need) {
 "use strict";
@@ -18,7 +17,7 @@ const { ReadableStream, makeStream, isDisturbed } = need("stream");
 
 /* --- bodies --------------------------------------------------------- */
 
-/* The bytes of what a script gives as a body, and the type to say of it. */
+/* The bytes of a body that a script provides, and its default content type. */
 function takeBody(body) {
 	if (body instanceof ArrayBuffer)
 		return { bytes: new Uint8Array(body.slice(0)), type: null };
@@ -69,7 +68,7 @@ async function gather(stream) {
 	return all;
 }
 
-/* What a request and a response have in common. */
+/* The common base of Request and Response. */
 class Body {
 	#stream = null;
 
@@ -111,8 +110,8 @@ class Body {
 const objectPrototype = Object.prototype;
 const { getPrototypeOf, hasOwn } = Object;
 
-/* A member of what a script gives as options.  What Object.prototype has was not given:
- * another script may have put it there, by a key that it took from elsewhere. */
+/* Reads a member of an options object.  Members of Object.prototype are ignored: another script
+ * may have put them there by prototype pollution. */
 function member(init, name) {
 	for (let from = Object(init ?? null); from && from !== objectPrototype;
 		from = getPrototypeOf(from))
@@ -153,7 +152,7 @@ function takeSignal(signal) {
 	return signal;
 }
 
-let stateOf; /* all that a request is, with the bytes of its body */
+let stateOf; /* the state of a request, including the bytes of its body */
 
 class Request extends Body {
 	#state;
@@ -203,7 +202,7 @@ class Request extends Body {
 
 const NO_BODY = [101, 204, 205, 304];
 
-let place; /* say where a response came from */
+let place; /* sets the URL of a response */
 
 class Response extends Body {
 	#state;
@@ -262,7 +261,7 @@ class Response extends Body {
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 
-/* A reply's own words for its status are not kept. */
+/* The client does not keep the reason phrase of a response. */
 const PHRASES = {
 	200: "OK", 201: "Created", 202: "Accepted", 204: "No Content",
 	206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
@@ -274,7 +273,7 @@ const PHRASES = {
 	504: "Gateway Timeout",
 };
 
-/* What is said of an exchange that has failed.  Invariant 2. */
+/* The reason with which a failed exchange is rejected.  Invariant 2. */
 function failureOf(signal, error) {
 	if (signal?.aborted)
 		return signal.reason;
@@ -335,7 +334,7 @@ async function open(request, exchange) {
 	return reply;
 }
 
-/* Not granted, or without memory, it has failed before it began. */
+/* Fails if the network is not granted, or out of memory. */
 function begin() {
 	try {
 		return host.fetchBegin();
@@ -350,7 +349,7 @@ async function fetch(input, init) {
 
 	signal?.throwIfAborted();
 	const exchange = begin();
-	/* A signal that lives on does not keep what nobody else has. */
+	/* Weak, so that a long-lived signal does not keep the exchange alive. */
 	const weak = new WeakRef(exchange);
 	const onAbort = () => host.fetchEnd(weak.deref());
 	const done = () => signal?.removeEventListener("abort", onAbort);

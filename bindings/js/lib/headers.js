@@ -1,4 +1,4 @@
-/* headers.js - the fields of a request or a response. */
+/* headers.js - the headers of a request or a response. */
 (function (host, need) {
 "use strict";
 
@@ -20,7 +20,7 @@ function checkValue(value) {
 }
 
 class Headers {
-	#fields = []; /* [lower-case name, value], in the order of adding */
+	#fields = []; /* [lower-case name, value], in insertion order */
 
 	constructor(init) {
 		if (init === undefined)
@@ -76,7 +76,7 @@ class Headers {
 			fn.call(self, value, name, this);
 	}
 
-	/* By name; several of one name are one, but cookies. */
+	/* Sorted by name.  Values of one name are joined, except for Set-Cookie. */
 	*entries() {
 		const names = [...new Set(this.#fields.map((field) => field[0]))];
 

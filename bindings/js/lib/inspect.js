@@ -1,14 +1,14 @@
-/* inspect.js - values as text, the way Node shows them.
+/* inspect.js - formats values as text, as Node does.
  *
- * A value is shown in one line where that is short and holds at most three levels, else
- * with one line for each part; long arrays of small things are laid out in columns.
- * Getters are named, not called, but for tags and what errors say; and what has the method
- * Symbol.for("nodejs.util.inspect.custom") is asked.
+ * A value is shown on one line if that is short and has at most three levels; otherwise each
+ * part has its own line.  Long arrays of short items are laid out in columns.  Getters are named
+ * and not called, except for tags and the texts of errors.  A method
+ * Symbol.for("nodejs.util.inspect.custom") is called if there is one.
  *
- * A `view` is one run: { options, seen, circular, level, depth, indent }.  `seen` are the
- * objects around the present one, `circular` numbers those that contain themselves, `level`
- * is that of the present object, `depth` that of the one whose parts were last begun, and
- * `indent` the column.
+ * A `view` is the state of one call: { options, seen, circular, level, depth, indent }.  `seen`
+ * holds the objects that enclose the current one, `circular` numbers those that contain
+ * themselves, `level` is the level of the current object, `depth` the level of the object that
+ * was last entered, and `indent` the column.
  */
 (function (host, need) {
 "use strict";
@@ -42,7 +42,7 @@ const PLAIN_KEY = /^[a-zA-Z_][a-zA-Z_0-9]*$/;
 const BOXES = [["Number", Number], ["String", String], ["Boolean", Boolean],
 	["Symbol", Symbol], ["BigInt", BigInt]];
 
-/* Whether `test` takes it: the methods of a kind throw for what is not of it. */
+/* Whether `test` accepts the value: methods of a built-in type throw for any other value. */
 function takes(test, value) {
 	try {
 		test(value);
@@ -100,7 +100,7 @@ function property(value, key, view) {
 	return `${keyText(key, !found.enumerable)}: ${text}`;
 }
 
-/* A part of the object at hand, `by` columns further in. */
+/* A part of the current object, indented by `by` columns. */
 function part(value, view, by) {
 	view.indent += by;
 	const text = show(value, view, view.level + 1);
@@ -187,8 +187,8 @@ function promiseParts(value, view) {
 	return [state === "rejected" ? `<rejected> ${text}` : text];
 }
 
-/* How an object is shown: { open, close, parts, base, isList }.  What has a base and no
- * keys is just that. */
+/* How an object is shown: { open, close, parts, base, isList }.  An object with a base and no
+ * keys is shown as the base alone. */
 function shapeOf(value, name, view) {
 	if (Array.isArray(value)) {
 		const head = name === "Array" && !tagOf(value, name) ? ""
@@ -214,7 +214,7 @@ function sized(kind, size, parts) {
 const fixed = (kind, parts) => (value, name) => ({
 	open: `${prefix(value, name, kind)}{`, parts });
 
-/* Where the class is not the kind's own, it stands in front. */
+/* If the class is not the built-in type itself, its name comes first. */
 const named = (kind, text) => (value, name) => ({
 	base: name === kind ? text(value) : `${prefix(value, name, kind)}${text(value)}` });
 
@@ -299,7 +299,7 @@ function object(value, view, level) {
 	return finish(value, view, level, { open, close, base, isList, parts });
 }
 
-/* Put the parts together, and number the object if one of them is itself. */
+/* Joins the parts; adds a reference number if the object contains itself. */
 function finish(value, view, level, shape) {
 	const number = view.circular.get(value);
 	const reference = number === undefined ? "" : `<ref *${number}> `;

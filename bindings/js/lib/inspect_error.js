@@ -1,7 +1,7 @@
-/* inspect_error.js - errors as text: what it is, where it came from, what it carries.
+/* inspect_error.js - formats errors: message, stack, and properties.
  *
- * The stack of this engine has the places only; an engine whose stack begins with the
- * error itself is understood, too.
+ * QuickJS stacks contain only the frames.  Stacks that begin with the error text are handled,
+ * too.
  */
 (function (host, need) {
 "use strict";
@@ -18,7 +18,7 @@ function read(error, key, otherwise) {
 	}
 }
 
-/* "TypeError: text", with the class where the name does not say it. */
+/* "TypeError: message"; with the class name if it differs from the name. */
 function headOf(error, constructor) {
 	const name = read(error, "name", "Error");
 	const message = read(error, "message", "");
@@ -28,7 +28,7 @@ function headOf(error, constructor) {
 	return message === "" ? shown : shown === "" ? message : `${shown}: ${message}`;
 }
 
-/* All of it: what, and where.  In brackets if nothing says where. */
+/* The message and the stack; in brackets if there is no stack. */
 function textOf(error, constructor) {
 	const head = headOf(error, constructor);
 	const stack = read(error, "stack", "");
@@ -42,11 +42,11 @@ function textOf(error, constructor) {
 const describeError = (error, constructor, view) =>
 	textOf(error, constructor).replaceAll("\n", `\n${" ".repeat(view.indent)}`);
 
-/* Keys that the head has said already. */
+/* Keys that the first line already shows. */
 const isSaid = (error, key) => ["name", "message", "stack"].includes(key)
 	&& typeof error[key] === "string";
 
-/* What is shown beside the enumerable keys, although it is hidden. */
+/* Keys that are shown although they are not enumerable. */
 const errorKeys = (error) => ["cause", "errors"].filter((key) => {
 	const found = describe(error, key);
 

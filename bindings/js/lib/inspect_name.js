@@ -1,4 +1,4 @@
-/* inspect_name.js - what stands in front of a shown object: its class, its tag. */
+/* inspect_name.js - the prefix of a formatted object: its class and its tag. */
 (function (host, need) {
 "use strict";
 
@@ -7,7 +7,7 @@ const uncurry = (method) => Function.prototype.call.bind(method);
 const has = uncurry(Object.prototype.propertyIsEnumerable);
 const functionText = uncurry(Function.prototype.toString);
 
-/* The name of the class that made it; null: there is none. */
+/* The name of its class; null if there is none. */
 function constructorName(value) {
 	for (let from = value; from !== null; from = getPrototypeOf(from)) {
 		const found = describe(from, "constructor");
@@ -18,11 +18,11 @@ function constructorName(value) {
 	return null;
 }
 
-/* The tag, where it says more than the name of the class. */
+/* The tag, if it differs from the name of the class. */
 function tagOf(value, name) {
 	let tag = "";
 
-	if (has(value, Symbol.toStringTag)) /* it is shown as a key */
+	if (has(value, Symbol.toStringTag)) /* then it is shown as a key */
 		return "";
 	try {
 		tag = value[Symbol.toStringTag];
@@ -32,7 +32,7 @@ function tagOf(value, name) {
 	return typeof tag === "string" && tag !== "" && tag !== name ? tag : "";
 }
 
-/* What stands in front of the brace. */
+/* The text before the opening brace. */
 function prefix(value, name, kind, size = "") {
 	const tag = tagOf(value, name);
 	const shown = tag ? ` [${tag}]` : "";

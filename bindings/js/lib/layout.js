@@ -1,19 +1,19 @@
-/* layout.js - how the parts of a shown value are put into lines, and texts into quotes.
+/* layout.js - arranges the parts of a formatted value in lines, and quotes strings.
  *
- * The figures are those that make the result the same as in Node.
+ * The constants are chosen so that the result is the same as Node's.
  */
 (function (host, need) {
 "use strict";
 
 const ESCAPES = { "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r",
 	"\v": "\\x0B", "\\": "\\\\" };
-/* Control characters, the backslash, and halves of surrogate pairs. */
+/* Control characters, the backslash, and lone surrogates. */
 const UNSAFE = new RegExp("[\\x00-\\x1f\\\\\\x7f-\\x9f]|[\\ud800-\\udbff](?![\\udc00-\\udfff])"
 	+ "|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]", "g");
-const MARGIN = 10; /* what braces, commas and such are taken to need in one line */
-const LIST_MIN = 6; /* lists of more parts go into columns */
+const MARGIN = 10; /* estimated width of braces, commas and so on in one line */
+const LIST_MIN = 6; /* lists with more parts are shown in columns */
 const COLUMNS_MAX = 16;
-const WIDTH_OF_LINE = 16; /* shorter texts are not broken at their line ends */
+const WIDTH_OF_LINE = 16; /* shorter strings are not split at newlines */
 
 function escape(char) {
 	if (ESCAPES[char] !== undefined)
@@ -24,7 +24,7 @@ function escape(char) {
 	return code < 256 ? `\\x${hex.toUpperCase().padStart(2, "0")}` : `\\u${hex}`;
 }
 
-/* In the quotes that need no escape, if there are such. */
+/* Uses the kind of quotes that needs no escapes, if there is one. */
 function inQuotes(text) {
 	let mark = "'";
 
@@ -36,7 +36,7 @@ function inQuotes(text) {
 	return mark + (mark === "'" ? safe.replaceAll("'", "\\'") : safe) + mark;
 }
 
-/* A text as a value; `view` null: as a key, always in one piece. */
+/* Quotes a string that is a value; if `view` is null, a key, which is never split. */
 function quote(text, view) {
 	let rest = "";
 
@@ -56,8 +56,8 @@ function quote(text, view) {
 		.join(` +\n${" ".repeat(view.indent + 2)}`) + rest;
 }
 
-/* How many columns make a list of these widths look like a square, as letters are some
- * two and a half times as high as wide; 1 if they are too uneven for columns. */
+/* The number of columns that makes a list of these widths roughly square; a character is about
+ * 2.5 times as high as wide.  Returns 1 if the widths are too uneven for columns. */
 function columnsFor(widths, view, total) {
 	const cell = Math.max(...widths) + 2;
 	const sum = widths.reduce((all, width) => all + width + 2, 0);
@@ -71,7 +71,7 @@ function columnsFor(widths, view, total) {
 		Math.floor((breakLength - view.indent) / cell), compact * 4, COLUMNS_MAX - 1);
 }
 
-/* Numbers to the right, all else to the left. */
+/* Numbers are aligned to the right, everything else to the left. */
 const padFor = (value, count) => {
 	for (let i = 0; i < count; i++)
 		if (typeof value[i] !== "number" && typeof value[i] !== "bigint")

@@ -1,8 +1,9 @@
-/* performance.js - the clock, marks and measures, and who observes them.
+/* performance.js - the clock, marks and measures, and their observers.
  *
- *   1. At most ENTRIES_MAX entries are kept; the oldest go.  A program may mark for ever.
- *   2. An observer is called by a task, with all that came since its last call, as in
- *      Node.  That task keeps the program alive.
+ *   1. At most ENTRIES_MAX entries are kept; the oldest are dropped.  So a program can add marks
+ *      forever.
+ *   2. An observer is called from a task, with all entries since its last call, as in Node.  The
+ *      pending task keeps the program alive.
  *   3. The detail of an entry is the value that was given, not a copy.
  */
 (function (host, need) {
@@ -21,12 +22,12 @@ const setEach = uncurry(Set.prototype.forEach);
 const ENTRIES_MAX = 10000;
 const TYPES = Object.freeze(["mark", "measure"]);
 
-const key = Symbol("performance"); /* who has it may make what scripts may not */
+const key = Symbol("performance"); /* required by constructors that scripts must not call */
 
-let entries = []; /* in the order in which they were made, from `first` on */
+let entries = []; /* in order of creation, starting at `first` */
 let first = 0;
 
-/* Rule 1.  Cut off in large pieces: each entry is moved once. */
+/* Rule 1.  Old entries are removed in large batches, so each entry is moved only once. */
 function keep(entry) {
 	push(entries, entry);
 	if (entries.length - first > ENTRIES_MAX)
@@ -46,7 +47,7 @@ function drop(type, name) {
 	first = 0;
 }
 
-/* A list of entries as scripts see it: by start time, those alike as they came. */
+/* The entries that match, sorted by start time; equal times keep their order. */
 function select(list, name, type) {
 	const chosen = filter(list, (entry) => (name === undefined || entry.name === name)
 		&& (type === undefined || entry.entryType === type));
@@ -142,7 +143,7 @@ function moment(value) {
 	return time;
 }
 
-/* A moment, or the name of a mark: then that of the latest of this name. */
+/* A time, or the name of a mark: then the time of the latest mark of that name. */
 function momentOf(value) {
 	if (typeof value === "number")
 		return moment(value);
@@ -155,7 +156,7 @@ function momentOf(value) {
 		"SyntaxError");
 }
 
-/* The span that the options of a measure say. */
+/* The start and end that the options of a measure specify. */
 function spanOf({ start, end, duration }) {
 	if (start === undefined && end === undefined)
 		throw new TypeError("A measure needs a start or an end");
@@ -247,7 +248,7 @@ expose(Performance, "timeOrigin", "now", "mark", "measure", "getEntries",
 /* --- observers --- */
 
 const observers = new Set();
-let told = false; /* the task that calls the observers is on its way */
+let told = false; /* the task that calls the observers is scheduled */
 
 class PerformanceObserverEntryList {
 	#list;

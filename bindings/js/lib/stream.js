@@ -1,13 +1,14 @@
-/* stream.js - what is read as pieces of bytes, as far as fetch needs it.
+/* stream.js - a stream of byte chunks, limited to what fetch needs.
  *
- *   1. A stream ends once: by its last piece, by an error, or by cancel, which tells the
- *      source.  After that reads find its end, or the error.
- *   2. It has at most one reader, through which alone it is read and cancelled then.
+ *   1. A stream ends once: by its last chunk, by an error, or by cancel(), which notifies the
+ *      source.  After that a read returns the end, or throws the error.
+ *   2. A stream has at most one reader.  While it has one, only the reader can read and cancel
+ *      it.
  */
 (function (host, need) {
 "use strict";
 
-/* Scripts get streams, and make none. */
+/* Scripts cannot construct streams. */
 const KEY = {};
 
 class ReadableStreamDefaultReader {
@@ -45,9 +46,9 @@ class ReadableStreamDefaultReader {
 let isDisturbed;
 
 class ReadableStream {
-	#source; /* read() gives a promise of bytes, or of null; cancel(reason) */
+	#source; /* read() returns a promise of bytes, or of null at the end; cancel(reason) */
 	#reader = null;
-	#turn = Promise.resolve(); /* reads go one after the other */
+	#turn = Promise.resolve(); /* serializes reads */
 	#ended = false;
 	#error = null; /* { reason } of a read that failed */
 	#disturbed = false;
@@ -129,7 +130,8 @@ class ReadableStream {
 			: { value, done: false };
 	}
 
-	/* Who cancels meanwhile has ended it, whatever comes of the read.  Invariant 1. */
+	/* A cancel during the read has ended the stream, whatever the read returns.  Invariant
+	 * 1. */
 	async #pull() {
 		let value = null;
 

@@ -1,7 +1,7 @@
 /* text.js - TextEncoder and TextDecoder.
  *
- * The host codes whole texts.  What is done here is what lies between two pieces of a
- * stream: bytes at the end of one that begin a character wait for the next.
+ * The host converts complete texts.  This file handles streams: bytes at the end of a chunk that
+ * start a character are kept for the next chunk.
  */
 (function (host, need) {
 "use strict";
@@ -17,7 +17,7 @@ const { isView } = ArrayBuffer;
 const { fromCharCode } = String;
 const { apply } = Reflect;
 const define = Object.defineProperty;
-const PIECE = 4096; /* code units made into a string at once */
+const PIECE = 4096; /* code units converted to a string at once */
 const BOM = 0xfeff;
 
 const LABELS = {
@@ -73,7 +73,7 @@ function join(first, second) {
 	return both;
 }
 
-/* How many bytes a character has that begins with this one; 0: it begins none. */
+/* The length of a character that begins with this byte; 0 if none does. */
 function lengthOf(lead) {
 	if (lead >= 0xc2 && lead <= 0xdf)
 		return 2;
@@ -82,7 +82,8 @@ function lengthOf(lead) {
 	return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
 }
 
-/* What may follow the first byte: not what is too long, a surrogate, or beyond Unicode. */
+/* Whether `byte` may follow the first byte: excludes overlong forms, surrogates, and values
+ * beyond Unicode. */
 function isSecond(lead, byte) {
 	const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
 	const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
@@ -90,7 +91,7 @@ function isSecond(lead, byte) {
 	return byte >= low && byte <= high;
 }
 
-/* The number of bytes at the end that may become a character with more. */
+/* The number of bytes at the end that may be the start of a character. */
 function openUtf8(bytes) {
 	const end = bytes.length;
 
@@ -147,8 +148,8 @@ class TextDecoder {
 	#encoding;
 	#fatal;
 	#ignoreBOM;
-	#open = new Uint8Array(0); /* bytes of a character that has not ended */
-	#began = false; /* something of this stream was given out */
+	#open = new Uint8Array(0); /* bytes of an incomplete character */
+	#began = false; /* some text of this stream was returned */
 
 	constructor(label = "utf-8", options) {
 		const name = lower(trim(`${label}`, /^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, ""));
@@ -179,7 +180,7 @@ class TextDecoder {
 		const open = !more ? 0 : wide ? openUtf16(bytes) : openUtf8(bytes);
 		const end = bytes.length - open;
 
-		/* A copy: what lies under it may change until the next call. */
+		/* A copy, because the caller may change the buffer before the next call. */
 		this.#open = new Uint8Array(subarray(bytes, end));
 		bytes = open > 0 ? subarray(bytes, 0, end) : bytes;
 		try {

@@ -1,9 +1,9 @@
-/* admin.c - what a running loop shows: its metrics, and weft's window. */
+/* admin.c - a loop's metrics, and its admin endpoint. */
 #include "core.h"
 #include <weft/admin.h>
 #include <weft/metrics.h>
 
-#define OBSERVED_NS (60 * WEFT_S) /* after each reading */
+#define OBSERVED_NS (60 * WEFT_S) /* measuring continues this long after each reading */
 
 /* None if nothing was measured. */
 static PyObject *
@@ -36,7 +36,7 @@ rate(const struct weft_loop_stats *s, double per_s)
 	return PyFloat_FromDouble(per_s);
 }
 
-/* Adds `value`, which it takes; false without memory. */
+/* Adds `value` and takes ownership of it.  Returns false on failure. */
 static bool
 add(PyObject *dict, const char *name, PyObject *value)
 {
@@ -46,8 +46,8 @@ add(PyObject *dict, const char *name, PyObject *value)
 	return done;
 }
 
-/* The counters of weft/metrics.h, as a dict.  Rates and times are measured only while the
- * loop is observed, so that a reading shows what happened since the one before. */
+/* The counters of weft/metrics.h, as a dict.  Rates and times are measured only while the loop
+ * is observed; each reading extends that, so the first one has none. */
 PyObject *
 weftpy_metrics(struct loop_core *core)
 {
@@ -55,7 +55,7 @@ weftpy_metrics(struct loop_core *core)
 	PyObject *all;
 
 	(void)weft_loop_stats(core->loop, &stats);
-	(void)weft_loop_observe(0, weft_after(OBSERVED_NS)); /* or nothing is measured */
+	(void)weft_loop_observe(0, weft_after(OBSERVED_NS)); /* starts measuring, if it was off */
 	all = counters(core, &stats);
 	if (all
 	    && (!add(all, "turns_per_s", rate(&stats, stats.turns_per_s))

@@ -1,12 +1,13 @@
-/* blocked.c - a loop that is held too long: by which Python code.
+/* blocked.c - reports which Python code blocks a loop for too long.
  *
- * weft's watchdog finds the loop and tells a hook, on a thread of its own.  There the GIL
- * is taken, which Python code lets go of every few milliseconds, and the stack of the
- * loop's thread is written to asyncio's log.
+ * weft's watchdog detects the blocked loop and calls a hook on its own thread.  The hook takes
+ * the GIL, which Python code releases every few milliseconds, and writes the stack of the loop's
+ * thread to asyncio's log.
  *
- *   1. Entries are of loops with a watchdog, from _open() to _dispose(); the lock guards
- *      the list, and is never held with the GIL being waited for.
- *   2. Only the main interpreter's loops are told of: the thread has no other state.
+ *   1. The list contains the loops that have a watchdog, from _open() to _dispose().  The lock
+ *      protects the list, and is never held while waiting for the GIL.
+ *   2. Only loops of the main interpreter are reported, because the hook's thread has no state
+ *      for any other.
  */
 #include "core.h"
 
@@ -59,7 +60,7 @@ on_report(void *arg, const weft_report *report)
 	PyGILState_Release(gil);
 }
 
-/* Once in a process: another interpreter finds that it is done. */
+/* Takes effect once per process; a further interpreter finds the hook already set. */
 void
 weftpy_blocked_init(void)
 {

@@ -1,12 +1,12 @@
-/* child.c - the ends of child processes, without threads and signals.
+/* child.c - watches for the exit of child processes, without threads and signals.
  *
- * What is to be called is made when the child is, with a place reserved in the ring: so
- * its end cannot be lost for want of memory.
+ * The handle to call is made when the watch starts, with a reserved slot in the ring.  So an
+ * exit cannot be lost for lack of memory.
  */
 #include "core.h"
 #include <sys/wait.h>
 
-#define CODE_UNKNOWN 255 /* as asyncio says it if somebody else has reaped it */
+#define CODE_UNKNOWN 255 /* asyncio's code for a child that was reaped elsewhere */
 
 struct child {
 	weft_watch watch;
@@ -40,7 +40,7 @@ on_end(weft_watch *watch, int status, void *arg)
 	(void)watch;
 	if (!code) {
 		PyErr_Clear();
-		code = PyLong_FromLong(CODE_UNKNOWN); /* there is always one */
+		code = PyLong_FromLong(CODE_UNKNOWN); /* small integers always exist */
 	}
 	Py_SETREF(child->handle->args[1], code);
 	unlist(child);
@@ -48,7 +48,7 @@ on_end(weft_watch *watch, int status, void *arg)
 	PyMem_RawFree(child);
 }
 
-/* Call callback(pid, code) when the child has ended. */
+/* Calls callback(pid, code) when the child has exited. */
 int
 weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
 {
@@ -60,7 +60,7 @@ weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
 	if (child && number)
 		child->handle = weftpy_handle_new(core, args, 3, NULL);
 	Py_XDECREF(number);
-	/* Making it may have run code, which may have filled the ring. */
+	/* Making the handle may have run code that filled the ring. */
 	if (child && child->handle && weftpy_ring_reserve(core, 1) == 0) {
 		child->core = core;
 		rc = weft_watch_start_pid(core->loop, &child->watch, pid, on_end, child);

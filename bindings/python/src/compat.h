@@ -1,6 +1,6 @@
-/* compat.h - exceptions, and where versions of Python differ: each difference is one function.
+/* compat.h - exceptions, and differences between Python versions: one function each.
  *
- * This is about the C API; what differs in asyncio is in weft/_compat.py.
+ * This covers the C API; differences in asyncio are in weft/_compat.py.
  */
 #ifndef WEFTPY_COMPAT_H
 #define WEFTPY_COMPAT_H
@@ -8,7 +8,7 @@
 #include <Python.h>
 #include <stdbool.h>
 
-/* Take the exception that is set: normalised, with its traceback. */
+/* Take the current exception: normalized, with its traceback. */
 static inline PyObject *
 weftpy_fetch_exception(void)
 {
@@ -27,7 +27,7 @@ weftpy_fetch_exception(void)
 #endif
 }
 
-/* What a weak reference is to, as a new reference, or NULL if it is gone. */
+/* The referent of a weak reference, as a new reference; NULL if it is gone. */
 static inline PyObject *
 weftpy_referent(PyObject *weak)
 {
@@ -44,7 +44,7 @@ weftpy_referent(PyObject *weak)
 #endif
 }
 
-/* Whether a weak reference is to this object, which the caller holds. */
+/* Whether a weak reference refers to this object, which the caller holds. */
 static inline bool
 weftpy_refers_to(PyObject *weak, PyObject *object)
 {
@@ -54,15 +54,15 @@ weftpy_refers_to(PyObject *weak, PyObject *object)
 	return found == object;
 }
 
-/* From Python 3.14 on the timeout of a TLS shutdown also bounds how long the transport below
- * may take to send what is queued. */
+/* From Python 3.14 on, the timeout of a TLS shutdown also limits how long the underlying
+ * transport may take to send its queue. */
 static inline bool
 weftpy_bounds_end(void)
 {
 	return PY_VERSION_HEX >= 0x030e0000;
 }
 
-/* What the program may not handle by accident: it ends the loop's run. */
+/* Exceptions that must not be handled by accident: they end the loop's run. */
 static inline bool
 weftpy_is_fatal(void)
 {

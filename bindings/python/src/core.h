@@ -1,19 +1,19 @@
-/* core.h - what the files of weft._core share.
+/* core.h - the definitions that the files of weft._core share.
  *
- * A loop of asyncio is two things here.  asyncio's own SelectorEventLoop, in Python, does
- * what happens once per loop or connection.  LoopCore, in C, does what happens once per
- * callback or packet: it stands before that class in the bases of weft.Loop, and so
- * replaces those of its methods that are hot.
+ * An asyncio loop consists of two parts here.  asyncio's own SelectorEventLoop, in Python, does
+ * what happens once per loop or connection.  LoopCore, in C, does what happens once per callback
+ * or packet: it precedes that class in the bases of weft.Loop, and so replaces its hot methods.
  *
- *   1. What is to be called lies in the ring: handles, and transports with something to
- *      read or write.  Only run.c takes from it, at one point of a turn: so exceptions
- *      go one way, and no code of a program runs where a turn looks at descriptors.
- *   2. The GIL guards all of it, but for the inbox, which has a lock of its own and is
- *      where other threads leave handles.  A loop belongs to the thread that runs it.
- *   3. The GIL is let go of in a turn that may block, and nowhere else: between the
- *      hooks before_wait and after_wait.
- *   4. There are no static objects: all that is made of types, names and imported
- *      functions is in the state of the module, one for each interpreter.
+ *   1. The ring holds everything to be called: handles, and transports that are readable or
+ *      writable.  Only run.c takes items from it, at one point of a loop iteration.  So
+ *      exceptions take one path, and no code of a program runs while the loop processes
+ *      descriptors.
+ *   2. The GIL protects everything except the inbox, where other threads put handles; it has its
+ *      own lock.  A loop belongs to the thread that runs it.
+ *   3. The GIL is released only in a loop iteration that may block, between the hooks
+ *      before_wait and after_wait.
+ *   4. There are no static objects: types, names and imported functions are in the state of the
+ *      module, one for each interpreter.
  */
 #ifndef WEFTPY_CORE_H
 #define WEFTPY_CORE_H
@@ -29,38 +29,38 @@
 #include "tls.h"
 
 #define WEFTPY_BASE_WORDS 10 /* the slots of asyncio.TimerHandle */
-#define WEFTPY_ARGS       3  /* kept in the handle; more are a tuple */
+#define WEFTPY_ARGS       3  /* stored in the handle; more are in a tuple */
 #define WEFTPY_IN_TUPLE   255
 #define WEFTPY_POLL_NS    (100 * WEFT_US) /* see run.c */
-#define WEFTPY_SCRATCH    (256 * 1024) /* bytes read at once, at most */
+#define WEFTPY_SCRATCH    (256 * 1024) /* largest read, in bytes */
 
 struct loop_core;
 
-/* A callback that is to be called once: a true asyncio.Handle, whose slots are there and
- * stay empty, since getters of the same names stand before them. */
+/* A callback that is to be called once.  It is a real asyncio.Handle; the slots of that class
+ * exist but stay empty, because getters of the same names take precedence. */
 struct handle {
 	PyObject_HEAD
 	PyObject *base[WEFTPY_BASE_WORDS];
 	PyObject *loop;
-	PyObject *callback; /* NULL once cancelled */
+	PyObject *callback; /* NULL once canceled */
 	PyObject *context;
-	PyObject *spare;    /* written to by calls of methods, never read */
+	PyObject *spare;    /* args[-1], which a vectorcall may overwrite */
 	PyObject *args[WEFTPY_ARGS];
 	PyObject *traceback, *repr; /* in debug mode, else NULL */
 	uint8_t   args_count; /* or WEFTPY_IN_TUPLE: args[0] is a tuple */
 	bool      cancelled;
-	bool      running; /* so cancel() leaves callback and args to the call */
+	bool      running; /* cancel() leaves callback and args until the call has ended */
 };
 
 struct timer_handle {
 	struct handle        handle;
-	double               when;   /* seconds, by the monotonic clock */
+	double               when;   /* seconds of the monotonic clock */
 	weft_timer           timer;
-	struct timer_handle *next, **link; /* in the loop's list, which owns a reference;
-	                                      link is NULL if it is not scheduled */
+	struct timer_handle *next, **link; /* in the loop's list, which owns a reference; link
+	                                    * is NULL if it is not scheduled */
 };
 
-/* Names that are looked up and called over and over. */
+/* Names of attributes and methods that are used often. */
 #define WEFTPY_NAMES(X)                                                        \
 	X(_run) X(_run_in_debug) X(_check_thread) X(_check_callback)           \
 	X(_ensure_fd_no_transport) X(_fatal_error) X(_call_connection_lost)    \
@@ -75,26 +75,26 @@ struct timer_handle {
 
 struct weftpy_state {
 	PyTypeObject *loop_type, *handle_type, *timer_type, *stream_type, *sock_type;
-	PyTypeObject *shared_type;    /* of what call_soon_threadsafe() returns */
+	PyTypeObject *shared_type;    /* returned by call_soon_threadsafe() */
 	PyObject *socket_type;        /* socket.socket */
 	PyObject *future_type;        /* asyncio.Future */
 	PyObject *buffered_type;      /* asyncio.BufferedProtocol */
-	PyObject *extract_stack;      /* of asyncio.format_helpers */
-	struct {                      /* methods of asyncio's streams; NULL: not known */
+	PyObject *extract_stack;      /* from asyncio.format_helpers */
+	struct {                      /* methods of asyncio's streams; NULL: unknown */
 		PyTypeObject *protocol_type;
 		PyObject *data_received, *feed_data, *wakeup_waiter;
 	} reader;
-	PyObject *context_argument;   /* ("context",): the tuple that was given last */
+	PyObject *context_argument;   /* ("context",): the tuple that was passed last */
 	PyObject *loop_argument;      /* ("loop",) */
 	struct { WEFTPY_NAMES(WEFTPY_DECLARE_NAME) } names;
-	struct { /* handles and timers that wait to be used again */
-		struct handle *first; /* linked by their callback */
+	struct { /* freed handles and timers, kept for reuse */
+		struct handle *first; /* linked by `callback` */
 		unsigned count;
 	} kept[2];
 	struct weftpy_tls_state tls;
 };
 
-struct inbox { /* from any thread, under its lock */
+struct inbox { /* written by any thread, under its lock */
 	pthread_mutex_t lock;
 	PyObject **items;
 	size_t count, size;
@@ -110,34 +110,34 @@ struct loop_core {
 	struct weftpy_state *state;
 	weft_loop *loop;            /* NULL before _open() and after _dispose() */
 	weft_loop_hook hook;
-	PyObject **ring;            /* a power of two */
+	PyObject **ring;            /* ring_size items, a power of two */
 	size_t ring_size, head, tail; /* head: next to be called; both only grow */
 	struct inbox inbox;
-	struct waiting *waiting;    /* other threads, for calls to end */
-	struct timer_handle *timers;/* that are scheduled */
-	size_t reserved;            /* places in the ring for them, so firing cannot fail */
-	struct fd_entry **fds;      /* by descriptor; readers, writers, sock_* */
+	struct waiting *waiting;    /* other threads that wait for calls to end */
+	struct timer_handle *timers;/* scheduled timers */
+	size_t reserved;            /* ring slots reserved for timers, so that firing cannot fail */
+	struct fd_entry **fds;      /* indexed by descriptor; readers, writers, sock_*() */
 	size_t fds_count;
 	struct child *children;
-	struct stream *streams;     /* that are armed; each is owned here */
+	struct stream *streams;     /* armed streams; the list owns references */
 	struct weft_admin *admin;
-	PyThreadState *saved;       /* while a turn blocks */
-	PyObject *raised;           /* what ends the run */
-	char *scratch;              /* where short reads go first */
-	unsigned long owner;        /* thread that runs it, or 0 */
-	uint64_t polled_ns;         /* 0: the kernel is to be asked before the next round */
+	PyThreadState *saved;       /* thread state, while an iteration blocks */
+	PyObject *raised;           /* the exception that ends the run */
+	char *scratch;              /* buffer for reads of moderate size */
+	unsigned long owner;        /* the thread that runs the loop, or 0 */
+	uint64_t polled_ns;         /* last poll of the kernel; 0: poll before the next round */
 	uint64_t yielded_ns;
-	pid_t pid;                  /* of the process that made it */
+	pid_t pid;                  /* the process that created it */
 	bool closed, stopping, debug;
 	bool poll_first;
-	bool over;                  /* the run ends with this turn */
+	bool over;                  /* the run ends with this iteration */
 };
 
 extern struct PyModuleDef weftpy_module;
 
 /* module.c */
 struct weftpy_state *weftpy_state_of(PyObject *module);
-PyObject *weftpy_error(int error);     /* raise OSError or what fits; NULL */
+PyObject *weftpy_error(int error);     /* raises OSError or what fits; returns NULL */
 
 /* handle.c */
 int  weftpy_handle_exec(PyObject *module, struct weftpy_state *state);
@@ -156,7 +156,7 @@ void weftpy_handles_free(struct weftpy_state *state);
 int  weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit,
                          void *arg);
 
-/* The collector has to know of it from now on. */
+/* Make the garbage collector track the handle from now on. */
 static inline void
 weftpy_handle_track(PyObject *handle)
 {
@@ -166,15 +166,15 @@ weftpy_handle_track(PyObject *handle)
 
 /* ring.c */
 int  weftpy_ring_reserve(struct loop_core *core, size_t places);
-int  weftpy_ring_push(struct loop_core *core, PyObject *item); /* borrows it */
-void weftpy_ring_push_reserved(struct loop_core *core, PyObject *item); /* takes it */
+int  weftpy_ring_push(struct loop_core *core, PyObject *item); /* borrows `item` */
+void weftpy_ring_push_reserved(struct loop_core *core, PyObject *item); /* takes ownership */
 PyObject *weftpy_ring_pop(struct loop_core *core);
 int  weftpy_inbox_push(struct loop_core *core, PyObject *item);
 int  weftpy_inbox_take(struct loop_core *core);
 void weftpy_ring_clear(struct loop_core *core);
 
 /* loop.c */
-bool weftpy_is_open(struct loop_core *core); /* else raises RuntimeError */
+bool weftpy_is_open(struct loop_core *core); /* raises RuntimeError if not */
 int  weftpy_loop_exec(PyObject *module, struct weftpy_state *state);
 int  weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
                       PyObject *context);
@@ -232,7 +232,7 @@ weftpy_ring_count(const struct loop_core *core)
 	return core->tail - core->head;
 }
 
-/* Whether it is a struct handle, and no handle of asyncio's own. */
+/* Whether it is a struct handle, and not one of asyncio's own handles. */
 static inline bool
 weftpy_is_handle(const struct weftpy_state *state, PyObject *object)
 {

@@ -1,17 +1,17 @@
 /* fds.c - readers and writers of descriptors, and the waits of sock_*().
  *
- * An entry for each descriptor has one watch and two sides, reading and writing.  On a
- * side stands a handle (add_reader), which is called each time, or a future (sock_recv
- * and the like), which is woken once.
+ * Each descriptor has an entry with one watch and two directions, reading and writing.  A
+ * direction holds a handle (add_reader), which is called each time, or a future (sock_recv and
+ * similar), which is woken once.
  *
- *   1. An entry of readers and writers lives while it has one; the watch is armed for
- *      just the sides that are taken.
- *   2. An entry of sock_*() stays armed after a wait, since most sockets are waited for
- *      again and again, and so costs no system call.  Readiness that nobody waits for
- *      mutes it until somebody does.
- *   3. It is that of one socket object, which it refers to weakly.  Another object with
- *      the same number is another file: the watch is started again, and waits for the
- *      former one fail with EBADF.
+ *   1. An entry for readers and writers exists while it has one of them; the watch is armed for
+ *      exactly the directions in use.
+ *   2. An entry for sock_*() stays armed after a wait, because most sockets are waited for
+ *      repeatedly; so a further wait costs no system call.  Readiness without a waiter disarms
+ *      that direction until the next wait.
+ *   3. Such an entry belongs to one socket object, which it references weakly.  Another object
+ *      with the same number is another file: the watch is started again, and waits on the former
+ *      object fail with EBADF.
  */
 #include "core.h"
 #include <errno.h>
@@ -24,7 +24,7 @@ struct fd_entry {
 	struct loop_core *core;
 	PyObject *side[2]; /* handle or future */
 	PyObject *sock;    /* weak reference, for sock_*(); else NULL */
-	uint32_t armed;    /* events that the watch asks for */
+	uint32_t armed;    /* events that the watch is armed for */
 	int fd;
 	bool started;
 };
@@ -71,7 +71,7 @@ make(struct loop_core *core, int fd)
 	return core->fds[fd];
 }
 
-/* Ends the entry; what stood on its sides is dropped last, since that runs code. */
+/* Frees the entry.  The objects it held are released last, because that may run code. */
 static void
 discard(struct fd_entry *entry)
 {
@@ -88,7 +88,7 @@ discard(struct fd_entry *entry)
 static void on_ready(weft_watch *watch, int what, void *arg);
 static int is_done(struct weftpy_state *state, PyObject *future);
 
-/* Fail a wait whose socket was closed. */
+/* Fails a wait when its socket was closed. */
 static void
 fail_wait(struct loop_core *core, PyObject *future)
 {
@@ -106,8 +106,8 @@ fail_wait(struct loop_core *core, PyObject *future)
 	Py_XDECREF(result);
 }
 
-/* The number stands for another file: waits for the former one fail, and its readers and
- * writers are gone. */
+/* The number refers to another file now: waits on the former one fail, and its readers and
+ * writers are dropped. */
 static void
 end_stale(struct fd_entry *entry)
 {
@@ -149,8 +149,8 @@ is_done(struct weftpy_state *state, PyObject *future)
 	return rc;
 }
 
-/* Wake a wait.  Without memory for that it stays, and the descriptor is still ready; but a
- * future that could not tell who waits for it has lost them, and that is said. */
+/* Wakes a wait.  If out of memory it stays, and the descriptor is reported ready again.  But if
+ * the future itself failed to schedule its callbacks, they are lost; the exception is printed. */
 static void
 wake(struct fd_entry *entry, int side)
 {
@@ -160,7 +160,7 @@ wake(struct fd_entry *entry, int side)
 
 	if (done == 0)
 		result = PyObject_CallMethodOneArg(future, core->state->names.set_result, Py_None);
-	/* Either may have run code that ended the entry. */
+	/* Either call may have run code that freed the entry. */
 	if ((done == 1 || result) && core->fds[fd] == entry && entry->side[side] == future)
 		Py_CLEAR(entry->side[side]);
 	if (PyErr_Occurred())
@@ -179,7 +179,7 @@ tell(struct fd_entry *entry, int side)
 	else if (!is_handle_of(entry->core, who))
 		wake(entry, side);
 	else if (weftpy_ring_push(entry->core, who) < 0)
-		PyErr_Clear(); /* it is told again */
+		PyErr_Clear(); /* readiness is reported again */
 }
 
 static void
@@ -193,7 +193,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	(void)watch;
 	if (what < 0) {
 		entry->started = false;
-		if (what == WEFT_EBADF) /* else the loop ends */
+		if (what == WEFT_EBADF) /* else the loop is ending */
 			end_stale(entry);
 		return;
 	}
@@ -210,7 +210,8 @@ wanted(const struct fd_entry *entry)
 	return (entry->side[0] ? WEFT_READABLE : 0) | (entry->side[1] ? WEFT_WRITABLE : 0);
 }
 
-/* Take one off its side and cancel it, if it is a handle; true if there was one. */
+/* Removes the object of a direction, and cancels it if it is a handle.  Returns true if it was
+ * one. */
 static bool
 take_off(struct fd_entry *entry, int side)
 {
@@ -246,8 +247,8 @@ is_waitable(int fd)
 	return !refused;
 }
 
-/* A file is always ready: asyncio refuses it, as epoll does, where weft would call back for
- * ever. */
+/* A regular file is always ready. asyncio rejects it, as epoll does; weft would call back
+ * forever. */
 static struct fd_entry *
 make_watchable(struct loop_core *core, int fd)
 {
@@ -262,8 +263,8 @@ make_watchable(struct loop_core *core, int fd)
 	return make(core, fd);
 }
 
-/* Put a handle on its side; the entry may be gone afterwards, since what stood there is
- * dropped, which runs code. */
+/* Stores a handle for a direction.  The entry may be gone afterwards, because releasing the
+ * former object may run code. */
 static void
 put_on(struct fd_entry *entry, int side, struct handle *handle)
 {
@@ -271,15 +272,14 @@ put_on(struct fd_entry *entry, int side, struct handle *handle)
 	bool is_handle = old && is_handle_of(entry->core, old);
 
 	entry->side[side] = Py_NewRef((PyObject *)handle);
-	entry->sock = NULL; /* a number with readers is no longer one socket's */
+	entry->sock = NULL; /* with readers, the number no longer belongs to one socket object */
 	if (is_handle)
 		weftpy_handle_cancel((struct handle *)old);
 	Py_XDECREF(old);
 	Py_XDECREF(sock);
 }
 
-/* Whether somebody waits, by another object that has the same number still: they are of
- * the same file. */
+/* Whether another object that still has the same number is waiting: then it is the same file. */
 static bool
 is_waited_for(struct loop_core *core, struct fd_entry *entry)
 {
@@ -287,7 +287,7 @@ is_waited_for(struct loop_core *core, struct fd_entry *entry)
 	int fd = entry->fd;
 	bool same = sock && wanted(entry) && PyObject_AsFileDescriptor(sock) == fd;
 
-	PyErr_Clear(); /* it was closed */
+	PyErr_Clear(); /* the object was closed */
 	Py_XDECREF(sock);
 	return same && find(core, fd) == entry;
 }
@@ -308,7 +308,7 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args, Py_ssize_
 		return NULL;
 	entry = find(core, fd);
 	if (entry && entry->sock && wanted(entry) && !is_waited_for(core, entry)) {
-		entry = find(core, fd); /* asking ran code */
+		entry = find(core, fd); /* the check may have run code */
 		if (entry)
 			end_stale(entry);
 		entry = find(core, fd);
@@ -337,11 +337,11 @@ weftpy_fd_remove(struct loop_core *core, int side, int fd)
 		return 0;
 	found = take_off(entry, side);
 	if (core->fds[fd] != entry)
-		return found; /* dropping it ran code that ended the entry */
+		return found; /* releasing it ran code that freed the entry */
 	if (!wanted(entry))
 		discard(entry);
 	else if (arm(entry, wanted(entry)) < 0)
-		discard(entry); /* closed behind our back */
+		discard(entry); /* closed without notifying the loop */
 	return found;
 }
 
@@ -355,7 +355,7 @@ weftpy_fd_watched(struct loop_core *core, int side, int fd)
 
 /* --- sock_*() ------------------------------------------------------------- */
 
-/* The entry for a socket object; whatever had its number before is over. */
+/* The entry for a socket object.  Ends the entry of any former file with its number. */
 static struct fd_entry *
 entry_of(struct loop_core *core, PyObject *sock, int fd)
 {
@@ -371,12 +371,12 @@ entry_of(struct loop_core *core, PyObject *sock, int fd)
 	Py_DECREF(result);
 	entry = find(core, fd);
 	if (entry && (!entry->sock || is_waited_for(core, entry)))
-		return entry;   /* readers, writers or another object share it */
-	entry = find(core, fd); /* asking ran code */
+		return entry;   /* shared with readers, writers or another object */
+	entry = find(core, fd); /* the check may have run code */
 	if (entry)
 		end_stale(entry);
 	entry = find(core, fd);
-	if (entry) /* and so did that */
+	if (entry) /* ending it may have run code, too */
 		return entry;
 	entry = make(core, fd);
 	if (entry && !(entry->sock = PyWeakref_NewRef(sock, NULL))) {
@@ -401,7 +401,7 @@ check_free(struct loop_core *core, struct fd_entry *entry, int side)
 	return done == 1 ? 0 : -1;
 }
 
-/* A future that is woken when the socket can be read from, or written to. */
+/* Returns a future that is woken when the socket is readable or writable. */
 PyObject *
 weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
 {
@@ -425,7 +425,7 @@ weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
 	return future;
 }
 
-/* A transport takes the number over. */
+/* A transport takes over the number. */
 void
 weftpy_fd_forget(struct loop_core *core, int fd)
 {

@@ -1,28 +1,29 @@
-/* handle.c - callbacks that are to be called: Handle and TimerHandle.
+/* handle.c - callbacks to be called: Handle and TimerHandle.
  *
- * Both are subclasses of asyncio's classes of those names, so that isinstance(), repr()
- * and comparisons are theirs.  The slots of the bases stay empty: getters of the same
- * names read the fields in C.
+ * Both are subclasses of asyncio's classes of the same names, so that isinstance(), repr() and
+ * comparisons work.  The slots of the base classes stay empty: getters of the same names read
+ * the C members.
  *
- *   1. A handle in the ring, and a timer that is scheduled, is owned there.
- *   2. cancel() drops callback and arguments at once, unless they are being called:
- *      then the call does, when it is over.
- *   3. A timer is in its loop's list exactly while it is scheduled, and has a place
- *      reserved in the ring for that time.  Cancelled by another thread it stays
- *      there until it is due, since wheels belong to their loop's thread.
- *   4. Most handles are called and gone before the collector would look at them again,
- *      so it does not know of those that wait: the loop shows it what they refer to,
- *      as its own, if nobody else holds them.  One that lives on after its call is
- *      tracked then, and timers always are.  So an unclosed loop that is garbage stays
- *      if somebody who is garbage, too, holds a handle of it that waits.
- *   5. From Python 3.14 on, what call_soon_threadsafe() returns is a class of its own:
- *      for other threads its cancel() and cancelled() wait for a call that has begun.
- *      So a call either has ended then, or never begins.
+ *   1. The ring owns the handles in it; the list of timers owns scheduled timers.
+ *   2. cancel() drops the callback and its arguments at once, unless the call is running: then
+ *      they are dropped when it has ended.
+ *   3. A timer is in its loop's list exactly while it is scheduled, and has a reserved slot in
+ *      the ring for that time.  If another thread cancels it, it stays there until it is due,
+ *      because a timer wheel belongs to its loop's thread.
+ *   4. Most handles are called and freed before the next garbage collection, so waiting handles
+ *      are not tracked by the collector.  Instead the loop visits the objects that a waiting
+ *      handle refers to, as if they were its own, if there is no other reference to the handle.
+ *      A handle that survives its call is tracked from then on; timers always are.  As a
+ *      consequence, an unclosed loop that is garbage is not collected if another garbage object
+ *      holds one of its waiting handles.
+ *   5. From Python 3.14 on, call_soon_threadsafe() returns a separate class.  In other threads,
+ *      its cancel() and cancelled() wait for a call that has started.  So the call has either
+ *      ended then, or never starts.
  */
 #include <math.h>
 #include "core.h"
 
-#define KEPT_MAX 8192 /* some 1.5 MB, after a burst */
+#define KEPT_MAX 8192 /* about 1.5 MB, after a burst */
 
 static struct handle *
 take_kept(struct weftpy_state *state, int kind, PyTypeObject *type)
@@ -40,7 +41,8 @@ take_kept(struct weftpy_state *state, int kind, PyTypeObject *type)
 	return handle;
 }
 
-/* A handle for args[0], called with the rest; they and a context are shared. */
+/* Makes a handle that calls args[0] with the rest.  Takes new references to them and to the
+ * context. */
 static struct handle *
 handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args, Py_ssize_t count,
             PyObject *context)
@@ -81,7 +83,7 @@ handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args, P
 	return handle;
 }
 
-/* Where it was made, as the Python of the caller sees it. */
+/* Records the Python stack of the caller. */
 static int
 note_traceback(struct weftpy_state *state, struct handle *handle)
 {
@@ -115,7 +117,7 @@ weftpy_handle_new(struct loop_core *core, PyObject *const *args, Py_ssize_t coun
 	return handle_new(core, core->state->handle_type, args, count, context);
 }
 
-/* For other threads, as call_soon_threadsafe() gives them. */
+/* For call_soon_threadsafe(). */
 struct handle *
 weftpy_handle_new_shared(struct loop_core *core, PyObject *const *args, Py_ssize_t count,
                          PyObject *context)
@@ -157,9 +159,9 @@ drop_call(struct handle *handle)
 
 /* --- waiting for a call --------------------------------------------------- */
 
-struct waiting { /* on the stack of who waits; the GIL guards the list */
+struct waiting { /* on the waiter's stack; the GIL protects the list */
 	struct handle *handle;
-	PyThread_type_lock lock; /* held until it is woken */
+	PyThread_type_lock lock; /* held until the waiter is woken */
 	struct waiting *next;
 	bool listed;
 };
@@ -170,7 +172,7 @@ is_elsewhere(const struct loop_core *core)
 	return core->owner && core->owner != PyThread_get_thread_ident();
 }
 
-/* Take one off the list, or all of a handle. */
+/* Removes and wakes one waiter, or all waiters of a handle. */
 static void
 wake(struct loop_core *core, const struct waiting *one, const struct handle *handle)
 {
@@ -189,7 +191,7 @@ wake(struct loop_core *core, const struct waiting *one, const struct handle *han
 	}
 }
 
-/* Let the loop's thread end a call that has begun; fails if a signal's handler does. */
+/* Waits until the loop's thread has ended a running call.  Fails if a signal handler raises. */
 static int
 wait_for_call(struct handle *handle)
 {
@@ -204,13 +206,13 @@ wait_for_call(struct handle *handle)
 		PyErr_NoMemory();
 		return -1;
 	}
-	(void)PyThread_acquire_lock(me.lock, WAIT_LOCK); /* it is new */
+	(void)PyThread_acquire_lock(me.lock, WAIT_LOCK); /* new, so this does not block */
 	me.listed = true;
 	core->waiting = &me;
 	while (me.listed && rc == 0) {
 		PyThreadState *saved = PyEval_SaveThread();
 
-		/* or until a signal comes */
+		/* returns early on a signal */
 		(void)PyThread_acquire_lock_timed(me.lock, -1, 1);
 		PyEval_RestoreThread(saved);
 		rc = PyErr_CheckSignals();
@@ -223,7 +225,7 @@ wait_for_call(struct handle *handle)
 
 /* --- running -------------------------------------------------------------- */
 
-/* Tell the exception handler; fails only with what ends the loop's run. */
+/* Calls the exception handler.  Fails only with an exception that ends the loop's run. */
 static int
 report(struct loop_core *core, struct handle *handle)
 {
@@ -253,7 +255,7 @@ call(struct handle *handle)
 	                           (size_t)PyTuple_GET_SIZE(rest), NULL);
 }
 
-/* Call it in its context, unless it was cancelled; the caller holds a reference. */
+/* Calls it in its context, unless it was canceled.  The caller holds a reference. */
 int
 weftpy_handle_run(struct loop_core *core, struct handle *handle)
 {
@@ -294,7 +296,7 @@ handle_run(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-/* --- cancelling ----------------------------------------------------------- */
+/* --- canceling ------------------------------------------------------------ */
 
 void
 weftpy_handle_cancel(struct handle *handle)
@@ -306,14 +308,14 @@ weftpy_handle_cancel(struct handle *handle)
 		drop_call(handle);
 }
 
-/* What it was stays known in debug mode, for reports of slow callbacks. */
+/* In debug mode the repr is kept, for reports of slow callbacks. */
 static int
 keep_repr(struct handle *handle)
 {
 	if (!((struct loop_core *)handle->loop)->debug || handle->cancelled)
 		return 0;
 	Py_XSETREF(handle->repr, NULL);
-	handle->cancelled = true; /* as asyncio's repr has it */
+	handle->cancelled = true; /* as asyncio's repr() shows it */
 	handle->repr = PyObject_Repr((PyObject *)handle);
 	handle->cancelled = false;
 	return handle->repr ? 0 : -1;
@@ -362,7 +364,7 @@ list(struct loop_core *core, struct timer_handle *timer)
 	core->reserved++;
 }
 
-/* Gives the list's reference to the caller. */
+/* The list's reference passes to the caller. */
 static void
 unlist(struct timer_handle *timer)
 {
@@ -382,7 +384,7 @@ fire(weft_timer *weft, void *arg)
 	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop, (PyObject *)timer);
 }
 
-/* Deadlines that no clock will reach are kept in the list alone. */
+/* A deadline that the clock will never reach is only in the list. */
 int
 weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 {
@@ -412,7 +414,7 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 static void
 unschedule(struct loop_core *core, struct timer_handle *timer)
 {
-	(void)weft_timer_stop(&timer->timer); /* one that never fires is not armed */
+	(void)weft_timer_stop(&timer->timer); /* one with no reachable deadline is not armed */
 	unlist(timer);
 	core->reserved--;
 	Py_DECREF(timer);
@@ -446,7 +448,7 @@ timer_when(PyObject *self, PyObject *unused)
 	return PyFloat_FromDouble(((struct timer_handle *)self)->when);
 }
 
-/* --- as asyncio sees them ------------------------------------------------- */
+/* --- attributes of asyncio's classes -------------------------------------- */
 
 static PyObject *
 or_none(PyObject *object)
@@ -545,7 +547,7 @@ handle_traverse(PyObject *self, visitproc visit, void *arg)
 	return 0;
 }
 
-/* Visit what the ring or the list of timers owns (rule 4). */
+/* Visits an item that the ring or the list of timers owns (rule 4). */
 int
 weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit, void *arg)
 {
@@ -555,7 +557,7 @@ weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit,
 	return 0;
 }
 
-/* A handle that is never called again is all that the collector meets. */
+/* The collector clears only handles that will never be called. */
 static int
 handle_clear(PyObject *self)
 {
@@ -604,7 +606,7 @@ weftpy_handles_free(struct weftpy_state *state)
 			state->kept[kind].first = (struct handle *)handle->callback;
 			PyObject_GC_Del(handle);
 		}
-		state->kept[kind].count = KEPT_MAX; /* keep no more */
+		state->kept[kind].count = KEPT_MAX; /* stop keeping handles */
 	}
 }
 
@@ -708,7 +710,7 @@ make_type(PyObject *module, PyType_Spec *spec, PyObject *events, const char *bas
 	return type;
 }
 
-/* rule 5 */
+/* Rule 5. */
 static PyTypeObject *
 make_shared_type(PyObject *module, struct weftpy_state *state, PyObject *events)
 {

@@ -1,8 +1,7 @@
-/* loop.c - LoopCore: the methods of an asyncio loop that are called most.
+/* loop.c - LoopCore: the most frequently called methods of an asyncio loop.
  *
- * weft.Loop derives from it first and from asyncio.SelectorEventLoop second.  The flags
- * that both sides read (_closed, _stopping, _debug) are fields here, under asyncio's
- * names.
+ * weft.Loop derives from it first and from asyncio.SelectorEventLoop second.  The flags that
+ * both use (_closed, _stopping, _debug) are members here, exposed under asyncio's names.
  */
 #include "core.h"
 #include <math.h>
@@ -16,7 +15,7 @@ core_of(PyObject *self)
 
 /* --- scheduling ----------------------------------------------------------- */
 
-/* Raises, and returns false, if nothing can be scheduled any more. */
+/* Returns false and raises if nothing can be scheduled. */
 bool
 weftpy_is_open(struct loop_core *core)
 {
@@ -27,8 +26,8 @@ weftpy_is_open(struct loop_core *core)
 	return true;
 }
 
-/* Whether the names are ("context",).  A caller gives the same tuple each time: it is
- * kept, so that the text is compared once. */
+/* Whether the names are ("context",).  A call site passes the same tuple each time, so the tuple
+ * is remembered and its text compared only once. */
 static bool
 is_context(struct weftpy_state *state, PyObject *names)
 {
@@ -43,7 +42,7 @@ is_context(struct weftpy_state *state, PyObject *names)
 	return true;
 }
 
-/* The only keyword of all of these: context=. */
+/* Parses context=, the only keyword argument of these methods. */
 static int
 find_context(struct weftpy_state *state, PyObject *const *args, Py_ssize_t count, PyObject *names,
              PyObject **out)
@@ -100,7 +99,7 @@ has_callback(Py_ssize_t count, Py_ssize_t need, const char *method)
 	return false;
 }
 
-/* What other threads have left before comes first. */
+/* Callbacks that other threads have queued before come first. */
 static int
 push_in_order(struct loop_core *core, struct handle *handle)
 {
@@ -128,7 +127,7 @@ call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *nam
 	return (PyObject *)handle;
 }
 
-/* For callbacks of our own. */
+/* For our own callbacks. */
 int
 weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg, PyObject *context)
 {
@@ -143,7 +142,7 @@ weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg, PyOb
 	return rc;
 }
 
-/* From the loop's own thread it is in order with call_soon(). */
+/* Called from the loop's own thread, it keeps the order with call_soon(). */
 static PyObject *
 call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -251,7 +250,7 @@ create_future(PyObject *self, PyObject *unused)
 	                           names);
 }
 
-/* Handles that were made elsewhere: those of signals. */
+/* For handles that were made elsewhere: those of signals. */
 static PyObject *
 add_callback(PyObject *self, PyObject *handle)
 {
@@ -430,9 +429,9 @@ open_admin(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	return weftpy_admin_open(core_of(self), args);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- creation and destruction --------------------------------------------- */
 
-/* _open(backend, watchdog): the weft loop underneath. */
+/* _open(backend, watchdog): create the underlying weft loop. */
 static PyObject *
 open_loop(PyObject *self, PyObject *args)
 {
@@ -458,7 +457,7 @@ open_loop(PyObject *self, PyObject *args)
 		return NULL;
 	}
 	weftpy_run_init(core);
-	(void)weft_loop_push_hook(core->loop, &core->hook); /* a new loop */
+	(void)weft_loop_push_hook(core->loop, &core->hook); /* cannot fail on a new loop */
 	core->pid = getpid();
 	core->closed = false;
 	if (watchdog > 0 && weftpy_blocked_watch(core) < 0)
@@ -466,7 +465,7 @@ open_loop(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* Run weft's loop to its end, which frees what windows and threadlets have. */
+/* Runs weft's loop to its end, which frees the admin endpoint and threadlets. */
 static void
 end_loop(struct loop_core *core)
 {
@@ -474,7 +473,7 @@ end_loop(struct loop_core *core)
 
 	core->loop = NULL;
 	weftpy_blocked_forget(core);
-	/* The watchdog may be waiting for the GIL, and freeing waits for it. */
+	/* Freeing waits for the watchdog thread, which may be waiting for the GIL. */
 	Py_BEGIN_ALLOW_THREADS if (core->pid == getpid())
 	{
 		weft_loop_drop_hook(loop, &core->hook);

@@ -1,4 +1,4 @@
-/* module.c - weft._core: its state, and what is imported into it. */
+/* module.c - weft._core: its state and its imports. */
 #include "core.h"
 #include <weft/base.h>
 
@@ -14,7 +14,7 @@ weftpy_tls_state_of(PyObject *module)
 	return &weftpy_state_of(module)->tls;
 }
 
-/* Raise what Python raises for such an error. */
+/* Raises the exception that Python uses for such an error. */
 PyObject *
 weftpy_error(int error)
 {
@@ -118,7 +118,7 @@ clear(PyObject *module)
 {
 	struct weftpy_state *state = weftpy_state_of(module);
 
-	weftpy_handles_free(state); /* as long as their types are there */
+	weftpy_handles_free(state); /* while their types still exist */
 	WEFTPY_NAMES(CLEAR_NAME)
 	Py_CLEAR(state->loop_type);
 	Py_CLEAR(state->stream_type);

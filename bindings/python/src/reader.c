@@ -1,15 +1,15 @@
-/* reader.c - what was read, to a StreamReader.
+/* reader.c - passes received data to a StreamReader.
  *
- * asyncio's streams are a StreamReaderProtocol that hands bytes to a StreamReader: some
- * calls of Python for each piece, which do little.  Where both are asyncio's own, the same
- * is done here.  A method that somebody has put in their place, in the class or in the
- * object, is called: then, and wherever else data_received() would do more than to keep
- * bytes and wake a reader, nothing is done here, and Python is asked.
+ * asyncio's streams consist of a StreamReaderProtocol that passes bytes to a StreamReader:
+ * several Python calls for each chunk, which do little.  If both are asyncio's own, this file
+ * does the same work in C.  If a method was overridden, in the class or in the object, or if
+ * data_received() would do more than store bytes and wake a reader, nothing is done here and
+ * Python is called.
  */
 #include "stream.h"
 #include <string.h>
 
-/* NULL, with no exception, if there is none. */
+/* Returns NULL, without an exception, if there is none. */
 static PyObject *
 get(PyObject *obj, PyObject *name)
 {
@@ -20,7 +20,7 @@ get(PyObject *obj, PyObject *name)
 	return value;
 }
 
-/* Whether a call of obj.name() is one of the function that asyncio has there. */
+/* Whether obj.name() would call asyncio's own function. */
 static bool
 is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
 {
@@ -32,7 +32,7 @@ is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
 	return same;
 }
 
-/* Whether it takes bytes, and has room for so many without having to pause its transport. */
+/* Whether the reader accepts data, and has room for `count` bytes without pausing its transport. */
 static bool
 has_room(struct weftpy_state *state, PyObject *reader, PyObject *buffer, size_t count)
 {
@@ -42,7 +42,7 @@ has_room(struct weftpy_state *state, PyObject *reader, PyObject *buffer, size_t 
 	bool room = eof == Py_False && most >= 0
 	            && ((size_t)PyByteArray_GET_SIZE(buffer) + count) / 2 < (size_t)most;
 
-	PyErr_Clear(); /* a limit beyond all numbers */
+	PyErr_Clear(); /* the limit does not fit */
 	Py_XDECREF(eof);
 	Py_XDECREF(limit);
 	return room;
@@ -59,7 +59,7 @@ append(PyObject *buffer, const char *at, size_t count)
 	return 0;
 }
 
-/* _wakeup_waiter() */
+/* Does what _wakeup_waiter() does. */
 static int
 wake(struct weftpy_state *state, PyObject *reader)
 {
@@ -119,8 +119,8 @@ weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol, const char *a
 
 /* --- the module ----------------------------------------------------------- */
 
-/* What asyncio's source has as method `name` of a class: not what a program that was here
- * before us has put there, and not what a Python may have that is not known yet. */
+/* The method `name` as asyncio's source defines it.  NULL if the program has replaced it
+ * already, or if this Python is newer than the versions known here. */
 static PyObject *
 method_of(PyObject *streams, PyObject *class, const char *name)
 {

@@ -1,15 +1,16 @@
-/* ring.c - what a loop is to call, in order, and where other threads leave more.
+/* ring.c - the queue of items that a loop is to call, and the inbox for other threads.
  *
- *   1. head and tail only grow; the item at i is ring[i & (ring_size - 1)].
- *   2. ring_size >= count + reserved: a timer that is due finds its place.
- *   3. The inbox is guarded by its lock alone; its count may be read without, as a hint:
- *      who has pushed wakes the loop afterwards, and the loop looks before it waits.
+ *   1. head and tail only grow; item i is ring[i & (ring_size - 1)].
+ *   2. ring_size >= count + reserved: a timer that is due always finds a slot.
+ *   3. The inbox is protected by its lock alone.  Its count may be read without the lock, as a
+ *      hint: a thread that pushes wakes the loop afterwards, and the loop checks before it
+ *      waits.
  */
 #include "core.h"
 
 #define RING_FIRST 64
 
-/* Make room for `places` more than are taken and reserved. */
+/* Makes room for `places` items in addition to those queued and reserved. */
 int
 weftpy_ring_reserve(struct loop_core *core, size_t places)
 {
@@ -53,7 +54,7 @@ weftpy_ring_push(struct loop_core *core, PyObject *item)
 	return 0;
 }
 
-/* For a place that was reserved and is given up with it. */
+/* Uses up one reserved slot. */
 void
 weftpy_ring_push_reserved(struct loop_core *core, PyObject *item)
 {

@@ -1,27 +1,27 @@
-/* run.c - running a loop: hooks in the turns of weft's.
+/* run.c - runs a loop, by hooks in the iterations of the weft loop.
  *
- * What asyncio calls an iteration is here a round: what the ring holds is called, and
- * what is added meanwhile waits for the next.  Rounds are part of weft's turns, before
- * the wait; timers that are due and descriptors that are ready put what belongs to them
- * into the ring, before the next.
+ * What asyncio calls an iteration is called a round here: everything in the ring is called, and
+ * what is added meanwhile waits for the next round.  Rounds run inside iterations of the weft
+ * loop, before its wait.  Timers that are due and descriptors that are ready put their handles
+ * into the ring, before the next round.
  *
- *   1. A run begins by polling: asyncio promises that descriptors which are ready
- *      are seen to, even if the loop is to stop at once.
- *   2. While something is ready a round may follow another without asking the kernel:
- *      it is asked at most WEFTPY_POLL_NS after the last time, so that callbacks cannot starve
- *      descriptors.  But it is asked before the next round if this one has given it a
- *      reason, so that a program sees what it would see with asyncio: something was sent
- *      or closed, something else is watched for, or a timer is near (polled_ns is 0 then).
- *   3. A loop that never blocks gives other threads their turn with the GIL every
- *      YIELD_NS, and looks for signals whenever it polls: code in C does neither.
- *   4. An exception that ends the run is put aside, since the turn goes on: no
- *      Python is called with an exception set.
+ *   1. A run starts by polling: asyncio guarantees that ready descriptors are handled, even if
+ *      the loop is to stop at once.
+ *   2. While the ring is not empty, one round may follow another without polling the kernel.
+ *      The kernel is polled at least every WEFTPY_POLL_NS, so that callbacks cannot starve
+ *      descriptors.  It is also polled before the next round if this one has given a reason, so
+ *      that a program observes the same order as with asyncio: data was sent or a socket closed,
+ *      another descriptor is watched, or a timer is near (polled_ns is 0 then).
+ *   3. A loop that never blocks yields the GIL to other threads every YIELD_NS, and checks for
+ *      signals whenever it polls: C code does neither by itself.
+ *   4. An exception that ends the run is set aside until the iteration has ended, so that no
+ *      Python code is called with an exception set.
  */
 #include "core.h"
 
-#define YIELD_NS (5 * WEFT_MS) /* the interpreter's own interval */
+#define YIELD_NS (5 * WEFT_MS) /* the interpreter's own switch interval */
 
-/* End the run with the exception that is set; the first one counts. */
+/* Ends the run with the current exception; only the first one is kept. */
 static void
 put_aside(struct loop_core *core)
 {
@@ -32,7 +32,7 @@ put_aside(struct loop_core *core)
 	core->over = true;
 }
 
-/* A handle of asyncio's own, as those of signals are. */
+/* One of asyncio's own handles, such as those of signals. */
 static int
 run_foreign(struct loop_core *core, PyObject *item)
 {
@@ -74,7 +74,7 @@ run_round(struct loop_core *core)
 
 		rc = run_item(core, item);
 		if (Py_REFCNT(item) > 1 && weftpy_is_handle(core->state, item))
-			weftpy_handle_track(item); /* somebody holds it */
+			weftpy_handle_track(item); /* another reference exists */
 		Py_DECREF(item);
 	}
 	return rc;
@@ -148,7 +148,7 @@ weftpy_run(struct loop_core *core)
 	core->owner = PyThread_get_thread_ident();
 	core->poll_first = true;
 	core->over = false;
-	do /* one turn, since each of these does ask the kernel */
+	do /* single iterations, since each one polls the kernel */
 		rc = weft_loop_run_once(core->loop, WEFT_NEVER);
 	while (rc >= 0 && !core->over);
 	core->owner = 0;

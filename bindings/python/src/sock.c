@@ -1,14 +1,15 @@
-/* sock.c - SockCall: what sock_recv() and sock_sendall() return, to be awaited.
+/* sock.c - SockCall: the awaitable that sock_recv() and sock_sendall() return.
  *
- * A coroutine in C: it tries the system call, and while that would block awaits a future
- * of fds.c.  No exception is made for a call that would have blocked, which in Python is
- * most of what such a call costs.  For plain socket objects only: what derives from them
- * may do something else, and is served by the same methods in Python.
+ * A coroutine in C: it tries the system call, and while that would block it awaits a future of
+ * fds.c.  It creates no exception when a call would block, which is most of the cost of such a
+ * call in Python.  It handles only plain socket objects: a subclass may behave differently, and
+ * is handled by the Python methods.
  *
- *   1. Nothing is done before it is awaited.
- *   2. `future` is what it waits for and `iter` its iterator, else they are NULL.  Ended
- *      from outside it cancels the future, so that others may wait for the socket.
- *   3. Once it has returned or raised it is over, and awaiting it again is an error.
+ *   1. Nothing happens before it is awaited.
+ *   2. While it waits, `future` is the future it waits for and `iter` its iterator; otherwise
+ *      they are NULL.  If it is ended from outside, it cancels the future, so that others can
+ *      wait for the socket.
+ *   3. After it has returned or raised it is finished, and awaiting it again is an error.
  */
 #include "core.h"
 #include <errno.h>
@@ -19,13 +20,13 @@ enum kind { RECEIVES, SENDS };
 
 struct sock_call {
 	PyObject_HEAD struct loop_core *core;
-	PyObject *sock; /* NULL once it is over */
+	PyObject *sock; /* NULL once it is finished */
 	PyObject *iter, *future;
-	PyObject *name;  /* of the method, for those who look at tasks */
-	Py_buffer view;  /* to be sent; view.obj is NULL before */
-	PyObject *data;  /* what the view is to be of */
+	PyObject *name;  /* of the method, shown when tasks are inspected */
+	Py_buffer view;  /* of the data to send; view.obj is NULL before the first try */
+	PyObject *data;  /* the object to send */
 	Py_ssize_t done; /* bytes sent */
-	Py_ssize_t size; /* bytes to receive at most */
+	Py_ssize_t size; /* most bytes to receive */
 	enum kind kind;
 };
 
@@ -40,7 +41,7 @@ over(struct sock_call *call)
 		PyBuffer_Release(&call->view);
 }
 
-/* --- tries: 1 with a result, 0 if it would block, -1 with an exception ------------ */
+/* --- system calls: 1 with a result, 0 if it would block, -1 with an exception ----- */
 
 static int
 would_block(void)
@@ -71,7 +72,7 @@ try_receive(struct sock_call *call, int fd, PyObject **out)
 	if (!*out)
 		*out = PyBytes_FromStringAndSize(at, count);
 	else if (count < call->size)
-		(void)_PyBytes_Resize(out, count); /* sets it to NULL if it fails */
+		(void)_PyBytes_Resize(out, count); /* sets *out to NULL on failure */
 	return *out ? 1 : -1;
 }
 
@@ -101,7 +102,7 @@ try_call(struct sock_call *call, PyObject **out)
 
 	*out = NULL;
 	if (fd < 0 && PyErr_ExceptionMatches(PyExc_ValueError)) {
-		PyErr_Clear(); /* it was closed */
+		PyErr_Clear(); /* the socket was closed */
 		errno = EBADF;
 		return would_block();
 	}
@@ -117,7 +118,7 @@ begin_wait(struct sock_call *call)
 
 	if (!future)
 		return -1;
-	/* A future of asyncio is its own awaitable. */
+	/* An asyncio future is its own iterator. */
 	call->iter = PyObject_GetIter(future);
 	call->future = future;
 	return call->iter ? 0 : -1;
@@ -162,7 +163,7 @@ step(PyObject *self, PyObject *value, PyObject **out)
 	return PYGEN_ERROR;
 }
 
-/* For who does not know PyIter_Send(): the value is in the exception. */
+/* For callers that do not use PyIter_Send(): the result is in a StopIteration. */
 static PyObject *
 send_method(PyObject *self, PyObject *value)
 {
@@ -185,7 +186,7 @@ next(PyObject *self)
 	return send_method(self, Py_None);
 }
 
-/* Who awaits it ends it. */
+/* Ends the call early, on behalf of its awaiter. */
 static void
 give_up(struct sock_call *call)
 {
@@ -200,7 +201,7 @@ give_up(struct sock_call *call)
 	over(call);
 }
 
-/* throw(exception), or throw(type, value, traceback) as it was */
+/* throw(exception), or the deprecated throw(type, value, traceback) */
 static PyObject *
 throw_method(PyObject *self, PyObject *args)
 {
@@ -227,7 +228,7 @@ close_method(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-/* --- making one ----------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------- */
 
 static struct sock_call *
 call_new(struct loop_core *core, enum kind kind, PyObject *sock)
@@ -247,8 +248,8 @@ call_new(struct loop_core *core, enum kind kind, PyObject *sock)
 	return call;
 }
 
-/* Whether the socket is one that these calls are for; and not in debug mode, which asks
- * more of it. */
+/* Whether this socket is handled in C: a plain socket, and not in debug mode, which makes
+ * further checks. */
 static bool
 is_plain(struct loop_core *core, PyObject *sock)
 {

@@ -1,8 +1,8 @@
 /* stream.c - Stream: the transport of a connected socket.
  *
- * It is a subclass of asyncio.Transport, by the mixin that asyncio's sendfile() asks for,
- * and the base of weft.SocketTransport, which adds in Python what happens once in a
- * connection's life.  The rules are in stream.h.
+ * It is a subclass of asyncio.Transport, through the mixin that asyncio's sendfile() requires,
+ * and the base of weft.SocketTransport, which adds in Python what happens once per connection.
+ * The invariants are in stream.h.
  */
 #include "stream.h"
 #include <structmember.h>
@@ -29,7 +29,7 @@ list(struct stream *s)
 	core->streams = s;
 }
 
-/* May be the end of the transport, unless the caller holds a reference. */
+/* May free the transport, unless the caller holds a reference. */
 static void
 unlist(struct stream *s)
 {
@@ -48,7 +48,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	struct stream *s = arg;
 
 	(void)watch;
-	if (what < 0) { /* the loop ends */
+	if (what < 0) { /* the loop is ending */
 		s->watching = false;
 		s->armed = 0;
 		return;
@@ -61,7 +61,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	if (weftpy_ring_push(s->core, (PyObject *)s) == 0)
 		s->in_ring = true;
 	else
-		PyErr_Clear(); /* it is told again */
+		PyErr_Clear(); /* readiness is reported again */
 }
 
 static void
@@ -74,7 +74,7 @@ unwatch(struct stream *s)
 	unlist(s);
 }
 
-/* Have the watch armed for what is wanted now. */
+/* Arms the watch for the events that are wanted now. */
 int
 weftpy_stream_update(struct stream *s)
 {
@@ -105,7 +105,7 @@ weftpy_stream_update(struct stream *s)
 	return 0;
 }
 
-/* What is left to the loop's end: no transport is told. */
+/* Used when the loop ends: the protocols are not notified. */
 void
 weftpy_streams_clear(struct loop_core *core)
 {
@@ -135,7 +135,7 @@ run_events(struct stream *s, uint32_t ready)
 	return rc;
 }
 
-/* Told as a failed callback would be. */
+/* Reports the exception as that of a failed callback. */
 static int
 report(struct loop_core *core, struct stream *s)
 {
@@ -166,7 +166,7 @@ weftpy_stream_run(PyObject *self)
 	rc = PyContext_Enter(context);
 	if (rc == 0) {
 		rc = run_events(s, ready);
-		(void)PyContext_Exit(context); /* we have entered it */
+		(void)PyContext_Exit(context); /* cannot fail: we have entered it */
 	}
 	if (rc < 0 && !weftpy_is_fatal())
 		rc = report(core, s);
@@ -247,7 +247,7 @@ stream_abort(PyObject *self, PyObject *unused)
 	return stream_force_close(self, Py_None);
 }
 
-/* Tell of the exception that is set, and end the connection with it. */
+/* Reports the current exception, and ends the connection with it. */
 int
 weftpy_stream_fatal(struct stream *s, const char *message)
 {
@@ -258,14 +258,14 @@ weftpy_stream_fatal(struct stream *s, const char *message)
 		result = PyObject_CallMethodObjArgs(
 			(PyObject *)s, s->core->state->names._fatal_error, error, text, NULL);
 	else if (text)
-		result = Py_NewRef(Py_None); /* it has ended */
+		result = Py_NewRef(Py_None); /* it has already ended */
 	Py_XDECREF(error);
 	Py_XDECREF(text);
 	Py_XDECREF(result);
 	return result ? 0 : -1;
 }
 
-/* The connection is over: nothing refers to the loop or the protocol any more. */
+/* Ends the connection: drops the references to the loop and the protocol. */
 static PyObject *
 stream_release(PyObject *self, PyObject *unused)
 {
@@ -437,7 +437,8 @@ get_protocol(PyObject *self, PyObject *unused)
 	return Py_NewRef(protocol ? protocol : Py_None);
 }
 
-/* _start(loop, sock, protocol, server, context): without a context, in a copy of this one. */
+/* _start(loop, sock, protocol, server, context): if context is None, callbacks run in a copy of
+ * the current context. */
 static PyObject *
 stream_start(PyObject *self, PyObject *args)
 {
@@ -464,7 +465,7 @@ stream_start(PyObject *self, PyObject *args)
 		return NULL;
 	Py_DECREF(result);
 	s->core = (struct loop_core *)Py_NewRef(loop);
-	weftpy_fd_forget(s->core, s->fd); /* whoever had the number before */
+	weftpy_fd_forget(s->core, s->fd); /* ends readers and waits of a former socket */
 	s->sock = Py_NewRef(sock);
 	s->server = Py_NewRef(server);
 	Py_RETURN_NONE;
@@ -488,7 +489,7 @@ stream_traverse(PyObject *self, visitproc visit, void *arg)
 	return 0;
 }
 
-/* The watch goes with the loop, or when the transport does. */
+/* The watch is stopped by the loop, or when the transport is freed. */
 static int
 stream_clear(PyObject *self)
 {

@@ -1,14 +1,14 @@
-/* stream_read.c - what a connection's peer has sent, to its protocol. */
+/* stream_read.c - passes received data to the protocol. */
 #include "stream.h"
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define READ_MAX   (256 * 1024)
-#define READ_SHORT 65536       /* the loop's scratch */
-#define READ_LONG  (32 * 1024) /* from here on it goes into its bytes at once */
+#define READ_SHORT 65536       /* unused */
+#define READ_LONG  (32 * 1024) /* from this size on, data is read into its bytes object directly */
 
-/* A count, 0 at the end, WEFT_EAGAIN, or -1 with an exception. */
+/* Returns a count, 0 at the end, WEFT_EAGAIN, or -1 with an exception. */
 static ssize_t
 receive(struct stream *s, void *at, size_t size)
 {
@@ -22,7 +22,7 @@ receive(struct stream *s, void *at, size_t size)
 	return -1;
 }
 
-/* Copied out of the loop's scratch. */
+/* Reads into the loop's scratch buffer and copies. */
 static ssize_t
 receive_short(struct stream *s, PyObject **out)
 {
@@ -33,8 +33,8 @@ receive_short(struct stream *s, PyObject **out)
 	return count > 0 && !*out ? -1 : count;
 }
 
-/* Made where it stays.  How much there is is asked for: memory for all that might come
- * would be mapped, cleared and given back each time. */
+/* Reads into the final bytes object.  FIONREAD determines its size: allocating the maximum each
+ * time would map, clear and unmap memory. */
 static ssize_t
 receive_bytes(struct stream *s, PyObject **out)
 {
@@ -59,7 +59,7 @@ receive_bytes(struct stream *s, PyObject **out)
 	return count;
 }
 
-/* A call of the protocol has failed: the connection ends. */
+/* A method of the protocol has failed: the connection ends. */
 static int
 failed(struct stream *s, const char *message)
 {
@@ -77,11 +77,11 @@ at_end(struct stream *s)
 	Py_XDECREF(keep);
 	if (open < 0)
 		return failed(s, "Fatal error: protocol.eof_received() call failed.");
-	s->reading = false; /* there is nothing more */
+	s->reading = false; /* there is nothing more to read */
 	return open ? weftpy_stream_update(s) : weftpy_stream_close(s);
 }
 
-/* What was received, or why not; true if there is something for the protocol. */
+/* Handles the result of a read.  Returns true if there is data for the protocol. */
 static bool
 has_data(struct stream *s, ssize_t count, int *rc)
 {
@@ -124,7 +124,7 @@ read_bytes(struct stream *s)
 	return rc == 0 ? 0 : failed(s, not_received);
 }
 
-/* Bytes are made of it only if its reader is none that we know. */
+/* Makes a bytes object only if the reader is not one of asyncio's own. */
 static int
 read_stream(struct stream *s)
 {
@@ -147,7 +147,7 @@ read_stream(struct stream *s)
 	return rc;
 }
 
-/* What the protocol gives to read into, as asyncio checks it. */
+/* Calls the protocol's get_buffer(), with the checks that asyncio makes. */
 static PyObject *
 get_buffer(struct stream *s, PyObject *protocol)
 {
@@ -181,7 +181,7 @@ receive_into(struct stream *s, PyObject *buffer)
 		             Py_TYPE(buffer)->tp_name);
 		return -1;
 	}
-	/* get_buffer() may have closed us: then there is nothing to read from. */
+	/* get_buffer() may have closed this transport: then there is nothing to read from. */
 	count = s->fd >= 0 ? receive(s, view.buf, (size_t)view.len) : WEFT_EAGAIN;
 	PyBuffer_Release(&view);
 	return count;
@@ -235,7 +235,7 @@ read_tls(struct stream *s)
 		count = receive(s, at, (size_t)size);
 		if (!has_data(s, count, &rc)) {
 			if (rc == 0 && weftpy_tls_received(protocol, 0) < 0)
-				PyErr_Clear(); /* it has its buffer back */
+				PyErr_Clear(); /* it only returned its buffer */
 		} else if (weftpy_tls_received(protocol, count) < 0) {
 			rc = failed(s, "Fatal error: protocol.buffer_updated() call failed.");
 		}

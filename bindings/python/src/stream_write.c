@@ -1,15 +1,15 @@
-/* stream_write.c - what a protocol writes, to its peer.
+/* stream_write.c - sends the data that a protocol writes.
  *
- * A write is sent at once if nothing is queued.  What the socket does not take is queued,
- * as a reference if it is bytes, else as a copy, since the caller may change it; and goes
- * out, many pieces by one call, when the socket is writable.
+ * A write is sent at once if the queue is empty.  What the socket does not accept is queued: as
+ * a reference if it is a bytes object, else as a copy, because the caller may change it.  The
+ * queue is sent when the socket is writable, many pieces with one system call.
  */
 #include "stream.h"
 #include <errno.h>
 #include <sys/socket.h>
 
-#define PIECES_MAX 64 /* by one system call */
-#define LOST_SAID  5  /* writes after the end, until it is said in the log */
+#define PIECES_MAX 64 /* per system call */
+#define LOST_SAID  5  /* writes after the end, before a warning is logged */
 
 static const char write_error[] = "Fatal write error on socket transport";
 
@@ -49,7 +49,7 @@ make_room(struct stream *s)
 	return 0;
 }
 
-/* Queue what is left of `data`, which lies at `at`. */
+/* Queues the remaining part of `data`, which starts at `at`. */
 static int
 enqueue(struct stream *s, PyObject *data, const char *at, size_t left)
 {
@@ -93,7 +93,7 @@ sent(struct stream *s, size_t bytes)
 		s->first = 0;
 }
 
-/* Send from the queue, once.  1; 0 if the socket takes nothing; -1 with an exception. */
+/* Sends from the queue once.  Returns 1; 0 if the socket accepts nothing; -1 with an exception. */
 static int
 send_queue(struct stream *s)
 {
@@ -118,7 +118,7 @@ send_queue(struct stream *s)
 	return 1;
 }
 
-/* --- marks ---------------------------------------------------------------- */
+/* --- watermarks ----------------------------------------------------------- */
 
 static int
 tell_protocol(struct stream *s, PyObject *name)
@@ -160,7 +160,7 @@ maybe_resume(struct stream *s)
 
 /* --- writing -------------------------------------------------------------- */
 
-/* Raises, or counts, and returns false, if nothing can be written. */
+/* Returns false if nothing can be written: raises an exception, or counts the write. */
 static bool
 may_write(struct stream *s, int *rc)
 {
@@ -189,7 +189,7 @@ may_write(struct stream *s, int *rc)
 	return false;
 }
 
-/* Send what can be sent at once; the rest is queued. */
+/* Sends what the socket accepts now; queues the rest. */
 static int
 write_span(struct stream *s, PyObject *data, const char *at, size_t size)
 {
@@ -262,7 +262,7 @@ enqueue_all(struct stream *s, PyObject *items)
 	return 0;
 }
 
-/* Nothing of a list is sent if not all of it can be. */
+/* If one item of a list is not valid, none of the list is sent. */
 static void
 drop_from(struct stream *s, size_t count)
 {
@@ -298,7 +298,7 @@ weftpy_stream_writelines(struct stream *s, PyObject *list)
 	return rc;
 }
 
-/* The socket has failed: so has sendfile(), which waits for the queue. */
+/* The socket has failed, so sendfile(), which waits for the queue, has failed too. */
 static int
 flush_failed(struct stream *s)
 {
@@ -318,7 +318,7 @@ flush_failed(struct stream *s)
 	return rc;
 }
 
-/* The queue has become empty: what waited for that. */
+/* The queue is empty: continues whatever waited for that. */
 static int
 drained(struct stream *s)
 {

@@ -1,4 +1,4 @@
-/* tls.c - TLS of weft._core: its state, and the way in for transports in C. */
+/* tls.c - the state of TLS in weft._core, and the entry points for transports in C. */
 #include <stddef.h>
 #include "tls_protocol.h"
 
@@ -23,7 +23,7 @@ make_names(struct weftpy_tls_state *state)
 	return state->empty && state->wrap_names && state->exc_info_name ? 0 : -1;
 }
 
-/* Fill places with attributes of a module or a type, each named before its place. */
+/* An attribute of a module or a type, and the member to store it in. */
 struct wanted {
 	const char *name;
 	PyObject **place;
@@ -50,7 +50,7 @@ fetch_from(const char *module, const struct wanted *wanted)
 	return rc;
 }
 
-/* What asyncio has. */
+/* Imports from asyncio. */
 static int
 import_asyncio(struct weftpy_tls_state *state)
 {
@@ -71,8 +71,8 @@ import_asyncio(struct weftpy_tls_state *state)
 	return fetch_from("asyncio.log", log);
 }
 
-/* The type of OpenSSL's object: it is not of the documented surface of ssl, and done
- * without if it is not as known. */
+/* Imports the type of the object that wraps OpenSSL.  It is not part of the documented interface
+ * of ssl; if it is not as expected, the code does without it. */
 static int
 import_inner(struct weftpy_tls_state *state)
 {
@@ -100,7 +100,7 @@ import_inner(struct weftpy_tls_state *state)
 	return 0;
 }
 
-/* What ssl has; nothing, if there is none. */
+/* Imports from ssl; does nothing if there is no ssl module. */
 static int
 import_ssl(struct weftpy_tls_state *state)
 {
@@ -186,7 +186,7 @@ weftpy_tls_buffer(PyObject *protocol, char **at, Py_ssize_t *size)
 	return 0;
 }
 
-/* Copy what came to where OpenSSL finds it, and give the memory back. */
+/* Copies the received data to the BIO that OpenSSL reads from, and gives the memory back. */
 static int
 feed(struct tls_protocol *self, Py_ssize_t count)
 {

@@ -1,9 +1,8 @@
-/* tls.h - TLS for transports of asyncio: what the rest of weft._core may use of it.
+/* tls.h - TLS for asyncio transports: the interface for the rest of weft._core.
  *
- * TLSProtocol and SSLTransport are to asyncio.sslproto's SSLProtocol and its transport
- * what C is to Python: the same constructor, methods, messages and errors.  The module
- * embeds a struct weftpy_tls_state in its own state, and gives it to exec, traverse and
- * clear of the same name.
+ * TLSProtocol and SSLTransport are C versions of asyncio.sslproto's SSLProtocol and its
+ * transport, with the same constructor, methods, messages and errors.  The module embeds a
+ * struct weftpy_tls_state in its own state, and passes it to exec, traverse and clear below.
  */
 #ifndef WEFTPY_TLS_H
 #define WEFTPY_TLS_H
@@ -11,9 +10,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#define WEFTPY_TLS_SPARES 4 /* receive buffers kept, for loops of several threads */
+#define WEFTPY_TLS_SPARES 4 /* receive buffers kept for reuse, for loops of several threads */
 
-/* Names of attributes that are looked up and methods that are called. */
+/* Names of attributes and methods that are used. */
 #define WEFTPY_TLS_NAMES(X)                                                    \
 	X(abort) X(buffer_updated) X(call_exception_handler) X(call_later)     \
 	X(call_soon) X(cancel) X(cancelled) X(cipher) X(close) X(compression)  \
@@ -32,8 +31,8 @@
 
 struct weftpy_tls_span;
 
-/* Every member is a reference, and NULL before exec and after clear.  Those that say `of
- * ssl` stay NULL where Python has been built without it. */
+/* Every member is a reference, and NULL before exec and after clear.  Those marked `of ssl` stay
+ * NULL if Python was built without it. */
 struct weftpy_tls_state {
 	PyTypeObject *protocol_type, *transport_type, *span_type;
 	PyObject *buffered_type;   /* asyncio.BufferedProtocol */
@@ -44,35 +43,35 @@ struct weftpy_tls_state {
 	PyObject *wrap_names;      /* ("server_side", "server_hostname") */
 	PyObject *exc_info_name;   /* ("exc_info",) */
 	PyObject *empty;           /* b"" */
-	PyObject *ssl_error;       /* of ssl, as all that follow but names and spares */
+	PyObject *ssl_error;       /* of ssl, as is everything below except names and spares */
 	PyObject *certificate_error, *want_read, *syscall_error;
-	PyObject *bio_type, *bio_read, *bio_write; /* MemoryBIO, and methods of it */
-	PyObject *object_read, *object_write;      /* SSLObject's, in Python */
-	PyObject *inner_type;                      /* _ssl._SSLSocket, and methods of it: */
+	PyObject *bio_type, *bio_read, *bio_write; /* MemoryBIO and its methods */
+	PyObject *object_read, *object_write;      /* methods of SSLObject, in Python */
+	PyObject *inner_type;                      /* _ssl._SSLSocket, and its methods: */
 	PyObject *inner_read, *inner_write, *inner_pending;
 	struct { WEFTPY_TLS_NAMES(WEFTPY_TLS_DECLARE_NAME) } names;
 	struct weftpy_tls_span *spares[WEFTPY_TLS_SPARES];
 };
 
-/* Given by the module. */
+/* Provided by the module. */
 extern struct PyModuleDef weftpy_module;
 struct weftpy_tls_state *weftpy_tls_state_of(PyObject *module);
 
-/* Make the types and add them to the module; -1 with an exception set. */
+/* Create the types and add them to the module.  Returns -1 with an exception set. */
 int  weftpy_tls_exec(PyObject *module, struct weftpy_tls_state *state);
 int  weftpy_tls_traverse(struct weftpy_tls_state *state, visitproc visit, void *arg);
 void weftpy_tls_clear(struct weftpy_tls_state *state);
 
-/* Whether the protocol of a transport is a TLSProtocol, and so fit for the next two. */
+/* Whether the protocol is a TLSProtocol, as the next two functions require. */
 int  weftpy_tls_check(PyObject *protocol);
 
-/* Lend memory for bytes that come from the peer: get_buffer() in C.  It is shared by all
- * connections, and lent until weftpy_tls_received(): call that soon, with 0 if nothing
- * came.  -1 with an exception set. */
+/* Lend memory for bytes from the peer, as get_buffer() does.  It is shared by all connections,
+ * and lent until weftpy_tls_received(), which must follow soon, with 0 if nothing was read.
+ * Returns -1 with an exception set. */
 int  weftpy_tls_buffer(PyObject *protocol, char **at, Py_ssize_t *size);
 
-/* Take that many bytes from the memory lent: buffer_updated() in C.  Runs callbacks of the
- * program, which may close anything.  -1 with an exception set. */
+/* Process `count` bytes in the lent memory, as buffer_updated() does.  Runs callbacks of the
+ * program, which may close anything.  Returns -1 with an exception set. */
 int  weftpy_tls_received(PyObject *protocol, Py_ssize_t count);
 
 #endif

@@ -1,12 +1,12 @@
-/* tls_phase.c - the life of a TLS connection: handshake, shutdown, errors, the end.
+/* tls_phase.c - the phases of a TLS connection: handshake, shutdown, errors, the end.
  *
  *        UNWRAPPED -> DO_HANDSHAKE -> WRAPPED -> FLUSHING -> SHUTDOWN
  *            ^              |            |           |           |
  *            +--------------+------------+-----------+-----------+
  *
- * The program's protocol has a life of its own: connection_made() after the handshake
- * unless it knows the connection already, data, at most once eof_received(), and
- * connection_lost() by the loop, never from inside of a call of the program.
+ * The program's protocol has its own sequence: connection_made() after the handshake, unless it
+ * was called before; data; eof_received() at most once; and connection_lost(), which the loop
+ * calls, never a method that the program has called.
  */
 #include "tls_protocol.h"
 
@@ -41,7 +41,7 @@ in_debug_mode(struct tls_protocol *self)
 	return rc;
 }
 
-/* The handle of a timer that calls a method. */
+/* Returns the handle of a timer that calls a method. */
 static PyObject *
 call_later(struct tls_protocol *self, PyObject *delay, PyObject *name)
 {
@@ -91,7 +91,7 @@ weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error)
 
 /* --- errors ----------------------------------------------------------------------- */
 
-/* Log a text with up to two values in it, and an error, each of them or NULL. */
+/* Logs a text with up to two values and an exception; each of them may be NULL. */
 static int
 log_text(struct tls_protocol *self, PyObject *level, const char *format, PyObject *one,
          PyObject *two, PyObject *error)
@@ -115,7 +115,7 @@ log_text(struct tls_protocol *self, PyObject *level, const char *format, PyObjec
 	return rc;
 }
 
-/* Errors of the system and of TLS are told in debug mode only. */
+/* System and TLS errors are logged in debug mode only. */
 static int
 log_error(struct tls_protocol *self, PyObject *error, const char *message)
 {
@@ -147,7 +147,7 @@ report_error(struct tls_protocol *self, PyObject *error, const char *message)
 	return rc;
 }
 
-/* End the connection because of an error, and tell it to whom it concerns. */
+/* Ends the connection because of an error, and reports the error. */
 int
 weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *message)
 {
@@ -201,7 +201,7 @@ handshake_failed(struct tls_protocol *self, PyObject *error)
 	return weftpy_tls_wake_waiter(self, error);
 }
 
-/* Tell the time it took, in debug mode. */
+/* Logs the duration, in debug mode. */
 static int
 log_handshake(struct tls_protocol *self)
 {
@@ -223,7 +223,7 @@ log_handshake(struct tls_protocol *self)
 	return rc;
 }
 
-/* What is known of the connection after the handshake. */
+/* Stores what is known about the connection after the handshake. */
 static int
 note_extra(struct tls_protocol *self, PyObject *peercert)
 {
@@ -393,8 +393,8 @@ shutdown_done(struct tls_protocol *self)
 		return -1;
 	if (!self->transport)
 		return 0;
-	/* What is queued below comes first: a peer that does not read must not keep
-	 * the connection for ever. */
+	/* The transport first sends what it has queued.  The timer ensures that a peer which
+	 * does not read cannot keep the connection open forever. */
 	if (!self->shutdown_handle && weftpy_bounds_end()) {
 		self->shutdown_handle = call_later(self, self->shutdown_timeout,
 		                                   self->state->names._check_shutdown_timeout);
@@ -442,26 +442,26 @@ do_shutdown(struct tls_protocol *self)
 	return shutdown_done(self);
 }
 
-/* Give the program what is left, then say goodbye to the peer. */
+/* Gives the program the remaining data, then sends close_notify to the peer. */
 static int
 do_flush(struct tls_protocol *self, Py_ssize_t hint)
 {
 	if (weftpy_tls_read(self, hint) < 0)
 		return -1;
 	if (self->phase != FLUSHING)
-		return 0; /* the program has aborted in between */
+		return 0; /* the program has aborted meanwhile */
 	self->phase = SHUTDOWN;
 	return do_shutdown(self);
 }
 
-/* A shutdown that cannot be watched is none: the connection ends now. */
+/* Without its timer a shutdown might never end, so the connection is aborted. */
 static int
 shut_at_once(struct tls_protocol *self)
 {
 	PyObject *error = weftpy_fetch_exception();
 
 	if (weftpy_tls_abort(self, Py_None) < 0)
-		PyErr_Clear(); /* what came first is told */
+		PyErr_Clear(); /* the first error is reported */
 	tls_put_error(error);
 	return -1;
 }
@@ -500,9 +500,9 @@ weftpy_tls_shutdown_late(struct tls_protocol *self)
 	return rc;
 }
 
-/* --- what the transport tells ----------------------------------------------------- */
+/* --- events from the transport ---------------------------------------------------- */
 
-/* Go on after bytes of the peer have come, `hint` of them, or as if they had. */
+/* Continues after `hint` bytes have arrived from the peer, or as if some had. */
 int
 weftpy_tls_advance(struct tls_protocol *self, Py_ssize_t hint)
 {
@@ -581,7 +581,7 @@ weftpy_tls_eof_received(struct tls_protocol *self)
 	rc = tls_done(tls_call(transport, self->state->names.close));
 	Py_DECREF(transport);
 	if (rc < 0)
-		PyErr_Clear(); /* what came first is told */
+		PyErr_Clear(); /* the first error is reported */
 	tls_put_error(error);
 	return -1;
 }
@@ -605,7 +605,7 @@ call_connection_lost(struct tls_protocol *self, PyObject *error)
 	return rc;
 }
 
-/* Remember the first of several errors. */
+/* Keeps the first of several errors. */
 static void
 keep_first(int rc, PyObject **first)
 {
@@ -617,7 +617,7 @@ keep_first(int rc, PyObject **first)
 		Py_XDECREF(error);
 }
 
-/* The connection is over: everything is let go of, whatever fails on the way. */
+/* The connection is lost: releases everything, even if a step fails. */
 int
 weftpy_tls_lost(struct tls_protocol *self, PyObject *error)
 {

@@ -1,9 +1,8 @@
-/* tls_protocol.c - TLSProtocol: what asyncio's SSLProtocol is, for transports in C and in
- * Python.
+/* tls_protocol.c - TLSProtocol: asyncio's SSLProtocol in C, for transports in C and in Python.
  *
- * Here is the object, with what Python sees of it.  What it does is in the files tls_phase,
- * tls_read and tls_write.  Attributes whose names begin with an underscore are those that
- * asyncio's class has, since asyncio's own code and its tests use some of them.
+ * This file has the object and its Python interface.  Its behavior is in tls_phase.c, tls_read.c
+ * and tls_write.c.  Attributes that begin with an underscore are those of asyncio's class,
+ * because asyncio's own code and its tests use some of them.
  */
 #include <stddef.h>
 #include "tls_protocol.h"
@@ -23,9 +22,9 @@ none_or_error(int rc)
 	Py_RETURN_NONE;
 }
 
-/* --- making one ------------------------------------------------------------------- */
+/* --- creation --------------------------------------------------------------------- */
 
-/* The timeout asked for, or the default one. */
+/* The given timeout, or the default. */
 static PyObject *
 timeout_of(struct tls_protocol *self, PyObject *asked, PyObject *name, const char *argument)
 {
@@ -58,7 +57,7 @@ is_plain(PyObject *sslobj, PyObject *name, PyObject *function)
 	return plain;
 }
 
-/* Use an object of ssl, past its Python methods if they do nothing of their own. */
+/* Sets the SSL object.  Bypasses its Python methods if they are not overridden. */
 static int
 set_sslobj(struct tls_protocol *self, PyObject *sslobj)
 {
@@ -107,7 +106,7 @@ wrap(struct tls_protocol *self)
 	return rc;
 }
 
-/* The program's context, or the default one if it has given none. */
+/* Sets the program's context, or the default one if none is given. */
 static int
 set_context(struct tls_protocol *self, PyObject *context, PyObject *hostname)
 {
@@ -245,7 +244,7 @@ protocol_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	return (PyObject *)self;
 }
 
-/* Everything is done by protocol_new(), so there is never one that is not whole. */
+/* Does nothing: protocol_new() does all the work, so an object is never incomplete. */
 static int
 protocol_init_again(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -255,7 +254,7 @@ protocol_init_again(PyObject *self, PyObject *args, PyObject *kwargs)
 	return 0;
 }
 
-/* --- its end ---------------------------------------------------------------------- */
+/* --- destruction ------------------------------------------------------------------ */
 
 static int
 protocol_traverse(PyObject *object, visitproc visit, void *arg)
@@ -285,8 +284,8 @@ protocol_traverse(PyObject *object, visitproc visit, void *arg)
 	return 0;
 }
 
-/* What a connection cannot do without goes with the object, not here: a callback of
- * something else that is cleared may still call it. */
+/* Members that a connection cannot work without are released by dealloc, not here: a callback of
+ * another object that is being cleared may still call this one. */
 static int
 protocol_clear(PyObject *object)
 {
@@ -370,7 +369,7 @@ protocol_buffer_updated(PyObject *object, PyObject *number)
 
 	if (count == -1 && PyErr_Occurred())
 		return NULL;
-	if (!self->span) /* it has been told to forget them */
+	if (!self->span) /* the connection was lost meanwhile */
 		return none_or_error(weftpy_tls_advance(self, 0));
 	if (count < 0 || count > self->span->size) {
 		PyErr_SetString(PyExc_ValueError, "more bytes than the buffer has");
@@ -529,7 +528,7 @@ protocol_write_appdata(PyObject *object, PyObject *lines)
 	return none_or_error(weftpy_tls_write_lines(protocol_of(object), lines));
 }
 
-/* --- what can be seen of it ------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------- */
 
 static PyObject *
 enum_member(struct tls_protocol *self, PyObject *type_name, const char *member)
@@ -577,7 +576,8 @@ protocol_sslobj(PyObject *object, void *unused)
 	return Py_NewRef(protocol_of(object)->sslobj);
 }
 
-/* For tests of asyncio.  Never while OpenSSL is at work: its callbacks are Python. */
+/* For asyncio's tests.  Never allowed while OpenSSL is running, because its callbacks are Python
+ * code. */
 static int
 protocol_set_sslobj(PyObject *object, PyObject *value, void *unused)
 {

@@ -1,21 +1,21 @@
-/* tls_protocol.h - what the files of TLS share.
+/* tls_protocol.h - the definitions that the TLS files share.
  *
- * Bytes of the peer go socket -> receive buffer -> `incoming` -> OpenSSL -> the program's
- * protocol, and back program -> OpenSSL -> `outgoing` -> socket.  Both BIOs and the object
- * of OpenSSL are Python's, made by the program's own SSLContext.
+ * Data from the peer goes socket -> receive buffer -> `incoming` -> OpenSSL -> the program's
+ * protocol; data to the peer goes program -> OpenSSL -> `outgoing` -> socket.  Both BIOs and the
+ * SSL object are Python's, made by the program's own SSLContext.
  *
- *   1. Everything that calls a program's code holds references to what it uses after
- *      that: the program may close, abort, write, pause or set a protocol at any time.
- *   2. `transport` and `app_protocol` are NULL once the connection is lost, `transport`
- *      also before it is made.
- *   3. `inner` is there only if it is of the type of _ssl that we know, and its owner
- *      does not read or write in a way of its own.  Only then do we trust that OpenSSL
- *      holds back no whole record, and stop reading when `incoming` is empty: being told
- *      so by an exception costs more than to decrypt a short record.
- *   4. `rest` is set if OpenSSL may hold plaintext, `partial` if it may hold part of a
- *      record; `unsent` if `outgoing` may hold something.
- *   5. What waits in the backlog is bytes, so it cannot change while it waits.
- *   6. An int that is returned is 0, or -1 with an exception set.
+ *   1. Code that calls into the program holds references to everything it uses afterwards: the
+ *      program may close, abort, write, pause or set a protocol at any time.
+ *   2. `transport` and `app_protocol` are NULL once the connection is lost; `transport` also
+ *      before it is made.
+ *   3. `inner` is set only if it has the type of _ssl that this code knows, and the SSLObject
+ *      that owns it does not override read and write.  Only then can we rely on OpenSSL not
+ *      holding back a complete record, and stop reading when `incoming` is empty.  Finding that
+ *      out by an exception costs more than decrypting a short record.
+ *   4. `rest` is set if OpenSSL may hold plaintext, `partial` if it may hold part of a record,
+ *      `unsent` if `outgoing` may contain data.
+ *   5. Items of the backlog are bytes objects, so they cannot change while they wait.
+ *   6. A function that returns int returns 0, or -1 with an exception set.
  */
 #ifndef WEFTPY_TLS_PROTOCOL_H
 #define WEFTPY_TLS_PROTOCOL_H
@@ -23,21 +23,21 @@
 #include "compat.h"
 #include "tls.h"
 
-#define TLS_SPAN_BYTES   (256 * 1024) /* of a receive buffer */
-#define TLS_RECORD_BYTES 16384        /* plaintext of one record at most */
-#define TLS_BASE_WORDS   5            /* slots of asyncio's classes below a transport */
+#define TLS_SPAN_BYTES   (256 * 1024) /* size of a receive buffer */
+#define TLS_RECORD_BYTES 16384        /* most plaintext in one record */
+#define TLS_BASE_WORDS   5            /* slots of asyncio's base classes of a transport */
 
 enum tls_phase { UNWRAPPED, DO_HANDSHAKE, WRAPPED, FLUSHING, SHUTDOWN };
 enum tls_app_phase { APP_INIT, APP_MADE, APP_EOF, APP_LOST };
 
-/* Memory that C functions of Python can be given: a receive buffer, or some place for a
- * moment.  Buffers of it can be taken only while `at` is set. */
+/* Memory that can be passed to C functions of Python: a receive buffer, or some other memory for
+ * the duration of a call.  Buffer views can be taken only while `at` is set. */
 struct weftpy_tls_span {
 	PyObject_HEAD
 	char      *at;
 	Py_ssize_t size;
-	Py_ssize_t exports; /* buffers taken and not released */
-	char      *memory;  /* its own, of TLS_SPAN_BYTES, or NULL */
+	Py_ssize_t exports; /* views taken and not released */
+	char      *memory;  /* its own, TLS_SPAN_BYTES; or NULL */
 };
 
 struct tls_backlog { /* a queue: items[first], and count - 1 after it */
@@ -48,7 +48,7 @@ struct tls_backlog { /* a queue: items[first], and count - 1 after it */
 
 struct tls_transport {
 	PyObject_HEAD
-	PyObject *base[TLS_BASE_WORDS]; /* set by code of the base class only */
+	PyObject *base[TLS_BASE_WORDS]; /* set only by code of the base class */
 	PyObject *weak, *dict;
 	PyObject *loop;
 	struct tls_protocol *protocol; /* NULL after the second close() */
@@ -70,12 +70,12 @@ struct tls_protocol {
 	PyObject *incoming, *outgoing;
 	PyObject *sslobj, *inner;
 	PyObject *handshake_timeout, *shutdown_timeout; /* seconds */
-	PyObject *handshake_handle, *shutdown_handle;   /* of their timers */
+	PyObject *handshake_handle, *shutdown_handle;   /* handles of the timers */
 	PyObject *handshake_start; /* in debug mode */
-	struct weftpy_tls_span *window; /* over what is decrypted into */
-	struct weftpy_tls_span *span;   /* lent to the transport, else NULL */
+	struct weftpy_tls_span *window; /* over the memory that is decrypted into */
+	struct weftpy_tls_span *span;   /* lent to the transport; else NULL */
 	struct tls_backlog backlog;
-	Py_ssize_t incoming_pending;    /* as last seen by the reading */
+	Py_ssize_t incoming_pending;    /* as the last read saw it */
 	Py_ssize_t incoming_high, incoming_low, outgoing_high, outgoing_low;
 	unsigned lost_writes;
 	uint8_t phase, app_phase;
@@ -123,7 +123,7 @@ int  weftpy_tls_write_out(struct tls_protocol *self);
 int  weftpy_tls_send(struct tls_protocol *self);
 int  weftpy_tls_control_writing(struct tls_protocol *self);
 int  weftpy_tls_backlog_push(struct tls_protocol *self, PyObject *data);
-int  weftpy_tls_wrong_data(PyObject *data); /* -1, with TypeError set */
+int  weftpy_tls_wrong_data(PyObject *data); /* returns -1, with TypeError set */
 void weftpy_tls_backlog_clear(struct tls_protocol *self);
 Py_ssize_t weftpy_tls_write_size(struct tls_protocol *self);
 
@@ -135,7 +135,7 @@ int  weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high, PyObject
 
 /* --- calls ------------------------------------------------------------------------- */
 
-/* Drop what a call has returned. */
+/* Discard the result of a call. */
 static inline int
 tls_done(PyObject *result)
 {
@@ -167,7 +167,7 @@ tls_call_two(PyObject *object, PyObject *name, PyObject *one, PyObject *two)
 	return PyObject_VectorcallMethod(name, args, 3, NULL);
 }
 
-/* Set an exception that was taken. */
+/* Restore an exception that was taken. */
 static inline void
 tls_put_error(PyObject *error)
 {
@@ -175,7 +175,7 @@ tls_put_error(PyObject *error)
 	Py_DECREF(error);
 }
 
-/* Whether OpenSSL wants more from the peer first; if so, no exception is set any more. */
+/* Whether OpenSSL needs more data from the peer first; if so, clears the exception. */
 static inline bool
 tls_clear_again(struct weftpy_tls_state *state)
 {

@@ -1,19 +1,19 @@
-/* tls_read.c - TLS from the peer to the program.
+/* tls_read.c - TLS data from the peer to the program.
  *
- * Reading decrypts all there is and gives it to the program in one call.  With an object
- * of OpenSSL that we know it goes straight to where it shall be: the memory of a buffered
- * protocol, or bytes made for it, whose size the ciphertext tells; and ends without an
- * exception (3).  With any other object it goes by the object's methods.
+ * Reading decrypts everything available and passes it to the program in one call.  With an SSL
+ * object of the known type the data is decrypted directly to its destination: the memory of a
+ * buffered protocol, or a bytes object of a size derived from the ciphertext.  Reading then
+ * ends without an exception (invariant 3).  Any other object is used through its methods.
  */
 #include "tls_protocol.h"
 
-#define SLACK_BYTES 64 /* smallest bytes to decrypt into; few records have less */
+#define SLACK_BYTES 64 /* smallest buffer to decrypt into; few records are shorter */
 
 enum filled { FILL_FAILED = -1, FILL_DRAINED, FILL_FULL, FILL_ENDED };
 
 /* --- decrypting ------------------------------------------------------------------- */
 
-/* What a BIO holds; -1 with an exception set. */
+/* Returns the number of bytes in a BIO; -1 with an exception set. */
 Py_ssize_t
 weftpy_tls_pending(struct tls_protocol *self, PyObject *bio)
 {
@@ -27,8 +27,8 @@ weftpy_tls_pending(struct tls_protocol *self, PyObject *bio)
 	return pending;
 }
 
-/* Decrypt what is left of one record: how much came, 0 at the end of the stream, -1 with
- * an exception set. */
+/* Decrypts the rest of one record.  Returns the number of bytes, 0 at the end of the stream, -1
+ * with an exception set. */
 static Py_ssize_t
 decrypt(struct tls_protocol *self, char *at, Py_ssize_t size)
 {
@@ -39,7 +39,7 @@ decrypt(struct tls_protocol *self, char *at, Py_ssize_t size)
 	if (!length)
 		return -1;
 	Py_INCREF(args[0]);
-	self->unsent = true; /* an answer to what was not the program's */
+	self->unsent = true; /* OpenSSL may have replied to a record that is not application data */
 	self->window->at = at;
 	self->window->size = size;
 	result = PyObject_Vectorcall(self->state->inner_read, args, 3, NULL);
@@ -53,7 +53,7 @@ decrypt(struct tls_protocol *self, char *at, Py_ssize_t size)
 	return count;
 }
 
-/* Decrypt until the memory is full or nothing is left; adds to `used`. */
+/* Decrypts until the memory is full or nothing is left; adds to `used`. */
 static enum filled
 fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
 {
@@ -68,7 +68,7 @@ fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
 		*used += again ? 0 : count;
 		if (*used == size)
 			break;
-		/* The record has been taken whole, or is not there whole. */
+		/* The record was read completely, or is incomplete. */
 		self->rest = false;
 		self->partial = again;
 		self->incoming_pending = weftpy_tls_pending(self, self->incoming);
@@ -80,7 +80,7 @@ fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
 	return FILL_FULL;
 }
 
-/* How much more than what filled the memory there may be, at most. */
+/* After the memory was filled: an upper bound of what is left. */
 static Py_ssize_t
 left_over(struct tls_protocol *self)
 {
@@ -101,9 +101,9 @@ left_over(struct tls_protocol *self)
 	return held + self->incoming_pending;
 }
 
-/* --- to bytes --------------------------------------------------------------------- */
+/* --- into bytes ------------------------------------------------------------------- */
 
-/* Decrypt into bytes: NULL if there is nothing, or with an exception set. */
+/* Decrypts into a bytes object.  Returns NULL if there is nothing, or with an exception set. */
 static PyObject *
 pull(struct tls_protocol *self, Py_ssize_t size, bool *ended)
 {
@@ -133,7 +133,7 @@ pull(struct tls_protocol *self, Py_ssize_t size, bool *ended)
 	return data;
 }
 
-/* The same by the methods of an object that is not ours. */
+/* The same, through the methods of an SSL object of another type. */
 static PyObject *
 pull_foreign(struct tls_protocol *self, bool *ended)
 {
@@ -164,8 +164,8 @@ pull_foreign(struct tls_protocol *self, bool *ended)
 	return data;
 }
 
-/* How much there can be to decrypt at most, 0 for nothing; -1 with an exception set.
- * `hint` is how much is known to be new. */
+/* Returns an upper bound of the data to decrypt, 0 if there is none, -1 with an exception set.
+ * `hint` is the number of bytes known to be new. */
 static Py_ssize_t
 room_for(struct tls_protocol *self, Py_ssize_t hint)
 {
@@ -178,7 +178,7 @@ room_for(struct tls_protocol *self, Py_ssize_t hint)
 	return size < SLACK_BYTES ? SLACK_BYTES : size;
 }
 
-/* The peer has said that nothing more comes. */
+/* The peer has closed its sending side. */
 static int
 end(struct tls_protocol *self)
 {
@@ -214,7 +214,7 @@ read_copied(struct tls_protocol *self, Py_ssize_t hint)
 	return rc == 0 && ended ? end(self) : rc;
 }
 
-/* --- to a buffered protocol ------------------------------------------------------- */
+/* --- into a buffered protocol ----------------------------------------------------- */
 
 static int
 read_again_soon(struct tls_protocol *self)
@@ -230,7 +230,7 @@ read_again_soon(struct tls_protocol *self)
 	return rc;
 }
 
-/* Decrypt into the memory of the program. */
+/* Decrypts into the program's memory. */
 static enum filled
 fill_buffer(struct tls_protocol *self, PyObject *buffer, Py_ssize_t *used)
 {
@@ -240,7 +240,7 @@ fill_buffer(struct tls_protocol *self, PyObject *buffer, Py_ssize_t *used)
 
 	if (PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE) < 0)
 		return FILL_FAILED;
-	/* As asyncio has it: no room is no reader. */
+	/* As in asyncio: an empty buffer ends the connection. */
 	filled = view.len ? fill(self, view.buf, view.len, used) : FILL_ENDED;
 	PyBuffer_Release(&view);
 	if (filled != FILL_FULL)
@@ -251,7 +251,7 @@ fill_buffer(struct tls_protocol *self, PyObject *buffer, Py_ssize_t *used)
 	return FILL_FULL;
 }
 
-/* Read once by the method of an object that is not ours. */
+/* Reads once, through the method of an SSL object of another type. */
 static Py_ssize_t
 read_foreign(struct tls_protocol *self, PyObject *buffer, Py_ssize_t offset, Py_ssize_t size)
 {
@@ -329,7 +329,7 @@ read_buffered(struct tls_protocol *self)
 	return rc == 0 && filled == FILL_ENDED ? end(self) : rc;
 }
 
-/* --- flow control of the peer ----------------------------------------------------- */
+/* --- flow control of the transport ------------------------------------------------ */
 
 static int
 control(struct tls_protocol *self, Py_ssize_t size)
@@ -382,8 +382,8 @@ read_all(struct tls_protocol *self, Py_ssize_t hint)
 	return known ? control(self, self->incoming_pending) : weftpy_tls_control_reading(self);
 }
 
-/* Give the program all that can be decrypted; `hint` is how much is known to have come,
- * or 0.  An error is the end of the connection. */
+/* Passes all data that can be decrypted to the program; `hint` is the number of bytes known to
+ * have arrived, or 0.  An error ends the connection. */
 int
 weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint)
 {
@@ -401,7 +401,7 @@ weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint)
 	return rc;
 }
 
-/* What had to wait while the program had paused is told soon, not now. */
+/* Data that arrived while the program had paused is passed on by a later callback, not now. */
 int
 weftpy_tls_resume_reading(struct tls_protocol *self)
 {

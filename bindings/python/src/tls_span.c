@@ -1,13 +1,13 @@
-/* tls_span.c - memory that C functions of Python can be given.
+/* tls_span.c - memory that can be passed to C functions of Python.
  *
- * Receive buffers are large, and in use only from the moment a transport has something to
- * read until it has given that to OpenSSL.  So connections have none of their own: they
- * take a spare one of the state, and give it back.  A program that has asked for a view
- * of it by get_buffer() may keep that; then the buffer stays with its connection.
+ * Receive buffers are large, and in use only from when a transport has data to read until that
+ * data is passed to OpenSSL.  So connections have none of their own: they take a spare one from
+ * the state, and give it back.  A program that has obtained a view of one by get_buffer() may
+ * keep it; then the buffer stays with its connection.
  *
- *   1. A span that is spare has its own memory, and no view of it is left.
- *   2. A span without memory of its own has `at` set only during one call of a function
- *      that takes a buffer of it and releases that before it returns.
+ *   1. A spare span has its own memory, and no view of it exists.
+ *   2. A span without its own memory has `at` set only during one call of a function that takes
+ *      a view of it and releases the view before it returns.
  */
 #include "tls_protocol.h"
 
@@ -103,7 +103,7 @@ weftpy_tls_span_take(struct weftpy_tls_state *state)
 	return weftpy_tls_span_new(state, true);
 }
 
-/* Give a receive buffer back, unless somebody has kept a view of it (1). */
+/* Gives a receive buffer back, unless a view of it still exists (invariant 1). */
 void
 weftpy_tls_span_give(struct weftpy_tls_state *state, struct weftpy_tls_span **span)
 {

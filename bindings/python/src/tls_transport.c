@@ -1,16 +1,16 @@
-/* tls_transport.c - SSLTransport: what a program has of a TLS connection.
+/* tls_transport.c - SSLTransport: the program's side of a TLS connection.
  *
- * The name is said in asyncio's way, since programs look for "ssl" in it.  It is a subclass
- * of asyncio's transport with flow control, which asyncio's sendfile asks for, but has
- * nothing of that class: the slots of it stay empty.  All work is done by the protocol.
- * After a second close() there is none; what is called then has no effect, and what is
- * asked is answered as for a connection that is closed.
+ * The name follows asyncio's, because programs check for "ssl" in it.  It is a subclass of
+ * asyncio's transport with flow control, which asyncio's sendfile requires, but uses nothing of
+ * that class: its slots stay empty.  The protocol does all the work.  After a second close()
+ * there is no protocol; then methods have no effect, and queries return what they return for a
+ * closed connection.
  */
 #include <stddef.h>
 #include "tls_protocol.h"
 #include <structmember.h> /* after Python.h */
 
-#define READ_HIGH_BYTES  (256 * 1024) /* as asyncio has it */
+#define READ_HIGH_BYTES  (256 * 1024) /* asyncio's defaults */
 #define WRITE_HIGH_BYTES (512 * 1024)
 
 static struct tls_transport *
@@ -19,7 +19,8 @@ transport_of(PyObject *object)
 	return (struct tls_transport *)object;
 }
 
-/* The protocol with a reference, or NULL: callbacks may make it go. */
+/* Returns the protocol with a reference, or NULL.  The reference is needed because callbacks may
+ * drop the protocol. */
 static struct tls_protocol *
 hold_protocol(PyObject *object)
 {
@@ -57,7 +58,7 @@ to_size(PyObject *number, Py_ssize_t *size)
 	return 0;
 }
 
-/* Both limits, with what is not given made of what is. */
+/* Computes both limits; one that is not given is derived from the other. */
 static int
 limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size, Py_ssize_t *low_size)
 {
@@ -72,7 +73,7 @@ limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size, Py_ssize_t *low_
 		wanted_high = wanted_low > PY_SSIZE_T_MAX / 4 ? PY_SSIZE_T_MAX : wanted_low * 4;
 	}
 	if (low == Py_None)
-		wanted_low = wanted_high >> 2; /* down, not to 0 */
+		wanted_low = wanted_high >> 2; /* a shift, because it rounds down, not toward 0 */
 	if (wanted_high < wanted_low || wanted_low < 0) {
 		PyErr_Format(PyExc_ValueError, "high (%zd) must be >= low (%zd) must be >= 0",
 		             wanted_high, wanted_low);
@@ -271,7 +272,7 @@ transport_can_write_eof(PyObject *object, PyObject *unused)
 	Py_RETURN_FALSE;
 }
 
-/* Fills the backlog as OpenSSL would, for tests of asyncio. */
+/* Adds to the backlog as if OpenSSL had not accepted the data; used by asyncio's tests. */
 static PyObject *
 transport_append_backlog(PyObject *object, PyObject *data)
 {
@@ -332,7 +333,7 @@ transport_is_closing(PyObject *object, PyObject *unused)
 	return answer;
 }
 
-/* --- the rest --------------------------------------------------------------------- */
+/* --- other methods ---------------------------------------------------------------- */
 
 static PyObject *
 transport_get_extra_info(PyObject *object, PyObject *args, PyObject *kwargs)
@@ -408,7 +409,7 @@ transport_clear(PyObject *object)
 	return 0;
 }
 
-/* One that nobody has closed is a mistake of the program. */
+/* A transport that was never closed is a bug in the program. */
 static void
 transport_finalize(PyObject *object)
 {
@@ -522,7 +523,7 @@ weftpy_tls_transport_new(struct tls_protocol *protocol)
 	return self;
 }
 
-/* What start_tls() and sendfile() of asyncio ask a transport for. */
+/* Sets the attributes that asyncio's start_tls() and sendfile() check. */
 static int
 set_abilities(PyObject *type, PyObject *constants)
 {

@@ -1,19 +1,19 @@
-/* tls_write.c - TLS from the program to the peer.
+/* tls_write.c - TLS data from the program to the peer.
  *
- * Data is encrypted at once, and what comes of it is sent at once, unless the transport
- * is full: then it waits, encrypted, in `outgoing`.  Data waits in the backlog, as it is,
- * only while OpenSSL cannot take it: before the handshake is over, and while it is being
- * repeated.  Short pieces in the backlog leave as one record.
+ * Data is encrypted at once, and the result is sent at once, unless the transport is full: then
+ * it waits, encrypted, in `outgoing`.  Plain data waits in the backlog only while OpenSSL cannot
+ * accept it: before the handshake is complete, and during a renegotiation.  Short items of the
+ * backlog are sent as one record.
  */
 #include <string.h>
 #include "tls_protocol.h"
 
-/* Writes after the end that are not told of, as asyncio has it. */
+/* The number of writes after the end that cause no warning, as in asyncio. */
 #define WARN_WRITES 5
 
 /* --- the transport ---------------------------------------------------------------- */
 
-/* Every byte to the peer passes here. */
+/* All data for the peer is sent here. */
 static int
 transport_write(struct tls_protocol *self, PyObject *data)
 {
@@ -24,7 +24,7 @@ transport_write(struct tls_protocol *self, PyObject *data)
 	return rc;
 }
 
-/* Take all that OpenSSL has for the peer. */
+/* Takes all data that OpenSSL has for the peer. */
 static PyObject *
 take_outgoing(struct tls_protocol *self)
 {
@@ -32,7 +32,7 @@ take_outgoing(struct tls_protocol *self)
 	return PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1, NULL);
 }
 
-/* Send what OpenSSL has for the peer, then tell the program whether to go on. */
+/* Sends what OpenSSL has for the peer, then pauses or resumes the program's writing. */
 int
 weftpy_tls_send(struct tls_protocol *self)
 {
@@ -60,7 +60,7 @@ weftpy_tls_write_size(struct tls_protocol *self)
 	return pending < 0 ? -1 : pending + self->backlog.bytes;
 }
 
-/* An error of the program's method is told, and is not the connection's end. */
+/* Reports an exception in a method of the program; it does not end the connection. */
 static int
 report_control(struct tls_protocol *self, const char *message)
 {
@@ -131,7 +131,7 @@ weftpy_tls_wrong_data(PyObject *data)
 	return -1;
 }
 
-/* Room for one more at the end. */
+/* Makes room for one more item at the end. */
 static int
 reserve(struct tls_backlog *backlog)
 {
@@ -180,7 +180,7 @@ weftpy_tls_backlog_push(struct tls_protocol *self, PyObject *data)
 	return 0;
 }
 
-/* Replace the first `count` items by one, or by none. */
+/* Replaces the first `count` items by one item, or by none. */
 static void
 backlog_replace(struct tls_backlog *backlog, Py_ssize_t count, PyObject *item)
 {
@@ -189,7 +189,7 @@ backlog_replace(struct tls_backlog *backlog, Py_ssize_t count, PyObject *item)
 
 		backlog->count--;
 		backlog->bytes -= PyBytes_GET_SIZE(old);
-		Py_DECREF(old); /* bytes: nobody is called */
+		Py_DECREF(old); /* a bytes object: this runs no code */
 	}
 	if (item) {
 		backlog->items[--backlog->first] = item;
@@ -210,8 +210,8 @@ weftpy_tls_backlog_clear(struct tls_protocol *self)
 	*backlog = (struct tls_backlog){ .items = NULL };
 }
 
-/* The items from the first that one record can hold, as one.  OpenSSL wants a write that
- * it could not do again with the same bytes, and maybe more: so it gets them. */
+/* Joins the first items, up to the size of one record.  If OpenSSL could not complete a write,
+ * it must be retried with the same bytes, possibly followed by more; joining ensures that. */
 static int
 backlog_join(struct tls_backlog *backlog)
 {
@@ -240,7 +240,7 @@ backlog_join(struct tls_backlog *backlog)
 
 /* --- encrypting ------------------------------------------------------------------- */
 
-/* How much OpenSSL has taken; -1 with an exception set. */
+/* Returns how much OpenSSL has accepted; -1 with an exception set. */
 static Py_ssize_t
 encrypt(struct tls_protocol *self, PyObject *data)
 {
@@ -262,7 +262,7 @@ encrypt(struct tls_protocol *self, PyObject *data)
 	return count;
 }
 
-/* The first item has been taken, whole or in part. */
+/* The first item was accepted, completely or in part. */
 static int
 backlog_taken(struct tls_protocol *self, PyObject *data, Py_ssize_t count)
 {
@@ -271,7 +271,7 @@ backlog_taken(struct tls_protocol *self, PyObject *data, Py_ssize_t count)
 	PyObject *rest = NULL;
 
 	if (!backlog->count || backlog->items[backlog->first] != data)
-		return 0; /* a callback of OpenSSL has been here in between */
+		return 0; /* a callback of OpenSSL has changed the backlog meanwhile */
 	if (left > 0) {
 		rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(data) + count, left);
 		if (!rest)
@@ -281,7 +281,7 @@ backlog_taken(struct tls_protocol *self, PyObject *data, Py_ssize_t count)
 	return 0;
 }
 
-/* Encrypt the backlog as far as OpenSSL takes it, and send. */
+/* Encrypts as much of the backlog as OpenSSL accepts, and sends it. */
 int
 weftpy_tls_write_out(struct tls_protocol *self)
 {
@@ -309,7 +309,7 @@ weftpy_tls_write_out(struct tls_protocol *self)
 	return weftpy_tls_send(self);
 }
 
-/* Encrypt data without a stay in the backlog, if that can be. */
+/* Encrypts data without the backlog, if possible. */
 static int
 write_at_once(struct tls_protocol *self, PyObject *data)
 {
@@ -330,9 +330,9 @@ write_at_once(struct tls_protocol *self, PyObject *data)
 	return weftpy_tls_send(self);
 }
 
-/* --- what the program calls ------------------------------------------------------- */
+/* --- methods for the program ------------------------------------------------------ */
 
-/* Whether data can still be taken; -1 with an exception set. */
+/* Returns whether data is still accepted; -1 with an exception set. */
 static int
 may_write(struct tls_protocol *self)
 {
@@ -351,7 +351,7 @@ may_write(struct tls_protocol *self)
 	return rc;
 }
 
-/* An error of writing is the end of the connection, not the writer's. */
+/* A write error ends the connection, but is not raised to the caller. */
 static int
 settle(struct tls_protocol *self, int rc)
 {

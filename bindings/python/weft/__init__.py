@@ -4,7 +4,7 @@
     weft.run(main())
 
 Programs need not change: `weft.run` is asyncio.run with this loop, `new_event_loop` is a
-loop factory for asyncio.Runner, and `install` makes it the loop that asyncio makes.
+loop factory for asyncio.Runner, and `install` makes asyncio create this loop by default.
 """
 import asyncio
 
@@ -17,16 +17,16 @@ __all__ = ("EventLoopPolicy", "Loop", "SocketTransport", "install", "metrics",
 
 
 def new_event_loop(*, backend=None, watchdog=None):
-    """Make a loop.
+    """Create a loop.
 
-    backend: "uring", "epoll" or "poll"; without, what $WEFT_BACKEND says, else epoll.
-    watchdog: seconds; a callback that holds the loop longer is reported with its stack.
+    backend: "uring", "epoll" or "poll"; default: $WEFT_BACKEND, else epoll.
+    watchdog: seconds; a callback that blocks the loop longer is reported with its stack.
     """
     return Loop(backend=backend, watchdog=watchdog)
 
 
 def run(main, *, debug=None, backend=None, watchdog=None):
-    """Run a coroutine as asyncio.run() does, on a loop of weft."""
+    """Run a coroutine as asyncio.run() does, on a weft loop."""
     if asyncio._get_running_loop() is not None:
         raise RuntimeError("weft.run() cannot be called from a running event loop")
 
@@ -38,20 +38,20 @@ def run(main, *, debug=None, backend=None, watchdog=None):
 
 
 def metrics(loop=None):
-    """What a loop did and is at, as a dict: turns, wakes, timers, descriptors, ...
+    """The metrics of a loop, as a dict: turns, wakes, timers, descriptors, ...
 
     Rates (turns_per_s, callbacks_per_s) and times (turn, lag) cover the last ten seconds.
-    A reading has them measured for the next minute; they are None while nothing has been
-    measured, so in the first reading.
+    Each call enables measuring them for the next minute; they are None while nothing has
+    been measured, as in the first call.
     """
     return _weft_loop(loop)._metrics()
 
 
 def serve_admin(address="tcp://127.0.0.1:0", *, loop=None, token=None, title=None):
-    """Serve weft's window (page, /metrics, /debug/...) on the loop, until it is closed.
+    """Serve weft's admin endpoint (page, /metrics, /debug/...) on the loop, until it is closed.
 
-    Returns the address, with the port that the system chose.  Without a token only peers
-    of this machine are answered.
+    Returns the address, with the port that the system chose.  Without a token only clients
+    on this machine are served.
     """
     return _weft_loop(loop)._open_admin(address, token, title)
 
@@ -64,7 +64,7 @@ def _weft_loop(loop):
 
 
 def __getattr__(name):
-    # Python 3.14 warns of policies where they are named, so they are made when asked for.
+    # Python 3.14 warns when policies are accessed, so the class is created on first use.
     if name == "EventLoopPolicy":
         from ._policy import EventLoopPolicy
         globals()[name] = EventLoopPolicy
@@ -73,6 +73,6 @@ def __getattr__(name):
 
 
 def install():
-    """Have asyncio make loops of weft, in the whole program."""
+    """Make asyncio create weft loops, in the whole program."""
     from ._policy import EventLoopPolicy, set_policy
     set_policy(EventLoopPolicy())

@@ -1,4 +1,4 @@
-"""Who holds a loop too long, for asyncio's log; called by weft's watchdog."""
+"""Logs which code blocks a loop for too long; called by weft's watchdog."""
 import sys
 import traceback
 

@@ -1,9 +1,9 @@
-"""The loop: asyncio's own SelectorEventLoop, with what happens for each callback and each
-packet taken over by LoopCore, in C.
+"""The loop: asyncio's own SelectorEventLoop, in which LoopCore, in C, handles each callback
+and each packet.
 
-Whatever is not here is asyncio's: how connections are made, servers accept, names are
-resolved, executors and generators are shut down.  So each version of Python has its own
-surface and semantics.
+Everything else is asyncio's: making connections, accepting in servers, resolving names,
+shutting down executors and generators.  So each version of Python keeps its own interface
+and semantics.
 """
 import asyncio
 import collections.abc
@@ -19,7 +19,7 @@ from asyncio.log import logger
 
 try:
     import ssl
-except ImportError:  # Python may be built without
+except ImportError:  # Python may be built without it
     ssl = None
 
 from . import _core
@@ -28,7 +28,7 @@ from ._transport import SocketTransport
 
 
 class _Selector:
-    """Stands where asyncio's loop has its selector: tells what LoopCore watches."""
+    """Replaces the selector of asyncio's loop: reports what LoopCore watches."""
 
     def __init__(self, loop):
         self._is_watched = loop._is_watched
@@ -50,11 +50,11 @@ def _check_socket(loop, sock):
         raise ValueError("the socket must be non-blocking")
 
 
-collections.abc.Coroutine.register(_core.SockCall)  # as asyncio.create_task() asks for
+collections.abc.Coroutine.register(_core.SockCall)  # required by asyncio.create_task()
 
 
 def _move_read(protocol, tls):
-    """What a client has sent before the server wanted TLS is the beginning of its handshake."""
+    """Data that a client sent before the server started TLS is the start of its handshake."""
     reader = protocol._stream_reader
     if reader is not None and reader._buffer:
         tls._incoming.write(reader._buffer)
@@ -98,7 +98,7 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                 try:
                     events._set_running_loop(None)
                 except MemoryError:
-                    events._set_running_loop(None)  # that makes an object, and must not fail
+                    events._set_running_loop(None)  # it allocates an object; retry
             finally:
                 self._set_coroutine_origin_tracking(False)
                 sys.set_asyncgen_hooks(*hooks)
@@ -106,8 +106,8 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                     self._give_wakeup_fd()
 
     def _take_wakeup_fd(self):
-        """Have signals that come just before a wait end it, unless somebody else is told of
-        them; true if this must be undone."""
+        """Make a signal that arrives just before a wait end the wait, unless another wakeup fd
+        is set.  Returns true if this must be undone."""
         if threading.current_thread() is not threading.main_thread():
             return False
         try:
@@ -115,11 +115,11 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
             if old not in (-1, self._csock.fileno()):
                 signal.set_wakeup_fd(old)
             return old == -1
-        except ValueError:  # an interpreter of its own has no signals
+        except ValueError:  # a subinterpreter has no signals
             return False
 
     def _give_wakeup_fd(self):
-        if not self._signal_handlers:  # they keep it, as with asyncio
+        if not self._signal_handlers:  # signal handlers keep it, as in asyncio
             signal.set_wakeup_fd(-1)
 
     def remove_signal_handler(self, sig):
@@ -142,7 +142,7 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                 logger.warning("Executing %s took %.3f seconds", name, took)
         finally:
             self._current_handle = None
-            handle = None  # this frame lives on in the traceback of what a task has raised
+            handle = None  # a traceback of a task's exception may keep this frame alive
 
     def _report_failed_callback(self, handle, exc):
         context = {"exception": exc}
@@ -194,7 +194,7 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                                 server_hostname, call_connection_made=False,
                                 ssl_handshake_timeout=ssl_handshake_timeout,
                                 ssl_shutdown_timeout=ssl_shutdown_timeout)
-        # Nothing may be read before the new protocol knows its transport.
+        # Nothing may be read before the new protocol has its transport.
         transport.pause_reading()
         if server_side and isinstance(protocol, streams.StreamReaderProtocol):
             _move_read(protocol, tls)
@@ -207,17 +207,17 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
             transport.close()
             made.cancel()
             resumed.cancel()
-            waiter = None  # whose exception has this frame in its traceback
+            waiter = None  # its exception's traceback refers to this frame
             raise
         return tls._app_transport
 
     # --- sockets -------------------------------------------------------------
     #
-    # sock_recv() and sock_sendall() are LoopCore's, for plain sockets; for others, and in debug
-    # mode, they come here, as do those that are called less often.
+    # LoopCore implements sock_recv() and sock_sendall() for plain sockets.  For other sockets,
+    # and in debug mode, it calls the methods here.  Less frequent calls are only here.
     #
-    # Each asks the system first, and waits only if it must; outside of the handler, so that
-    # what ends the wait is not told as a consequence.
+    # Each method tries the system call first, and waits only if it must.  It waits outside of
+    # the except clause, so that an exception from the wait is not chained to BlockingIOError.
 
     async def _sock_recv(self, sock, n):
         _check_socket(self, sock)
@@ -321,12 +321,12 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
         def ended(pid, code):
             if TELLS_END_AT_ONCE:
                 transport._process_exited(code)
-            else:  # one round later, so that what its pipes still have comes first
+            else:  # one round later, so that remaining data of its pipes comes first
                 self.call_soon(transport._process_exited, code)
 
         try:
             self._watch_child(transport.get_pid(), ended)
-        except ProcessLookupError:  # somebody else has reaped it: told as asyncio does
+        except ProcessLookupError:  # reaped elsewhere: reported as asyncio does
             self.call_soon(ended, transport.get_pid(), 255)
         except BaseException:
             transport.close()

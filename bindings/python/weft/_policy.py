@@ -1,5 +1,5 @@
-"""The policy that makes loops of weft; programs on Python 3.12 and later want
-loop_factory=weft.new_event_loop instead."""
+"""An event loop policy that creates weft loops.  Programs on Python 3.12 and later should
+use loop_factory=weft.new_event_loop instead."""
 import asyncio
 import warnings
 
@@ -11,7 +11,7 @@ with warnings.catch_warnings():
 
 
 class EventLoopPolicy(_Base):
-    """Makes loops of weft."""
+    """Creates weft loops."""
 
     def _loop_factory(self):
         return Loop()

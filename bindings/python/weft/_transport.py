@@ -1,4 +1,4 @@
-"""What happens once in the life of a connection; the rest is Stream's, in C."""
+"""What happens once per connection; the rest is in Stream, in C."""
 import socket
 import warnings
 
@@ -20,7 +20,7 @@ def _address(ask):
 
 
 def set_limits(transport, high, low, default=_HIGH_WATER):
-    """The marks of a write buffer, as asyncio fills in what is not given."""
+    """Sets the watermarks of a write buffer, with asyncio's defaults."""
     if high is None:
         high = default if low is None else 4 * low
     if low is None:
@@ -31,7 +31,7 @@ def set_limits(transport, high, low, default=_HIGH_WATER):
 
 
 class SocketTransport(_core.Stream):
-    """The transport of a connected socket: TCP, Unix, a pair."""
+    """The transport of a connected socket: TCP, Unix, or a socket pair."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class SocketTransport(_core.Stream):
 
     def __init__(self, loop, sock, protocol, waiter=None, extra=None, server=None,
                  context=None):
-        BaseTransport.__init__(self, extra)  # the mixin's own would set what is C's
+        BaseTransport.__init__(self, extra)  # the mixin's __init__ would set C members
         self._extra["socket"] = trsock.TransportSocket(sock)
         self._extra["sockname"] = _address(sock.getsockname)
         if "peername" not in self._extra:
@@ -52,7 +52,7 @@ class SocketTransport(_core.Stream):
         loop._transports[self._sock_fd] = self
         base_events._set_nodelay(sock)
         loop.call_soon(protocol.connection_made, self, context=context)
-        # Nothing is read, and nobody who waits is woken, before connection_made().
+        # Nothing is read, and no waiter is woken, before connection_made().
         loop.call_soon(self._start_reading, context=context)
         if waiter is not None:
             loop.call_soon(futures._set_result_unless_cancelled, waiter, None, context=context)
@@ -121,7 +121,7 @@ class SocketTransport(_core.Stream):
             if waiter is not None and not waiter.done():
                 waiter.set_exception(ConnectionError("Connection is closed by peer"))
 
-    # What sendfile() of asyncio asks for: no write until the file is sent.
+    # Required by asyncio's sendfile(): no writes until the file is sent.
 
     def _make_empty_waiter(self):
         if self._empty_waiter is not None:

@@ -1,18 +1,18 @@
-/* panel.js - what the demo shows on the page: one loop against 8 threads, live.
+/* panel.js - the demo's panel on the admin page: one loop compared with 8 threads, live.
  *
- * The server says what is set; a slider that somebody holds is left alone until what was
- * asked for has come back.
+ * The server sends the current settings.  They do not move a slider that the user has just moved,
+ * until the server has had time to report the new value.
  */
 (function () {
 "use strict";
 
 const { find, say, set, number, rate, duration, colour } = globalThis.weft;
 const THREADS = 8;
-const HELD_MS = 1500; /* that a slider is not moved by the server after a person did */
+const HELD_MS = 1500; /* how long the server does not move a slider that the user moved */
 const SEND_MS = 120;
 const READ_MS = 900;
 const US = 1000; /* nanoseconds */
-const MARKED_MAX = 600; /* squares for calls; with more in flight each stands for several */
+const MARKED_MAX = 600; /* squares for calls; with more in flight each represents several */
 
 const time = (us) => duration(us * US);
 
@@ -41,7 +41,7 @@ class Slider {
 		this.input.addEventListener("input", () => this.move());
 	}
 
-	/* Steps of the slider are its own: 1 of a hundred, or of all values if few. */
+	/* A slider has 100 steps, or one for each value if its scale is linear. */
 	value() {
 		const [low, high] = this.range, share = Number(this.input.value) / this.steps();
 		const value = low + (high - low) * share ** this.power;
@@ -79,7 +79,7 @@ class Slider {
 
 let waiting = {}, sending = 0;
 
-/* Many small moves become one request. */
+/* Combines many small moves into one request. */
 function send(settings) {
 	Object.assign(waiting, settings);
 	clearTimeout(sending);
@@ -105,7 +105,7 @@ function refused(text) {
 	find("demo-refused").hidden = text === "";
 }
 
-/* What somebody who has a minute should see: both keep up, one does, nobody can. */
+/* Three typical situations: both sides keep up, one does, neither does. */
 const PRESETS = {
 	calm: () => ({ load: 50, fan_out: 100, delay_us: 1000, compare: 1 }),
 	busy: (capacity) => ({ load: round(capacity * 0.7), fan_out: 100, delay_us: 1000,
@@ -142,7 +142,7 @@ function startControls() {
 
 /* --- side by side --------------------------------------------------------- */
 
-/* Squares that fill the canvas: `places` of them, the first `taken` in colour. */
+/* Fills the canvas with `places` squares, the first `taken` of them in color. */
 function drawCalls(canvas, taken, places, name) {
 	const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1;
 	const pen = canvas.getContext("2d");
@@ -162,7 +162,7 @@ function drawCalls(canvas, taken, places, name) {
 	}
 }
 
-/* The largest squares, of whole pixels, of which so many have room. */
+/* The largest size, in whole pixels, at which `count` squares fit. */
 function cellSize(width, height, count) {
 	for (let cell = 26; cell > 5; cell--)
 		if (Math.floor((width + 2) / cell) * Math.floor((height + 2) / cell) >= count)
@@ -170,9 +170,9 @@ function cellSize(width, height, count) {
 	return 5;
 }
 
-let flight = null; /* what was told last, to be painted again */
+let flight = null; /* the last state received, to be painted again */
 
-/* Each square is one call, or so many that all have room. */
+/* Each square is one call, or as many as needed for all to fit. */
 function showFlight(state) {
 	flight = state;
 	const { redis, threads_redis: blocked } = state.in_flight;
@@ -280,7 +280,7 @@ const COUNTS = [["ok", "answered"], ["shed", "shed with 503"], ["errors", "faile
 	["redis_errors", "Redis errors"], ["not_found", "unknown viewers"],
 	["bad", "bad requests"]];
 
-/* Totals, and in words what is being turned away just now. */
+/* Shows totals, and whether requests are being rejected right now. */
 function showCounts({ counts, capacity_rps: capacity }) {
 	const texts = COUNTS
 		.filter(([key]) => counts[key] > 0 || key === "ok")
@@ -296,7 +296,7 @@ function showCounts({ counts, capacity_rps: capacity }) {
 	say(find("demo-counts"), texts.join(" · "));
 }
 
-/* --- begin ---------------------------------------------------------------- */
+/* --- startup -------------------------------------------------------------- */
 
 weft.place("graphs", find("demo-graphs"));
 say(find("graphs-title"), "Every request is this graph");
