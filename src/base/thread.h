@@ -37,8 +37,8 @@ struct weft__thread {
 	void       *lanes;  /* all producer queues of this thread; see loop/lane.c */
 	uint32_t    chance; /* state of weft__chance() */
 	struct weft__worker *worker; /* set on threads of a work pool (work/pool.c), else NULL */
-	int       (*canceled)(void *arg); /* called by weft_check_canceled() on this thread, or NULL; */
-	void       *canceled_arg;         /* set by dag/ */
+	int       (*canceled)(void *arg); /* for weft_check_canceled() here; NULL: none; set by */
+	void       *canceled_arg;         /* dag/ */
 	void       *ending; /* promises queued for destruction (promise/reference.c) */
 	uint32_t    ends;   /* nested promise destructions in progress */
 	const char *name;   /* on a pool's thread the name of its pool, else NULL */
