@@ -147,7 +147,7 @@ weft__js_check(weft_js *js, const char *what)
 		return weft_fail(WEFT_ESHUTDOWN, "%s: the engine has ended", what);
 	state = weft_loop_state(js->loop);
 	if (weft_loop_current() != js->loop && state != WEFT_IDLE && state != WEFT_STOPPED)
-		return weft_fail(WEFT_EXDEV, "%s: of another loop", what);
+		return weft_fail(WEFT_EWRONGLOOP, "%s: of another loop", what);
 	return 0;
 }
 

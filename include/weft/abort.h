@@ -49,7 +49,7 @@ WEFT_API int weft_abort_check(const weft_abort *abort, weft_value *out);
 
 /* Listen: run `node->fn(node->arg)` on the signal's loop once when it fires, or soon
  * if it has; and stop listening: afterwards it will not run.
- * push returns 0, WEFT_EINVAL, WEFT_EBUSY (listening already), WEFT_EXDEV, WEFT_ENOMEM (it
+ * push returns 0, WEFT_EINVAL, WEFT_EBUSY (listening already), WEFT_EWRONGLOOP, WEFT_ENOMEM (it
  * has fired), WEFT_ESHUTDOWN.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int  weft_abort_push(const weft_abort *abort, weft_node *node);

@@ -104,7 +104,7 @@ WEFT_API int weft_admin_local(weft_admin *admin, weft_addr *out);
 /* Close it: streams of events end, and replies in progress have five seconds to.  Servers that
  * it is mounted on must not serve any more, nor a handler call it.  No function of
  * weft_admin_add_metric() is called once it has returned.  Takes it; accepts NULL; not cancellable.
- * On another loop that is WEFT_EXDEV, told by weft_detail() alone, and does nothing.
+ * On another loop that is WEFT_EWRONGLOOP, told by weft_detail() alone, and does nothing.
  * Thread: the window's loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_admin_close(weft_admin *admin);
 

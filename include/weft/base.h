@@ -24,7 +24,7 @@
  *
  * "Thread: loop" means the thread of the loop the object belongs to, and of an
  * idle loop whichever one thread uses it (weft/loop.h); elsewhere, and in a
- * forked child, WEFT_EXDEV (debug builds abort with a message).  "Thread: any"
+ * forked child, WEFT_EWRONGLOOP (debug builds abort with a message).  "Thread: any"
  * means just that.  "Blocks: suspends" stops the calling threadlet, never its
  * loop; "Blocks: waits" does that in a threadlet and blocks a plain thread.
  * Both return, besides what their comment lists, WEFT_ETIMEDOUT,
@@ -94,7 +94,6 @@ enum weft_error {
 	WEFT_ENOMEM       = -ENOMEM,
 	WEFT_EAGAIN       = -EAGAIN,       /* a bounded queue is full */
 	WEFT_EBUSY        = -EBUSY,        /* in use: a second reader, an op in flight */
-	WEFT_EXDEV        = -EXDEV,        /* belongs to another loop, thread, process */
 	WEFT_EDEADLK      = -EDEADLK,      /* would wait for itself, or nothing to suspend */
 	WEFT_EALREADY     = -EALREADY,     /* settled, started or stopped before */
 	WEFT_ENOENT       = -ENOENT,
@@ -116,6 +115,7 @@ enum weft_error {
 	WEFT_EREJECTED    = -10004,        /* a promise was, with no error code */
 	WEFT_EREPLY       = -10005,        /* Redis answered with an error */
 	WEFT_ESCRIPT      = -10006,        /* a script threw */
+	WEFT_EWRONGLOOP   = -10007,        /* the object belongs to another loop, thread or process */
 };
 
 /* Of what is waited for by threadlets: for all loops and plain threads, not for one

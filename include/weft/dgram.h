@@ -2,7 +2,7 @@
  *
  * One message is a batch of one.  Ownership by loops is as for streams: a socket
  * belongs to no loop until the first call that waits on it, then to that loop, which
- * cannot be freed before it is closed; from another it is WEFT_EXDEV.  One threadlet
+ * cannot be freed before it is closed; from another it is WEFT_EWRONGLOOP.  One threadlet
  * receives at a time, else WEFT_EBUSY; any number may send.
  */
 #ifndef WEFT_DGRAM_H
@@ -65,7 +65,7 @@ typedef void (*weft_dgram_fn)(weft_dgram *dgram, const weft_message *messages,
 
 /* Deliver messages to a callback on `loop` (NULL: the one it has, else the
  * caller's); and pause.
- * Return 0, WEFT_EBUSY if a threadlet receives, WEFT_EXDEV if it has another loop.
+ * Return 0, WEFT_EBUSY if a threadlet receives, WEFT_EWRONGLOOP if it has another loop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dgram_start(weft_dgram *dgram, weft_loop *loop,
                               weft_dgram_fn fn, void *arg);

@@ -8,12 +8,12 @@
  *      runs exactly once.
  *   2. An idle loop belongs to whichever one thread uses it; running takes it.
  *   3. The backend opens with the first op or watch, or weft_loop_fd().  One on io_uring
- *      binds the loop to the thread that runs it then: elsewhere it is WEFT_EXDEV,
+ *      binds the loop to the thread that runs it then: elsewhere it is WEFT_EWRONGLOOP,
  *      unless it was made with WEFT_LOOP_MOVABLE.
  *   4. A microtask checkpoint begins each run and follows every callback.
  *   5. After fork() a loop is only memory in the child: weft_loop_free() gives it
  *      back, whatever its state, and touches nothing the parent shares; all else
- *      is WEFT_EXDEV.  The child makes loops of its own.
+ *      is WEFT_EWRONGLOOP.  The child makes loops of its own.
  *
  * With watchdog_ns a thread of the library looks, twice in that time, whether the loop
  * has come to another turn or threadlet; if it has not, and does not sleep, it tells the
@@ -66,7 +66,7 @@ WEFT_API weft_loop *weft_loop_new(const weft_loop_opts *opts);
 WEFT_API int weft_loop_free(weft_loop *loop);
 
 /* Run on this thread until stopped, told to leave, or nothing is alive.
- * Returns 0, WEFT_EBUSY if it runs elsewhere, WEFT_EDEADLK inside itself, WEFT_EXDEV
+ * Returns 0, WEFT_EBUSY if it runs elsewhere, WEFT_EDEADLK inside itself, WEFT_EWRONGLOOP
  * if bound to another thread, WEFT_EALREADY once stopped.
  * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run(weft_loop *loop);

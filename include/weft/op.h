@@ -8,7 +8,7 @@
  *
  * Starting returns 0: the result will come, errors of the operation included.
  * Or it refuses, and nothing will come: WEFT_EINVAL, WEFT_EBUSY (in flight),
- * WEFT_EXDEV, WEFT_ENOMEM (of its deadline), WEFT_ESHUTDOWN.  So there is one place to
+ * WEFT_EWRONGLOOP, WEFT_ENOMEM (of its deadline), WEFT_ESHUTDOWN.  So there is one place to
  * handle a failed connect.
  *
  * Cancel, deadline, close and stop ask an op to finish early, with WEFT_ECANCELED,

@@ -36,7 +36,7 @@ typedef struct weft_case {
  * is chosen at random.  A case without a source is never ready; with WEFT_NOWAIT
  * this is the form with a default.  At most 1,024 cases.
  * Returns the index of the case, whose `result` tells how it went; WEFT_EINVAL,
- * WEFT_ENOMEM (more than 8 cases), WEFT_EXDEV, WEFT_EBUSY for an op that another waits
+ * WEFT_ENOMEM (more than 8 cases), WEFT_EWRONGLOOP, WEFT_EBUSY for an op that another waits
  * for.
  * Thread: loop, or any if all sources are shared.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_select(weft_case *cases, size_t count, uint64_t deadline_ns);

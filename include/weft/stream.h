@@ -1,7 +1,7 @@
 /* weft/stream.h - bytes both ways: TCP, Unix, pipe, tty, socketpair, TLS.
  *
  * A stream belongs to no loop until the first call that waits on it, then to that
- * loop, which cannot be freed before it is closed; from another it is WEFT_EXDEV.  One
+ * loop, which cannot be freed before it is closed; from another it is WEFT_EWRONGLOOP.  One
  * reader and one writer at a time, else WEFT_EBUSY.  What has arrived lies in the
  * stream's queue, in buffers of the loop: an idle stream keeps none, and at read_max
  * (64 KiB) it stops reading.  weft_stream_peek() shows the queue, weft_stream_skip() consumes it, and
@@ -189,7 +189,7 @@ typedef struct weft_stream_events {
 /* Deliver what arrives to callbacks (copied) on `loop` (NULL: the one it has, else
  * the caller's), instead of threadlets; and pause.  Start again to go on: what was
  * not skipped is shown again.
- * Return 0, WEFT_EBUSY if a threadlet reads, WEFT_EXDEV if it has another loop.
+ * Return 0, WEFT_EBUSY if a threadlet reads, WEFT_EWRONGLOOP if it has another loop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_start(weft_stream *stream, weft_loop *loop,
                                const weft_stream_events *events, void *arg);

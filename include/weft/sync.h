@@ -2,7 +2,7 @@
  *
  * All are embedded and need no end.  `weft_mutex m = WEFT_INIT;` makes one for
  * the loop that first uses it, without atomics; WEFT_SHARED_INIT one for all
- * loops and plain threads.  A local one used elsewhere is WEFT_EXDEV.  Waiters
+ * loops and plain threads.  A local one used elsewhere is WEFT_EWRONGLOOP.  Waiters
  * are served first come, first served; WEFT_NOWAIT is the try form.
  */
 #ifndef WEFT_SYNC_H

@@ -56,7 +56,7 @@ WEFT_API weft_threadlet weft_go(weft_threadlet_fn fn, void *arg);
 
 /* The same with a name, a stack size, a loop or a scope.  A stack is at least 16 KiB
  * and at most 1 GiB.
- * Returns as weft_go(); WEFT_EXDEV for the scope of another loop, WEFT_ECANCELED once
+ * Returns as weft_go(); WEFT_EWRONGLOOP for the scope of another loop, WEFT_ECANCELED once
  * the scope is cancelled.
  * Thread: any; with a scope, that of its loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_go_with(const weft_go_opts *opts,
@@ -65,7 +65,7 @@ WEFT_API weft_threadlet weft_go_with(const weft_go_opts *opts,
 /* Wait until a threadlet of an open scope has ended; fills `out` (may be NULL)
  * with what it returned.  If that is an error, weft_detail() has its text.
  * Returns 0, WEFT_ESRCH if it is not, or no longer, there, WEFT_EDEADLK for
- * oneself, WEFT_EXDEV for one in a scope of another loop.
+ * oneself, WEFT_EWRONGLOOP for one in a scope of another loop.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_join(weft_threadlet threadlet, int *out, uint64_t deadline_ns);
 

@@ -40,7 +40,7 @@ WEFT_API int weft_trace_end(weft_trace *trace);
 /* Read the next piece of an ended recording as a Chrome trace: fills `out` with at most
  * 64 KiB, borrowed until the next call, and `size`.
  * Returns 1, 0 at the end, WEFT_EBUSY before the recording has ended, WEFT_ENOMEM,
- * WEFT_EXDEV in a forked child, which can only free it.
+ * WEFT_EWRONGLOOP in a forked child, which can only free it.
  * Thread: one at a time.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_trace_read(weft_trace *trace, const char **out, size_t *size);
 

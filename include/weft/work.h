@@ -53,7 +53,7 @@ WEFT_API int weft_pool_free(weft_pool *pool);
 
 /* Run `fn(arg)` in the pool and wait for it.  Borrows `arg` until return.
  * Returns what `fn` did, WEFT_EAGAIN if the queue is full or no thread is to be had,
- * WEFT_EDEADLK in one of the pool's own threads, WEFT_EXDEV in a forked child.  After
+ * WEFT_EDEADLK in one of the pool's own threads, WEFT_EWRONGLOOP in a forked child.  After
  * the deadline it returns when `fn` does, unless that has not begun; with WEFT_NOWAIT it
  * is never begun.
  * Thread: any.  Blocks: waits.  Since: 0.1. */

@@ -266,7 +266,7 @@ weft_admin_close(weft_admin *admin)
 	if (!admin)
 		return;
 	if (weft_loop_current() && weft_loop_current() != admin->loop) {
-		(void)weft_fail(WEFT_EXDEV, "weft_admin_close: a window of another loop");
+		(void)weft_fail(WEFT_EWRONGLOOP, "weft_admin_close: a window of another loop");
 		return;
 	}
 	waits = weft_self() && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;

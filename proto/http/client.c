@@ -205,7 +205,7 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft
 	if (!client || !request || !out)
 		return weft_fail(WEFT_EINVAL, "weft_http_fetch: NULL");
 	if (client->pool.loop != weft_loop_current())
-		return weft_fail(WEFT_EXDEV, "a client of another loop");
+		return weft_fail(WEFT_EWRONGLOOP, "a client of another loop");
 	if (!weft_self())
 		return weft_fail(WEFT_EDEADLK, "outside of threadlets there is nothing to suspend");
 	rc = check_request(request);

@@ -99,7 +99,7 @@ check(const weft_redis *redis, const char *const *channels)
 	if (redis->session)
 		return weft_fail(WEFT_EINVAL, "a session has no feeds");
 	if (weft_loop_current() != redis->loop)
-		return weft_fail(WEFT_EXDEV, "an endpoint of another loop");
+		return weft_fail(WEFT_EWRONGLOOP, "an endpoint of another loop");
 	if (redis->closed)
 		return weft_fail(WEFT_ESHUTDOWN, "the endpoint is closed");
 	return weft__redis_may_wait();
@@ -217,7 +217,7 @@ weft_redis_subscription_recv(weft_redis_subscription *feed, weft_redis_reply **o
 	if (!feed || !out)
 		return weft_fail(WEFT_EINVAL, "weft_redis_subscription_recv: NULL");
 	if (weft_loop_current() != feed->redis->loop)
-		return weft_fail(WEFT_EXDEV, "a feed of another loop");
+		return weft_fail(WEFT_EWRONGLOOP, "a feed of another loop");
 	feed->users++;
 	rc = receive(feed, out, deadline_ns);
 	leave(feed);

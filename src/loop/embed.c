@@ -128,7 +128,7 @@ weft_loop_fd(weft_loop *loop)
 	if (rc < 0)
 		return rc;
 	if (loop->bound && loop->bound != self)
-		return weft__misuse(WEFT_EXDEV, "weft_loop_fd: bound to another thread");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_fd: bound to another thread");
 	if (weft__loop_is_stopping(loop) && !weft__loop_is_embedded(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: stopping");
 	rc = open_fd(loop);

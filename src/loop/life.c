@@ -41,7 +41,7 @@ weft__loop_check(const weft_loop *loop, const char *call)
 	stopped = weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED;
 	if ((runner && runner != (uintptr_t)weft__thread_self() && !stopped)
 	    || weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, call);
+		return weft__misuse(WEFT_EWRONGLOOP, call);
 	return stopped ? weft__fail(WEFT_ESHUTDOWN, call) : 0; /* invariant 2 */
 }
 
@@ -460,7 +460,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || weft__loop_is_forked(loop))
-		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		return weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
 		                    "weft_loop_wait_stopped: no loop of this process");
 	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
 		return 0;
@@ -513,7 +513,7 @@ begin_run(weft_loop *loop, weft_loop **before)
 	uintptr_t runner;
 
 	if (!loop || weft__loop_is_forked(loop))
-		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		return weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
 		                    "weft_loop_run: no loop of this process");
 	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_EALREADY, "weft_loop_run: the loop has stopped");
@@ -530,7 +530,7 @@ begin_run(weft_loop *loop, weft_loop **before)
 		return weft__fail(WEFT_EBUSY, "weft_loop_run: it runs elsewhere");
 	if (loop->bound && loop->bound != (uintptr_t)weft__thread_self()) {
 		give_back(loop);
-		return weft__misuse(WEFT_EXDEV, "weft_loop_run: bound to another thread");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_run: bound to another thread");
 	}
 	claim_on(loop);
 	return enter_run(loop, before);
@@ -737,7 +737,7 @@ weft_loop_start(weft_loop *loop)
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || weft__loop_is_forked(loop))
-		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		return weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
 		                    "weft_loop_start: no loop of this process");
 	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_EALREADY, "weft_loop_start: the loop has stopped");
@@ -750,8 +750,8 @@ weft_loop_start(weft_loop *loop)
 	}
 	if (loop->bound) {
 		give_back(loop);
-		return weft__misuse(WEFT_EXDEV, "weft_loop_start: io_uring has "
-		                                "bound it to a thread");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_start: io_uring has "
+		                                     "bound it to a thread");
 	}
 	weft__store(&loop->runner, starter_of(loop), WEFT__RELAXED);
 	return start_thread(loop);

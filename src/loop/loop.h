@@ -255,7 +255,7 @@ weft__loop_is_forked(const weft_loop *loop)
 	return loop->forks != weft__load(&weft__program.forks, WEFT__RELAXED);
 }
 
-/* Whether this thread may use the loop now.  0, or WEFT_EINVAL, WEFT_EXDEV, WEFT_ESHUTDOWN. */
+/* Whether this thread may use the loop now.  0, or WEFT_EINVAL, WEFT_EWRONGLOOP, WEFT_ESHUTDOWN. */
 int weft__loop_check(const weft_loop *loop, const char *call);
 
 /* The fast path of that check, for frequent calls.  False means only that the caller must use

@@ -176,7 +176,7 @@ weft_loop_stats(weft_loop *loop, struct weft_loop_stats *out)
 	if (!loop || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_stats: NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_loop_stats: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_stats: after fork");
 	read_loop(loop, out);
 	return 0;
 }

@@ -42,7 +42,7 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	if (!loop || !fn)
 		return weft__misuse(WEFT_EINVAL, "post: no loop, or no function");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "post: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "post: after fork");
 	return weft__tracing() ? post_traced(loop, fn, arg, kind)
 	                       : post_by_lane(loop, fn, arg, kind);
 }
@@ -158,7 +158,7 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 	if (!loop || !node || !node->fn)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_post_node: NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_loop_post_node: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_post_node: after fork");
 	if (weft__load(&node->state, WEFT__ACQUIRE)) /* N, in inbox.c */
 		return weft__misuse(WEFT_EBUSY, "weft_loop_post_node: queued already");
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);

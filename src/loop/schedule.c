@@ -380,7 +380,7 @@ check(const weft_loop *loop)
 	if (!loop)
 		return weft__misuse(WEFT_EINVAL, "weft_schedule: no loop");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_schedule: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_schedule: after fork");
 	return 0;
 }
 

@@ -382,7 +382,7 @@ weft_trace_read(weft_trace *trace, const char **out, size_t *size)
 	if (!trace || !out || !size)
 		return weft__misuse(WEFT_EINVAL, "weft_trace_read: NULL");
 	if (trace->forks != weft__load(&weft__program.forks, WEFT__RELAXED))
-		return weft__fail(WEFT_EXDEV, "weft_trace_read: after fork");
+		return weft__fail(WEFT_EWRONGLOOP, "weft_trace_read: after fork");
 	if (weft__trace_is_on(trace))
 		return weft__fail(WEFT_EBUSY, "weft_trace_read: it is being recorded");
 	if (!trace->text)

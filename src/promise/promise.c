@@ -49,7 +49,7 @@ cannot_make(weft_loop *loop)
 	if (loop && !weft__loop_is_forked(loop))
 		(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
 	else
-		(void)weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		(void)weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
 		                   "promise: no loop of this process");
 	return NULL;
 }

@@ -289,7 +289,7 @@ weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns)
 	int rc;
 
 	if (!child || (op && op->loop != child->process.loop))
-		return weft__misuse(child ? WEFT_EXDEV : WEFT_EINVAL,
+		return weft__misuse(child ? WEFT_EWRONGLOOP : WEFT_EINVAL,
 		                    "weft_child_wait: no child of this loop");
 	rc = weft_op_begin(op, on_wait_cancel, child, deadline_ns);
 	if (rc < 0)
@@ -408,7 +408,7 @@ on_close_cancel(weft_op *op, int why, void *arg)
 static bool
 is_misuse(int rc)
 {
-	return rc == WEFT_EINVAL || rc == WEFT_EBUSY || rc == WEFT_EXDEV;
+	return rc == WEFT_EINVAL || rc == WEFT_EBUSY || rc == WEFT_EWRONGLOOP;
 }
 
 /* `rc` is 0 if the loop can wait for the end; it then finishes `closer`, unless that is NULL. */
@@ -431,7 +431,7 @@ weft__child_close_op(weft_child *child, weft_op *op)
 	int rc;
 
 	if (!child || (op && op->loop != child->process.loop))
-		return weft__misuse(child ? WEFT_EXDEV : WEFT_EINVAL,
+		return weft__misuse(child ? WEFT_EWRONGLOOP : WEFT_EINVAL,
 		                    "weft_child_close: no child of this loop");
 	if (child->closing)
 		return weft__misuse(WEFT_EBUSY, "weft_child_close: closed");

@@ -19,7 +19,7 @@ int weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns);
 int weft__child_look(weft_child *child, int *out);
 
 /* Finish with 0 once the child is gone.  Cannot be canceled.  Takes the child unless the call
- * is misuse (WEFT_EINVAL, WEFT_EBUSY, WEFT_EXDEV).  Without memory, or on a stopping loop, the
+ * is misuse (WEFT_EINVAL, WEFT_EBUSY, WEFT_EWRONGLOOP).  Without memory, or on a stopping loop, the
  * child has been killed when this returns the error. */
 int weft__child_close_op(weft_child *child, weft_op *op);
 

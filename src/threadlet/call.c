@@ -125,7 +125,7 @@ check_op(const struct weft__op *op)
 	if (!weft__self())
 		return weft__fail(WEFT_EDEADLK, "weft_op_wait: not in a threadlet");
 	if (op->loop != weft__self()->crew->loop)
-		return weft__misuse(WEFT_EXDEV, "weft_op_wait: of another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_op_wait: of another loop");
 	return 0;
 }
 
@@ -141,7 +141,7 @@ weft_op_wait(weft_op *public, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	rc = weft__may_wait(deadline_ns);
-	if (deadline_ns == WEFT_NOWAIT || rc == WEFT_EXDEV)
+	if (deadline_ns == WEFT_NOWAIT || rc == WEFT_EWRONGLOOP)
 		return rc;
 	if (rc < 0)
 		weft__op_ask(op, rc);

@@ -152,7 +152,7 @@ ask(weft_threadlet id, unsigned request)
 	struct weft__handle *handle;
 
 	if (loop && weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_cancel: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_cancel: after fork");
 	handle = find_here(id);
 	if (!handle)
 		return weft__handle_ask(id, request);

@@ -23,10 +23,10 @@ bind_home(struct weft__gate *gate)
 	uint64_t none = 0;
 
 	if (!loop)
-		return weft__misuse(WEFT_EXDEV, "not shared, and no loop runs here");
+		return weft__misuse(WEFT_EWRONGLOOP, "not shared, and no loop runs here");
 	if (weft__cas(&gate->home, &none, loop->inbox.id, WEFT__RELAXED))
 		return 0;
-	return weft__misuse(WEFT_EXDEV, "not shared, and of another loop");
+	return weft__misuse(WEFT_EWRONGLOOP, "not shared, and of another loop");
 }
 
 void

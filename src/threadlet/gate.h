@@ -68,7 +68,7 @@ weft__gate_is_open(const struct weft__gate *gate)
 	return self;
 }
 
-/* Enter and leave.  Returns 0, WEFT_EXDEV (it belongs to another loop) or WEFT_EINVAL. */
+/* Enter and leave.  Returns 0, WEFT_EWRONGLOOP (it belongs to another loop) or WEFT_EINVAL. */
 static inline int
 weft__gate_enter(struct weft__gate *gate)
 {

@@ -344,14 +344,14 @@ check(const struct weft__start *start, weft_loop *loop, struct weft__scope **sco
 	if (!start->fn || !loop)
 		return weft__misuse(WEFT_EINVAL, "weft_go: no function, or no loop");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_go: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_go: after fork");
 	if (!start->scope)
 		return 0;
 	*scope = weft__scope_of(start->scope);
 	if (!*scope)
 		return weft__misuse(WEFT_EINVAL, "weft_go: no open scope");
 	if ((*scope)->owner->crew->loop != weft__thread_self()->loop)
-		return weft__misuse(WEFT_EXDEV, "weft_go: a scope of another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_go: a scope of another loop");
 	return (*scope)->why;
 }
 

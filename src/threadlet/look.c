@@ -322,7 +322,7 @@ weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
 	if (!loop || !cursor || !out || max == 0)
 		return weft__misuse(WEFT_EINVAL, "weft_threadlet_list: no loop, or no room");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_threadlet_list: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_threadlet_list: after fork");
 	weft__loop_enter(loop);
 	rc = list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);

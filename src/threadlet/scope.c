@@ -78,7 +78,7 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	if (!self)
 		return weft__fail(WEFT_EDEADLK, "weft_scope_open: not in a threadlet");
 	if (weft__loop_is_forked(self->crew->loop))
-		return weft__misuse(WEFT_EXDEV, "weft_scope_open: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_open: after fork");
 	scope = take(self->crew);
 	if (!scope)
 		scope = weft__alloc_zero(sizeof(*scope));
@@ -122,7 +122,7 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_set_deadline: not open here");
 	if (weft__loop_is_forked(scope->owner->crew->loop))
-		return weft__misuse(WEFT_EXDEV, "weft_scope_set_deadline: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_set_deadline: after fork");
 	if (scope->why)
 		return weft__fail(WEFT_EALREADY, "weft_scope_set_deadline: it has ended");
 	rc = arm(scope, deadline_ns);
@@ -308,7 +308,7 @@ finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 WEFT__SELDOM static int
 refuse_close(bool forked)
 {
-	return forked ? weft__misuse(WEFT_EXDEV, "weft_scope_close: after fork")
+	return forked ? weft__misuse(WEFT_EWRONGLOOP, "weft_scope_close: after fork")
 	              : weft__misuse(WEFT_EINVAL, "weft_scope_close: not the last opened");
 }
 
@@ -357,11 +357,11 @@ find(int64_t id, struct weft__handle **out)
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
 
 	if (loop && weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "weft_join: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_join: after fork");
 	if (!home)
 		return weft__fail(WEFT_ESRCH, "weft_join: not a threadlet of an open scope");
 	if (home != here)
-		return weft__fail(WEFT_EXDEV, "weft_join: in a scope of another loop");
+		return weft__fail(WEFT_EWRONGLOOP, "weft_join: in a scope of another loop");
 	*out = handle;
 	return 0;
 }

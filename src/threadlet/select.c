@@ -85,7 +85,7 @@ try_op(weft_case *c)
 	const struct weft__op *op = weft__op_of(c->op);
 
 	if (op->pending && op->loop != weft__thread_self()->loop)
-		return weft__misuse(WEFT_EXDEV, "weft_select: an op of another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_select: an op of another loop");
 	if (op->pending)
 		return op->on_done ? WEFT_EBUSY : WEFT_EAGAIN;
 	c->result = op->kind == WEFT__OP_NONE ? WEFT_EINVAL : op->result;

@@ -107,8 +107,8 @@ weft__may_wait(uint64_t deadline_ns)
 		return weft__fail(WEFT_EDEADLK, "outside of threadlets there is nothing to "
 		                                "suspend");
 	if (weft__loop_is_forked(self->crew->loop))
-		return weft__misuse(WEFT_EXDEV, "a forked child cannot go on "
-		                                "with its parent's loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot go on "
+		                                     "with its parent's loop");
 	if (self->crew->loop->ending)
 		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
 	if (self->why)

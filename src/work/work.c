@@ -103,7 +103,7 @@ enter(weft_pool **pool, weft_loop *loop)
 			return weft__fail(WEFT_ENOMEM, "work: out of memory");
 	}
 	if (weft__pool_is_forked(*pool))
-		return weft__misuse(WEFT_EXDEV, "work: a pool of another process");
+		return weft__misuse(WEFT_EWRONGLOOP, "work: a pool of another process");
 	weft__pool_enter(*pool);
 	if (weft__pool_reserve(*pool))
 		return 0;

@@ -234,7 +234,7 @@ run_in_vain(void *state)
 
 	int rc = weft_loop_run(w->loop);
 
-	EXPLORE_CHECK(rc == WEFT_EXDEV || rc == WEFT_EALREADY);
+	EXPLORE_CHECK(rc == WEFT_EWRONGLOOP || rc == WEFT_EALREADY);
 }
 
 static void
@@ -244,7 +244,7 @@ start_in_vain(void *state)
 
 	int rc = weft_loop_start(w->loop);
 
-	EXPLORE_CHECK(rc == WEFT_EXDEV || rc == WEFT_EALREADY);
+	EXPLORE_CHECK(rc == WEFT_EWRONGLOOP || rc == WEFT_EALREADY);
 }
 
 static void

@@ -321,7 +321,7 @@ TEST(js_an_engine_needs_a_loop_and_its_thread)
 	CHECK_EQ(weft_js_eval(s.js, NULL, NULL, NULL), WEFT_EINVAL);
 	CHECK_EQ(weft_js_load(s.js, NULL, NULL), WEFT_EINVAL);
 	OK(weft_loop_start(s.loop));
-	CHECK_EQ(weft_js_eval(s.js, "1", NULL, NULL), WEFT_EXDEV);
+	CHECK_EQ(weft_js_eval(s.js, "1", NULL, NULL), WEFT_EWRONGLOOP);
 	weft_loop_shutdown(s.loop);
 	OK(weft_loop_wait_stopped(s.loop, WEFT_NEVER));
 	OK(weft_js_free(s.js));

@@ -402,7 +402,7 @@ TEST(a_client_is_for_threadlets_of_its_loop)
 	weft_http *http;
 
 	CHECK(client);
-	CHECK_EQ(weft_http_fetch(client, &request, &http, WEFT_NEVER), WEFT_EXDEV);
+	CHECK_EQ(weft_http_fetch(client, &request, &http, WEFT_NEVER), WEFT_EWRONGLOOP);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	OK(weft_http_client_free(client));
 	OK(weft_loop_free(loop));

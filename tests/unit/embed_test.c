@@ -485,7 +485,7 @@ TEST(a_movable_loop_has_one_host_after_the_other)
 static void *
 ask_elsewhere(void *arg)
 {
-	CHECK_MISUSE(weft_loop_fd(arg), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_fd(arg), WEFT_EWRONGLOOP);
 	CHECK_MISUSE(weft_loop_next(arg), WEFT_NEVER);
 	return NULL;
 }

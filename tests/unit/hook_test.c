@@ -631,7 +631,7 @@ push_elsewhere(void *arg)
 {
 	struct probe x = probe('x', "r");
 
-	CHECK_MISUSE(weft_loop_push_hook(arg, &x.hook), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_push_hook(arg, &x.hook), WEFT_EWRONGLOOP);
 	return NULL;
 }
 

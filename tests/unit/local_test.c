@@ -204,7 +204,7 @@ TEST(a_forked_child_frees_a_loop_without_a_drop)
 static void *
 use_elsewhere(void *arg)
 {
-	CHECK_MISUSE(weft_loop_local_set(arg, key_a, MARK('a')), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_local_set(arg, key_a, MARK('a')), WEFT_EWRONGLOOP);
 	CHECK_MISUSE(weft_loop_local_get(arg, key_a) == NULL, true);
 	return NULL;
 }

@@ -482,7 +482,7 @@ TEST(a_forked_child_cannot_use_its_parents_loop)
 		int child = test_fork();
 
 		if (child == 0)
-			test_child_exit(use_forked(loops[i % 2], i / 2) != WEFT_EXDEV);
+			test_child_exit(use_forked(loops[i % 2], i / 2) != WEFT_EWRONGLOOP);
 		if (is_well(child, test_misuse_aborts))
 			continue;
 		printf("loop %d, call %d\n", i % 2, i / 2);

@@ -301,7 +301,7 @@ TEST(a_loop_runs_on_another_thread_or_says_that_it_is_bound)
 	OK(weft_loop_run(loop));
 	OK(pthread_create(&thread, NULL, run_elsewhere, loop));
 	OK(pthread_join(thread, &rc));
-	CHECK_EQ((intptr_t)rc, is_uring() ? WEFT_EXDEV : 0);
+	CHECK_EQ((intptr_t)rc, is_uring() ? WEFT_EWRONGLOOP : 0);
 	OK(weft_loop_run(loop));
 	close_pair(pair);
 	OK(weft_loop_free(loop));

@@ -585,8 +585,8 @@ start_elsewhere(void *arg)
 {
 	struct probe *p = arg;
 
-	CHECK_MISUSE(weft_op_sleep(&p->op, WEFT_NOWAIT), WEFT_EXDEV);
-	CHECK_MISUSE(weft_op_begin(&p->op, on_cancel, p, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_op_sleep(&p->op, WEFT_NOWAIT), WEFT_EWRONGLOOP);
+	CHECK_MISUSE(weft_op_begin(&p->op, on_cancel, p, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	return NULL;
 }
 

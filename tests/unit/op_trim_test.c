@@ -233,7 +233,7 @@ TEST(pages_of_closed_descriptors_are_given_back)
 static void *
 trim_elsewhere(void *arg)
 {
-	CHECK_MISUSE(weft_loop_trim(arg), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_trim(arg), WEFT_EWRONGLOOP);
 	return NULL;
 }
 

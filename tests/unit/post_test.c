@@ -578,6 +578,6 @@ TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
 	CHECK_MISUSE(weft_loop_post_node(NULL, &node), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_before_wait(NULL, &node), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_loop_post_before_wait(loop, &node), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_post_before_wait(loop, &node), WEFT_EWRONGLOOP);
 	stop_and_free(loop);
 }

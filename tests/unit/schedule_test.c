@@ -586,7 +586,7 @@ TEST(a_number_or_microtask_without_function_or_loop_is_misuse)
 	CHECK_MISUSE(weft_schedule_clear(NULL, 1, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_schedule_set_background(NULL, 1, true), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_schedule_microtask(loop, note, NULL), WEFT_EXDEV);
-	CHECK_MISUSE(weft_schedule_tick(loop, note, NULL), WEFT_EXDEV);
+	CHECK_MISUSE(weft_schedule_microtask(loop, note, NULL), WEFT_EWRONGLOOP);
+	CHECK_MISUSE(weft_schedule_tick(loop, note, NULL), WEFT_EWRONGLOOP);
 	stop_and_free(loop);
 }

@@ -507,10 +507,10 @@ TEST(the_timers_of_a_loop_are_no_other_threads)
 
 	OK(pthread_barrier_init(&barrier, NULL, 2));
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_timer_start(loop, &timer, 1, 0, on_fire, NULL), WEFT_EXDEV);
+	CHECK_MISUSE(weft_timer_start(loop, &timer, 1, 0, on_fire, NULL), WEFT_EWRONGLOOP);
 	OK(weft_loop_post(loop, arm_far, &barrier));
 	(void)pthread_barrier_wait(&barrier);
-	CHECK_MISUSE(weft_timer_stop(&far), WEFT_EXDEV);
+	CHECK_MISUSE(weft_timer_stop(&far), WEFT_EWRONGLOOP);
 	OK(weft_loop_post(loop, arm_far, &barrier)); /* after our look at it */
 	(void)pthread_barrier_wait(&barrier);
 	weft_loop_shutdown(loop);

@@ -497,7 +497,7 @@ TEST(watches_that_make_no_sense_are_refused)
 	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, 1 << 20, on_ready, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_watch_start(NULL, &p.watch, 0, BOTH, on_ready, &p), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, on_ready, &p), WEFT_EXDEV);
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, on_ready, &p), WEFT_EWRONGLOOP);
 	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));

@@ -20,7 +20,7 @@ weftpy_error(int error)
 {
 	if (error == WEFT_ENOMEM)
 		return PyErr_NoMemory();
-	if (error == WEFT_EXDEV) {
+	if (error == WEFT_EWRONGLOOP) {
 		PyErr_SetString(PyExc_RuntimeError,
 		                "Non-thread-safe operation invoked on an event "
 		                "loop other than the current one, or on that of a parent process");

@@ -52,7 +52,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	if (own == loop)
 		return 0;
 	if (own)
-		return weft__misuse(WEFT_EXDEV, "weft_dgram: it belongs to another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_dgram: it belongs to another loop");
 	dgram->notice.tell = on_notice;
 	rc = weft__loop_open_backend(loop);
 	if (rc == 0)
@@ -189,7 +189,7 @@ weft_dgram_close(weft_dgram *dgram)
 		return;
 	loop = weft__dgram_loop(dgram);
 	rc = loop ? weft__loop_check(loop, "weft_dgram_close") : 0;
-	if (rc == WEFT_EXDEV || rc == WEFT_EINVAL)
+	if (rc == WEFT_EWRONGLOOP || rc == WEFT_EINVAL)
 		return;
 	if (!loop) {
 		release(dgram);

@@ -362,7 +362,7 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	int rc;
 
 	if (!listener || (its && loop && its != loop))
-		return weft__misuse(listener ? WEFT_EXDEV : WEFT_EINVAL, name);
+		return weft__misuse(listener ? WEFT_EWRONGLOOP : WEFT_EINVAL, name);
 	if (!its)
 		its = weft__loop_or_current(loop);
 	rc = weft__loop_check(its, name);

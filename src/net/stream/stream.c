@@ -217,7 +217,7 @@ weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call)
 	if (!its)
 		its = stream->moved_to;
 	if (its && loop && its != loop)
-		return weft__misuse(WEFT_EXDEV, call);
+		return weft__misuse(WEFT_EWRONGLOOP, call);
 	if (!its)
 		its = weft__loop_or_current(loop);
 	rc = weft__loop_check(its, call);

@@ -202,7 +202,7 @@ act_join(struct actor *actor)
 	call.must = false; /* the result may be there */
 	rc = weft_join(other->id, &out, deadline_ns);
 	if (other->base.below->owner->where != actor->where) {
-		sim_check(rc == WEFT_EXDEV);
+		sim_check(rc == WEFT_EWRONGLOOP);
 		return;
 	}
 	if (other == actor) {

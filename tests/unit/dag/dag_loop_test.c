@@ -86,7 +86,7 @@ is_on_loop(weft_dag_step *step, void *arg)
 	bool want = arg != NULL;
 
 	(void)step;
-	return (weft_self() != 0) == want ? 0 : WEFT_EXDEV;
+	return (weft_self() != 0) == want ? 0 : WEFT_EWRONGLOOP;
 }
 
 static int

@@ -276,7 +276,7 @@ TEST(it_is_not_started_on_another_loop)
 {
 	weft_loop *loop = start_it(), *other = make();
 
-	CHECK_MISUSE(weft_dgram_start(reader.dgram, other, on_messages, &reader), WEFT_EXDEV);
+	CHECK_MISUSE(weft_dgram_start(reader.dgram, other, on_messages, &reader), WEFT_EWRONGLOOP);
 	OK(weft_loop_free(other));
 	end_it(loop);
 }

@@ -216,7 +216,7 @@ recv_elsewhere(void *arg)
 	struct got got;
 
 	(void)arg;
-	CHECK_MISUSE(recv_text(dgram, &got, WEFT_NEVER), WEFT_EXDEV);
+	CHECK_MISUSE(recv_text(dgram, &got, WEFT_NEVER), WEFT_EWRONGLOOP);
 	return 0;
 }
 

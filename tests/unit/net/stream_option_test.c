@@ -276,7 +276,7 @@ TEST(a_call_on_a_stream_whose_loop_runs_elsewhere_is_refused)
 	while (!weft__load(&s.bound, WEFT__ACQUIRE))
 		(void)sched_yield();
 	for (int i = 0; i < STRANGE_CALLS; i++)
-		CHECK_MISUSE(call_strangely(&s, i), WEFT_EXDEV);
+		CHECK_MISUSE(call_strangely(&s, i), WEFT_EWRONGLOOP);
 	OK(weft_loop_post(s.loop, close_here, &s));
 	stop_and_free(s.loop);
 	OK(weft_loop_free(s.other));
@@ -290,7 +290,7 @@ TEST(a_stream_of_one_idle_loop_is_not_started_on_another)
 
 	OK(weft_stream_open_pair(&stream, &peer));
 	OK(weft_stream_start(stream, loop, &ignoring, NULL));
-	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL), WEFT_EXDEV);
+	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL), WEFT_EWRONGLOOP);
 	weft_stream_close(peer);
 	OK(weft_loop_run(loop)); /* until the stream has seen its end */
 	OK(weft_loop_free(loop));

@@ -600,8 +600,8 @@ TEST(misuse_of_a_childs_ops_is_found)
 	CHECK_MISUSE(weft__child_close_op(NULL, &p.op), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_wait_op(child, NULL, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_close_op(child, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft__child_wait_op(child, &stranger.op, WEFT_NEVER), WEFT_EXDEV);
-	CHECK_MISUSE(weft__child_close_op(child, &stranger.op), WEFT_EXDEV);
+	CHECK_MISUSE(weft__child_wait_op(child, &stranger.op, WEFT_NEVER), WEFT_EWRONGLOOP);
+	CHECK_MISUSE(weft__child_close_op(child, &stranger.op), WEFT_EWRONGLOOP);
 	CHECK_MISUSE(weft__child_look(NULL, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_close_later(NULL), WEFT_EINVAL);
 	OK(weft__child_close_op(child, &p.op));

@@ -709,15 +709,15 @@ TEST(a_forked_child_can_only_give_back_the_memory_of_a_pool)
 	pid = test_fork();
 	if (pid == 0) {
 		weft_loop *mine = weft_loop_new(NULL);
-		int rc = WEFT_EXDEV;
+		int rc = WEFT_EWRONGLOOP;
 
 		if (!test_misuse_aborts) {
 			init_job(mine, &own);
 			rc = weft_work_op(pool, run_job, &own, &own.p.op, WEFT_NEVER);
-			if (rc == WEFT_EXDEV)
+			if (rc == WEFT_EWRONGLOOP)
 				rc = weft_work(pool, run_job, &own, WEFT_NEVER);
 		}
-		test_child_exit(rc != WEFT_EXDEV || weft_pool_free(pool) != 0
+		test_child_exit(rc != WEFT_EWRONGLOOP || weft_pool_free(pool) != 0
 		                || weft_loop_free(loop) != 0 || weft_loop_free(mine) != 0);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);

@@ -173,7 +173,7 @@ use_foreign(void *arg)
 {
 	int value = 0;
 
-	CHECK_MISUSE(weft_chan_send(arg, &value, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_chan_send(arg, &value, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ TEST(a_local_channel_belongs_to_the_loop_that_first_uses_it)
 	weft_chan *chan = weft_chan_new(sizeof(int), 10, 0);
 	int value = 0;
 
-	CHECK_MISUSE(weft_chan_send(chan, &value, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_chan_send(chan, &value, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	run_threadlet(use_own, chan);
 	run_threadlet(use_foreign, chan);
 	weft_chan_unref(chan);
@@ -522,7 +522,7 @@ select_foreign(void *arg)
 	struct foreign *f = arg;
 	weft_case one = { .op = &f->op };
 
-	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	return weft_event_set(&f->done);
 }
 

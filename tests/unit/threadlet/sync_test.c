@@ -511,7 +511,7 @@ TEST(a_waiter_may_free_the_event_at_once)
 static int
 lock_foreign(void *arg)
 {
-	CHECK_MISUSE(weft_mutex_lock(arg, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_mutex_lock(arg, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	return 0;
 }
 
@@ -527,7 +527,7 @@ TEST(a_local_mutex_belongs_to_the_loop_that_first_uses_it)
 {
 	weft_mutex mutex = WEFT_INIT;
 
-	CHECK_MISUSE(weft_mutex_lock(&mutex, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_mutex_lock(&mutex, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	run_threadlet(lock_own, &mutex);
 	run_threadlet(lock_foreign, &mutex);
 }

@@ -93,7 +93,7 @@ try_all(weft_scope *scope, weft_op *op, int count)
 		int child = test_fork();
 
 		if (child == 0)
-			test_child_exit(use(scope, op, i) != WEFT_EXDEV);
+			test_child_exit(use(scope, op, i) != WEFT_EWRONGLOOP);
 		if (is_well(child, test_misuse_aborts))
 			continue;
 		printf("call %d\n", i);

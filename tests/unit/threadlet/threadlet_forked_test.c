@@ -124,11 +124,11 @@ TEST(a_child_forked_by_a_threadlet_can_run_a_loop_of_its_own)
 static int
 try_parents_loop(void)
 {
-	if (weft_yield() != WEFT_EXDEV)
+	if (weft_yield() != WEFT_EWRONGLOOP)
 		return 1;
-	if (weft_sleep_until(weft_after(1)) != WEFT_EXDEV)
+	if (weft_sleep_until(weft_after(1)) != WEFT_EWRONGLOOP)
 		return 2;
-	if (weft_go(end_at_once, NULL) != WEFT_EXDEV)
+	if (weft_go(end_at_once, NULL) != WEFT_EWRONGLOOP)
 		return 3;
 	return live_anew();
 }

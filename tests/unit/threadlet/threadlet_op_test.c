@@ -172,8 +172,8 @@ wait_elsewhere(void *arg)
 	(void)arg;
 	OK(weft_op_init(&op, other, NULL, NULL));
 	OK(weft_op_sleep(&op, weft_after(HOUR)));
-	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NEVER), WEFT_EXDEV);
-	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NEVER), WEFT_EWRONGLOOP);
+	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NOWAIT), WEFT_EWRONGLOOP);
 	CHECK(op.pending);
 	weft_op_cancel(&op);
 	return 0;
