@@ -28,7 +28,7 @@
  * means just that.  "Blocks: suspends" stops the calling threadlet, never its
  * loop; "Blocks: waits" does that in a threadlet and blocks a plain thread.
  * Both return, besides what their comment lists, WEFT_ETIMEDOUT,
- * WEFT_ECANCELED, WEFT_EINTR, WEFT_ESHUTDOWN, and WEFT_EDEADLK from a callback,
+ * WEFT_ECANCELED, WEFT_EINTR, WEFT_ESHUTDOWN, and WEFT_ENOSUSPEND from a callback,
  * which has nothing to suspend.
  */
 #ifndef WEFT_BASE_H
@@ -94,7 +94,7 @@ enum weft_error {
 	WEFT_ENOMEM       = -ENOMEM,
 	WEFT_EAGAIN       = -EAGAIN,       /* a bounded queue is full */
 	WEFT_EBUSY        = -EBUSY,        /* in use: a second reader, an op in flight */
-	WEFT_EDEADLK      = -EDEADLK,      /* would wait for itself, or nothing to suspend */
+	WEFT_EDEADLK      = -EDEADLK,      /* would wait for itself */
 	WEFT_EALREADY     = -EALREADY,     /* settled, started or stopped before */
 	WEFT_ENOENT       = -ENOENT,
 	WEFT_EEXIST       = -EEXIST,
@@ -116,6 +116,7 @@ enum weft_error {
 	WEFT_EREPLY       = -10005,        /* Redis answered with an error */
 	WEFT_ESCRIPT      = -10006,        /* a script threw */
 	WEFT_EWRONGLOOP   = -10007,        /* the object belongs to another loop, thread or process */
+	WEFT_ENOSUSPEND   = -10008,        /* the caller cannot suspend: it is not a threadlet */
 };
 
 /* Of what is waited for by threadlets: for all loops and plain threads, not for one

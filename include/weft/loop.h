@@ -97,7 +97,7 @@ WEFT_API void weft_loop_shutdown(weft_loop *loop);
 
 /* Wait until the loop is stopped: nothing of it runs after this returned 0.  At
  * the deadline what has not ended is reported (WEFT_REPORT_LATE_STOP).
- * Returns 0, WEFT_EDEADLK on its own thread, and in callbacks of another loop.
+ * Returns 0, WEFT_EDEADLK on its own thread, WEFT_ENOSUSPEND in callbacks of another loop.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
 

@@ -118,7 +118,7 @@ WEFT_API weft_outcome weft_promise_state(weft_promise *promise, weft_value *out)
 /* Wait until `promise`, borrowed, of any loop, is settled; fills `out` (may be
  * NULL) with its value, borrowed from it.
  * Returns 0; if rejected the reason's error, WEFT_EREJECTED if it is none;
- * WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR; WEFT_EDEADLK in a callback.
+ * WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR; WEFT_ENOSUSPEND in a callback.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_await(weft_promise *promise, weft_value *out,
                         uint64_t deadline_ns);

@@ -32,7 +32,7 @@ WEFT_STATIC_ASSERT(sizeof(struct weft_scope) <= 96, "weft_scope is part of the A
 
 /* Open a scope around what follows.  Inside of it the deadline is told as
  * WEFT_ETIMEDOUT.
- * Returns 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_EDEADLK outside of a threadlet.
+ * Returns 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_ENOSUSPEND outside of a threadlet.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_scope_open(weft_scope *scope, uint32_t flags,
                              uint64_t deadline_ns);

@@ -115,7 +115,7 @@ WEFT_API int weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns);
 /* Read and set the calling threadlet's value for a key of weft_key_new(); NULL if
  * unset.  The key's drop ends a value that is replaced, at once, and what is left when
  * the threadlet's cleanups have run: last key first, on its stack, shielded.
- * set takes `value` on success and returns 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_EDEADLK
+ * set takes `value` on success and returns 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_ENOSUSPEND
  * outside of a threadlet, WEFT_ESHUTDOWN from a drop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void *weft_local_get(int key);

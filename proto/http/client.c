@@ -207,7 +207,8 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft
 	if (client->pool.loop != weft_loop_current())
 		return weft_fail(WEFT_EWRONGLOOP, "a client of another loop");
 	if (!weft_self())
-		return weft_fail(WEFT_EDEADLK, "outside of threadlets there is nothing to suspend");
+		return weft_fail(WEFT_ENOSUSPEND,
+		                 "outside of threadlets there is nothing to suspend");
 	rc = check_request(request);
 	if (rc == 0)
 		rc = make_call(client, request, &call);

@@ -94,7 +94,7 @@ weft__redis_may_wait(void)
 {
 	if (weft_self() || !weft_loop_current())
 		return weft_check_canceled();
-	return weft_fail(WEFT_EDEADLK, "a callback has nothing to suspend");
+	return weft_fail(WEFT_ENOSUSPEND, "a callback has nothing to suspend");
 }
 
 int

@@ -578,7 +578,7 @@ weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
 	if (!run)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: NULL");
 	if (self->loop && !self->threadlet)
-		return weft__fail(WEFT_EDEADLK, "weft_dag_run_wait: in a callback");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_dag_run_wait: in a callback");
 	/* The steps may free the run. */
 	(void)weft__add(&run->holders, 1, WEFT__RELAXED);
 	rc = self->threadlet ? wait_in_threadlet(run, deadline_ns)

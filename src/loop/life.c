@@ -439,17 +439,15 @@ out:
 	weft__loop_exit(loop);
 }
 
-/* Would the wait keep this loop, or the loop that runs on the calling thread, from
- * continuing? */
+/* Would the wait keep the loop itself from running on? */
 static bool
 would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
 {
 	const struct weft__thread *self = weft__thread_self();
 
-	if (loop == self->loop)
-		return true;
-	return deadline_ns != WEFT_NOWAIT
-	       && (self->loop || weft__load(&loop->host, WEFT__RELAXED) == (uintptr_t)self);
+	return loop == self->loop
+	       || (deadline_ns != WEFT_NOWAIT
+	           && weft__load(&loop->host, WEFT__RELAXED) == (uintptr_t)self);
 }
 
 int
@@ -468,7 +466,9 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	    && loop != weft__thread_self()->loop)
 		return weft__threadlet_wait_stopped(loop, deadline_ns);
 	if (would_wait_for_itself(loop, deadline_ns))
-		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: in a callback");
+		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: on the loop's own thread");
+	if (weft__thread_self()->loop && deadline_ns != WEFT_NOWAIT)
+		return weft__fail(WEFT_ENOSUSPEND, "weft_loop_wait_stopped: in a callback");
 	weft__loop_enter(loop);
 	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
 	       && rc != -ETIMEDOUT)

@@ -123,7 +123,7 @@ check_op(const struct weft__op *op)
 		return weft__misuse(WEFT_EINVAL, "weft_op_wait: never started, or it has an "
 		                                 "on_done");
 	if (!weft__self())
-		return weft__fail(WEFT_EDEADLK, "weft_op_wait: not in a threadlet");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_op_wait: not in a threadlet");
 	if (op->loop != weft__self()->crew->loop)
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_op_wait: of another loop");
 	return 0;

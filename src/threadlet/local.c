@@ -26,7 +26,7 @@ weft_local_set(int key, void *value)
 	if (!weft__local_is_key(key))
 		return weft__misuse(WEFT_EINVAL, "weft_local_set: no such key");
 	if (!self)
-		return weft__fail(WEFT_EDEADLK, "weft_local_set: not in a threadlet");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_local_set: not in a threadlet");
 	if (self->locals_ended)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_local_set: it ends");
 	if (!self->locals)

@@ -261,7 +261,7 @@ check_wait(uint64_t deadline_ns)
 	if (weft__self() || deadline_ns == WEFT_NOWAIT)
 		return weft__may_wait(deadline_ns);
 	return weft__thread_self()->loop
-	               ? weft__fail(WEFT_EDEADLK, "weft_threadlet_list: in a callback")
+	               ? weft__fail(WEFT_ENOSUSPEND, "weft_threadlet_list: in a callback")
 	               : 0;
 }
 

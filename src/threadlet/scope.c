@@ -76,7 +76,7 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	if (!public || (flags & ~KNOWN))
 		return weft__misuse(WEFT_EINVAL, "weft_scope_open: bad flags");
 	if (!self)
-		return weft__fail(WEFT_EDEADLK, "weft_scope_open: not in a threadlet");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_scope_open: not in a threadlet");
 	if (weft__loop_is_forked(self->crew->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_open: after fork");
 	scope = take(self->crew);

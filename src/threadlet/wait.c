@@ -104,8 +104,8 @@ weft__may_wait(uint64_t deadline_ns)
 	if (deadline_ns == WEFT_NOWAIT)
 		return weft__fail(WEFT_ETIMEDOUT, "timed out: WEFT_NOWAIT does not wait");
 	if (!self)
-		return weft__fail(WEFT_EDEADLK, "outside of threadlets there is nothing to "
-		                                "suspend");
+		return weft__fail(WEFT_ENOSUSPEND, "outside of threadlets there is nothing to "
+		                                   "suspend");
 	if (weft__loop_is_forked(self->crew->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot go on "
 		                                     "with its parent's loop");

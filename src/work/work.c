@@ -271,7 +271,7 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 	if (self->threadlet)
 		return work_in_threadlet(pool, fn, arg, deadline_ns);
 	if (self->loop)
-		return weft__fail(WEFT_EDEADLK, "weft_work: in a callback");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_work: in a callback");
 	return work_in_thread(pool, fn, arg, deadline_ns);
 }
 

@@ -381,7 +381,7 @@ call_from_callback(void *arg)
 	weft_http_request request = { .url = "http://127.0.0.1/" };
 	weft_http *http;
 
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_ENOSUSPEND);
 	arrivals = 1;
 }
 

@@ -388,7 +388,7 @@ TEST(waiting_for_the_stop_ends_at_the_deadline_but_not_in_a_callback)
 	CHECK(weft_now() >= deadline);
 	OK(weft_loop_post(seen.loop, wait_for_other, &seen));
 	OK(weft_loop_run(seen.loop));
-	CHECK_EQ(seen.rc, WEFT_EDEADLK); /* it has nothing to suspend */
+	CHECK_EQ(seen.rc, WEFT_ENOSUSPEND); /* it has nothing to suspend */
 	OK(weft_loop_free(seen.loop));
 	stop_and_free(seen.other);
 }

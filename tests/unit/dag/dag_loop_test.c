@@ -722,7 +722,7 @@ TEST(a_step_may_wait_for_a_run_of_its_own)
 static void
 wait_in_callback(void *arg)
 {
-	CHECK_EQ(weft_dag_run_wait(arg, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_dag_run_wait(arg, WEFT_NEVER), WEFT_ENOSUSPEND);
 }
 
 TEST(a_callback_cannot_wait)

@@ -96,7 +96,7 @@ TEST(dns_refuses_misuse)
 	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", a.out, 0, &op, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", a.out, 1, NULL, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_dns_resolve_op("fd:0", a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_dns_resolve("tcp://a:1", a.out, 1, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_dns_resolve("tcp://a:1", a.out, 1, WEFT_NEVER), WEFT_ENOSUSPEND);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
 

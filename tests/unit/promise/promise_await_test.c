@@ -219,8 +219,8 @@ static void
 await_in_callback(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(weft_await(p, NULL, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_await(p, NULL, weft_after(HOUR)), WEFT_EDEADLK);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NEVER), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_await(p, NULL, weft_after(HOUR)), WEFT_ENOSUSPEND);
 	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	note(MARK('d'));
 }

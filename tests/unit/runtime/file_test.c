@@ -157,10 +157,10 @@ in_callback(void *arg)
 	char byte;
 
 	(void)arg;
-	CHECK_EQ(weft_file_read(0, &byte, 1, 0, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_file_write(0, &byte, 1, 0, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_file_open("/", O_RDONLY, 0, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_file_sync(0, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_file_read(0, &byte, 1, 0, WEFT_NEVER), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_file_write(0, &byte, 1, 0, WEFT_NEVER), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_file_open("/", O_RDONLY, 0, WEFT_NEVER), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_file_sync(0, WEFT_NEVER), WEFT_ENOSUSPEND);
 }
 
 TEST(files_are_for_threadlets)

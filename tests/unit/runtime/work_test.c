@@ -611,7 +611,7 @@ TEST(who_would_wait_for_itself_is_refused)
 	CHECK_EQ(inner_rc[1], WEFT_EDEADLK);
 	OK(weft_loop_post(loop, call_in_callback, NULL));
 	OK(weft_loop_run(loop));
-	CHECK_EQ(inner_rc[2], WEFT_EDEADLK);
+	CHECK_EQ(inner_rc[2], WEFT_ENOSUSPEND);
 	OK(weft_pool_free(inner));
 	OK(weft_loop_free(loop));
 }

@@ -433,7 +433,7 @@ TEST(scopes_are_closed_in_the_order_of_braces)
 	weft_scope scope;
 
 	run_threadlet(misuse, NULL);
-	CHECK_EQ(weft_scope_open(&scope, 0, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_scope_open(&scope, 0, WEFT_NEVER), WEFT_ENOSUSPEND);
 }
 
 /* --- the deep tree ------------------------------------------------------ */

@@ -25,8 +25,8 @@ drop(void *arg)
 {
 	CHECK_EQ(weft_self(), 0);
 	CHECK(weft_loop_current() == idle);
-	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_EDEADLK);
-	CHECK_EQ(weft_yield(), WEFT_EDEADLK);
+	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_yield(), WEFT_ENOSUSPEND);
 	note(arg);
 }
 

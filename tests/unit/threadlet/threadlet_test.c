@@ -172,9 +172,9 @@ static void
 try_to_suspend(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(weft_yield(), WEFT_EDEADLK);
-	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_EDEADLK);
-	CHECK_EQ(weft_wait_fd(0, WEFT_READABLE, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_yield(), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_wait_fd(0, WEFT_READABLE, WEFT_NEVER), WEFT_ENOSUSPEND);
 	note(MARK('k'));
 }
 
@@ -560,7 +560,7 @@ TEST(threadlets_have_values_of_their_own_that_end_with_them)
 	go_on(loop, set_values, MARK('b'));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
-	CHECK_EQ(weft_local_set(key, NULL), WEFT_EDEADLK);
+	CHECK_EQ(weft_local_set(key, NULL), WEFT_ENOSUSPEND);
 	CHECK(weft_local_get(key) == NULL);
 	OK(weft_loop_free(loop));
 }
