@@ -1,4 +1,4 @@
-"""Build the Python package: the extension by CMake, as ./dev does."""
+"""Build the Python package.  CMake builds the extension, as in ./dev."""
 import os
 import re
 import shutil
@@ -10,7 +10,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
-BUILD = ROOT / "build"  # setuptools too puts here what it makes, so that a clone stays clean
+BUILD = ROOT / "build"  # setuptools also puts its output here, so that a clone stays clean
 
 
 def version():

@@ -1,8 +1,7 @@
-/* bench.h - what all measuring programs share: clocks, cores, numbers, main().
+/* bench.h - what all benchmark programs share: clocks, cores, random numbers, main().
  *
- * A program is called as `PROGRAM ROW`, measures that row once and prints one
- * number.  Repeating, pairing and medians are the business of run.py.  Include
- * this file first.
+ * `PROGRAM ROW` measures that row once and prints one number.  run.py repeats programs, pairs
+ * them and computes medians.  Include this file first.
  */
 #ifndef WEFT_BENCH_BENCH_H
 #define WEFT_BENCH_BENCH_H
@@ -25,12 +24,12 @@
 
 #define BENCH_SKIPPED 77 /* exit status */
 
-/* The measured thread runs on the first, those that feed it on the second.  What
- * shall have both is set free of that by bench_pin_both(). */
+/* The measured thread runs on the first core, the threads that feed it on the second.
+ * bench_pin_both() allows both cores. */
 #define BENCH_CORE       0
 #define BENCH_OTHER_CORE 1
 
-/* An element of an array starts a cache line, for weft and peers alike. */
+/* Array elements start on a cache line, for weft and for its peers. */
 #define BENCH_LINE 64
 
 struct bench_row {
@@ -50,7 +49,7 @@ bench_die(const char *format, ...)
 	exit(1);
 }
 
-/* Say why this row cannot be measured here.  No failure: see run.py. */
+/* Print why this row cannot be measured here.  This is not a failure: see run.py. */
 #define bench_skip(...) \
 	((void)fprintf(stderr, __VA_ARGS__), exit(BENCH_SKIPPED))
 
@@ -67,15 +66,15 @@ bench_clock(clockid_t clock)
 	return (uint64_t)t.tv_sec * BENCH_S + (uint64_t)t.tv_nsec;
 }
 
-/* CPU time of the calling thread: what others do meanwhile does not count. */
+/* CPU time of the calling thread, without that of other threads. */
 static inline uint64_t
 bench_cpu_ns(void)
 {
 	return bench_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* CPU time of all threads: for a peer that moves its work between threads, or has
- * some of its own, and for weft beside it. */
+/* CPU time of all threads: for a peer that moves its work between threads or starts its own
+ * threads, and for weft in the same comparison. */
 static inline uint64_t
 bench_process_ns(void)
 {
@@ -99,7 +98,7 @@ bench_pin(int core)
 		bench_die("cannot run on core %d: two cores are needed", core);
 }
 
-/* Also for the threads that this one starts from now on. */
+/* Threads that this thread starts later inherit this. */
 static inline void
 bench_pin_both(void)
 {
@@ -121,7 +120,7 @@ bench_sleep(uint64_t delay_ns)
 		;
 }
 
-/* xorshift64, from a fixed seed: every program sees the same numbers. */
+/* xorshift64 from a fixed seed: every program draws the same numbers. */
 static inline uint64_t
 bench_random(void)
 {
@@ -139,7 +138,7 @@ bench_between(uint64_t low, uint64_t high)
 	return low + bench_random() % (high - low + 1);
 }
 
-/* Zeroed memory at the start of a cache line, all of it touched. */
+/* Zeroed memory, aligned to a cache line; every page has been touched. */
 static inline void *
 bench_array(size_t count, size_t size)
 {

@@ -1,19 +1,19 @@
 /* chan_bench.h - values of 8 bytes from one threadlet to another, on one thread.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   sched_run(measure)             call measure() where it can suspend
- *   chan_open(capacity)            from there: make the channel
- *   chan_close()                   end it, when all is received
+ *   chan_open(capacity)            called by measure(): make the channel
+ *   chan_close()                   free it, after everything is received
  *   sender_start(fn)               run fn(NULL) in a new threadlet
  *   sender_join()                  wait for it
  *   chan_send(x), chan_recv()      may suspend
  *
- * The rows are CPU time of the process per value: of sending it and of receiving
- * it.  chan.unbuffered suspends for each, chan.buffered (of 64 values) mostly does
- * not; both are called from the bodies.  chan.unbuffered.deep is the first of them
- * three frames down on either side, where returns are not those that the processor
- * expects after a switch, whoever makes it.
+ * The rows are CPU time of the process per value, for sending and receiving it.
+ * chan.unbuffered suspends for each value; chan.buffered (64 values) usually does not.
+ * Both call send and receive directly from the threadlet's function.  chan.unbuffered.deep
+ * is chan.unbuffered with three more frames on either end, where the processor mispredicts
+ * returns after a switch, for every implementation.
  */
 #include "depth.h"
 

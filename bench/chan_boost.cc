@@ -1,4 +1,4 @@
-/* chan_boost.cc - an unbuffered channel of Boost, between two fibers. */
+/* chan_boost.cc - an unbuffered Boost channel between two fibers. */
 #include "bench.h"
 #include <boost/fiber/all.hpp>
 

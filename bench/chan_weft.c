@@ -1,4 +1,4 @@
-/* chan_weft.c - a channel of one loop, and its two threadlets. */
+/* chan_weft.c - a local channel between two threadlets of one loop. */
 #include "bench.h"
 #include "root.h"
 #include <weft/chan.h>

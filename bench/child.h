@@ -1,4 +1,4 @@
-/* child.h - the other side of a measured server: a process on the other core. */
+/* child.h - the clients of a measured server: a process on the other core. */
 #ifndef WEFT_BENCH_CHILD_H
 #define WEFT_BENCH_CHILD_H
 
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "bench.h"
 
-/* As fork().  The child runs on the other core and does not outlive its parent. */
+/* Like fork().  The child runs on the other core and is killed when its parent ends. */
 static inline pid_t
 child_fork(void)
 {

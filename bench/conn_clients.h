@@ -1,6 +1,6 @@
-/* conn_clients.h - clients that connect, say one word, hear it again, and stay.
+/* conn_clients.h - clients that connect, have one message echoed, and stay connected.
  *
- * All of them are there before any of them leaves.
+ * None of them disconnects before all are connected.
  */
 #ifndef WEFT_BENCH_CONN_CLIENTS_H
 #define WEFT_BENCH_CONN_CLIENTS_H
@@ -17,7 +17,7 @@
 #define IP_BIND_ADDRESS_NO_PORT 24
 #endif
 
-struct meeting { /* shared by the processes */
+struct meeting { /* in memory that the processes share */
 	atomic_int left;
 };
 
@@ -33,7 +33,7 @@ meeting_new(int count)
 	return meeting;
 }
 
-/* Listen on a port of its own; `addr` is filled. */
+/* Listen on a free port; fills `addr`. */
 static inline int
 conn_listen(struct sockaddr_in *addr)
 {
@@ -68,8 +68,8 @@ conn_start(const struct sockaddr_in *addr, uint32_t number)
 	BENCH_CHECK(recv(fd, word, sizeof(word), MSG_WAITALL) == sizeof(word));
 }
 
-/* Start a process with `count` connections from the address of that number: there
- * are ports for so many. */
+/* Start a process with `count` connections.  They all come from one loopback address, which
+ * `number` selects: one address has enough ports for `count`. */
 static inline pid_t
 conn_clients(const struct sockaddr_in *addr, int count, uint32_t number,
              struct meeting *meeting)

@@ -1,17 +1,16 @@
-/* conn_weft.c - idle connections: the memory of each, and a hundred thousand of them.
+/* conn_weft.c - idle connections: the memory of each, and the cost of 100,000 of them.
  *
- * Each is used once, so that it has been through all that a working one has, and then
+ * Each connection echoes one message, so that everything it needs is allocated, and then
  * waits for more.
  *
- * conn.memory.* is the growth of the server's resident memory from some thousand
- * connections to ten thousand more, for each of those: so what a loop has once and for
- * all is not in it, nor what the kernel holds for a socket.  It is for a threadlet with
- * weft_stream_peek(), which holds no buffer; for one with a buffer of 4 KiB on its stack; for
- * callbacks.
+ * conn.memory.* is the growth of the server's resident memory per connection, from 5,000
+ * connections to 10,000 more.  So it contains neither the fixed memory of a loop nor the
+ * kernel's memory for a socket.  The three variants are a threadlet with weft_stream_peek(), which
+ * holds no buffer, a threadlet with a buffer of 4 KiB on its stack, and callbacks.
  *
- * conn.idle.100k is the server's CPU time for each, opened, used, held until all are
- * there, and closed.  Where a process may not have as many descriptors, threads share
- * them, each with a loop and with a table of descriptors of its own.
+ * conn.idle.100k is the server's CPU time per connection: opened, used, held until all are
+ * open, and closed.  If the process may not have that many descriptors, several threads
+ * share the connections, each with its own loop and its own descriptor table.
  */
 #include "bench.h"
 #include <weft/listener.h>
@@ -23,7 +22,7 @@
 #define CONN_BEFORE 5000
 #define CONN_MEMORY 10000
 #define CONN_IDLE   100000
-#define PART_MAX    15000 /* of one client: it has the ports of one address */
+#define PART_MAX    15000 /* connections of one client, limited by the ports of one address */
 #define PARTS       ((CONN_IDLE + PART_MAX - 1) / PART_MAX)
 
 struct server {
@@ -31,8 +30,8 @@ struct server {
 	weft_listener *listener;
 	weft_peer_fn serve; /* NULL: callbacks */
 	struct sockaddr_in addr;
-	int fd, count;       /* how many will come */
-	int waiting, closed; /* used once; gone */
+	int fd, count;       /* of connections to expect */
+	int waiting, closed; /* connections that were used, and that were closed */
 	uint64_t before, bytes;
 };
 
@@ -122,7 +121,7 @@ serve_all(void *arg)
 	return 0;
 }
 
-/* Serve all connections that come, until they have gone. */
+/* Serve until all expected connections have been closed. */
 static void
 server_run(struct server *server)
 {

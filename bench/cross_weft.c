@@ -1,8 +1,8 @@
 /* cross_weft.c - values of 8 bytes from one loop to another, on two cores.
  *
- * The consumer's loop has the first core, the producer's the other; between them
- * is a shared channel.  The rows are wall time per value, as the consumer sees it:
- * what counts is when values arrive, and waiting for them is part of it.
+ * The consumer's loop runs on the first core and the producer's on the other, with a shared
+ * channel between them.  The rows are wall time per value, measured by the consumer, waiting
+ * included.
  */
 #include "bench.h"
 #include "span.h"
@@ -12,8 +12,8 @@
 #include <weft/threadlet.h>
 
 static weft_chan *chan;
-static struct span span;   /* the consumer's */
-static atomic_bool enough; /* the producer ends */
+static struct span span;   /* of the consumer */
+static atomic_bool enough; /* ends the producer */
 
 static int
 produce(void *arg)

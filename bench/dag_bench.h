@@ -1,15 +1,15 @@
-/* dag_bench.h - graphs of nodes that do next to nothing: what the scheduling costs.
+/* dag_bench.h - graphs of nearly empty nodes: the cost of scheduling.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
- *   graph_begin()                  an empty graph, and what runs it, on both cores
- *   graph_node()                   a node that does dag_add(), and its number from 0
+ *   graph_begin()                  make an empty graph and its threads, on both cores
+ *   graph_node()                   add a node that calls dag_add(); returns its index, from 0
  *   graph_edge(from, to)
- *   graph_ready()                  all is there
- *   graph_run()                    run it once, to its end
+ *   graph_ready()                  all nodes and edges have been added
+ *   graph_run()                    run the graph once, to its end
  *
- * Wall time: for each node, of dag.diamond for each graph of four nodes from its start to
- * its end.  The thread that waits may take part.  Building the graph does not count.
+ * The rows are wall time per node; dag.diamond is wall time per graph of four nodes, from
+ * start to end.  The waiting thread may run nodes.  Building the graph does not count.
  */
 #ifdef __cplusplus
 #include <atomic>
@@ -59,7 +59,7 @@ enum {
 	DAG_DIAMONDS = 200000
 };
 
-/* Of the graph that was built, with so many nodes, so many times. */
+/* Wall time per run of the graph that was built. */
 static double
 dag_measure(int nodes, int runs)
 {

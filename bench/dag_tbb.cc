@@ -1,4 +1,4 @@
-/* dag_tbb.cc - oneTBB's flow graph: continue_nodes, made once, run again and again. */
+/* dag_tbb.cc - oneTBB's flow graph: continue_nodes that are made once and run repeatedly. */
 #include "bench.h"
 #include <deque>
 #include <oneapi/tbb/flow_graph.h>

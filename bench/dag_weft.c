@@ -1,4 +1,4 @@
-/* dag_weft.c - a template, and for each time a run of it, made and freed. */
+/* dag_weft.c - one template; each run is made and freed. */
 #include "bench.h"
 #include <weft/dag.h>
 
@@ -41,7 +41,7 @@ dag_body(weft_dag_step *step, void *arg)
 static weft_dag *dag_template;
 static weft_pool *dag_pool;
 
-/* Its inputs are all pairs that lead to it. */
+/* Its inputs are the sources of all edges that lead to it. */
 static void
 add_node(int node, const int *first, const int *next, const char **inputs)
 {

@@ -1,7 +1,7 @@
-/* delay.h - a proxy that holds every byte for a while, each way: a network far away.
+/* delay.h - a proxy that delays every byte in both directions, like a distant network.
  *
- * One process, which accepts at a socket and connects on to a port of this machine.  What
- * it reads it writes half a millisecond later, in the order in which it came.
+ * One process, which accepts connections and connects each to a port of this machine.  It
+ * writes everything that it reads half a millisecond later, in order.
  */
 #ifndef WEFT_BENCH_DELAY_H
 #define WEFT_BENCH_DELAY_H
@@ -17,9 +17,9 @@
 
 #define DELAY_NS    (BENCH_MS / 2)
 #define DELAY_PAIRS 64
-#define DELAY_BYTES 65536 /* of one read */
+#define DELAY_BYTES 65536 /* read at once */
 
-/* Bytes that wait, in a list, the oldest first. */
+/* Delayed bytes, in a list, oldest first. */
 struct delay_piece {
 	struct delay_piece *next;
 	uint64_t due;
@@ -31,7 +31,7 @@ struct delay_piece {
 struct delay_way {
 	int from, to;
 	struct delay_piece *first, **end;
-	bool blocked; /* `to` takes no more now */
+	bool blocked; /* `to` is not writable */
 };
 
 static inline void
@@ -79,7 +79,7 @@ delay_write(struct delay_way *way, uint64_t now)
 	}
 }
 
-/* How long until the next piece is due, or for ever. */
+/* The time until the next piece is due; NULL if there is none. */
 static inline struct timespec *
 delay_until(const struct delay_way *ways, int count, struct timespec *out)
 {
@@ -113,7 +113,7 @@ delay_accept(int listener, int port, struct delay_way *ways, int count)
 	return count + 2;
 }
 
-/* Serve until a connection ends; does not return. */
+/* Serve until a connection ends, then exit. */
 __attribute__((noreturn)) static inline void
 delay_serve(int listener, int port)
 {
@@ -126,7 +126,7 @@ delay_serve(int listener, int port)
 	for (;;) {
 		polls[0] = (struct pollfd){ listener, POLLIN, 0 };
 		for (int i = 0; i < count; i++) {
-			/* A way writes to what its neighbour reads from. */
+			/* Each direction writes to the socket that the other one reads. */
 			short out = ways[i ^ 1].blocked ? POLLOUT : 0;
 
 			polls[i + 1] = (struct pollfd){ ways[i].from,

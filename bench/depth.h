@@ -1,15 +1,15 @@
-/* depth.h - calls made some frames down, as those of real programs are.
+/* depth.h - calls made several frames deep, as in real programs.
  *
- * A switch of stacks that confuses the processor's prediction of returns costs
- * nothing at the bottom of a stack and much further up: so what suspends is called
- * through three functions, in every program alike.
+ * A stack switch that confuses the processor's return prediction costs nothing in the first
+ * frame of a stack, and much in deeper ones.  So every program makes its suspending calls
+ * through three functions.
  */
 #ifndef WEFT_BENCH_DEPTH_H
 #define WEFT_BENCH_DEPTH_H
 
 #include <stdint.h>
 
-/* The empty statement after the call keeps it from becoming a jump. */
+/* The empty statement after the call prevents a tail call. */
 #define DEPTH_FRAME(name, callee)                 \
 	__attribute__((noinline)) static uint64_t \
 	name(uint64_t x)                          \
@@ -19,7 +19,7 @@
 		return y;                         \
 	}
 
-/* name(x) is leaf(x), three frames down. */
+/* name(x) is leaf(x), three frames deeper. */
 #define DEPTH(name, leaf)                      \
 	DEPTH_FRAME(name##_low, leaf)          \
 	DEPTH_FRAME(name##_middle, name##_low) \

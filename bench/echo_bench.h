@@ -1,11 +1,10 @@
 /* echo_bench.h - CPU time of an echo server per 64-byte message.
  *
- * The server is this process, on the first core; the clients are a child process on
- * the second, which keeps one message under way on each connection.  An
- * implementation supplies
+ * The server is this process, on the first core.  The clients are a child process on the
+ * second, which keeps one message in flight on each connection.  An implementation defines
  *
- *   echo_open(listener, backend)   serve connections of that socket
- *   echo_run()                     until all have ended
+ *   echo_open(listener, backend)   start to serve connections of that socket
+ *   echo_run()                     run until all connections have ended
  */
 #include <errno.h>
 #include "child.h"
@@ -76,7 +75,7 @@ threadlet_1000_epoll(void)
 	return measure_echo("epoll", 1000);
 }
 
-/* A peer has one way for both. */
+/* A peer has one implementation for callbacks and threadlets. */
 static const struct bench_row echo_rows[] = {
 	{ "echo.callback.cpu.512", callback_512 },
 	{ "echo.callback.cpu.512.epoll", callback_512_epoll },

@@ -1,4 +1,4 @@
-/* echo_client.c - the clients as a program, for servers that cannot fork them.
+/* echo_client.c - the echo clients as a program, for servers that cannot fork them.
  *
  *     echo_client PORT CONNECTIONS
  */

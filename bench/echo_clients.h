@@ -1,6 +1,6 @@
-/* echo_clients.h - the clients of an echo server, the same for all of them.
+/* echo_clients.h - the clients of an echo server, the same for all implementations.
  *
- * They keep one 64-byte message under way on each connection.
+ * They keep one 64-byte message in flight on each connection.
  */
 #ifndef WEFT_BENCH_ECHO_CLIENTS_H
 #define WEFT_BENCH_ECHO_CLIENTS_H
@@ -17,7 +17,7 @@
 #define ECHO_MESSAGES 400000u
 #define ECHO_SIZE     64
 
-/* Connect all, keep one message going on each, and close all at the end. */
+/* Open all connections, keep one message in flight on each, and close all at the end. */
 static void
 be_clients(const struct sockaddr_in *addr, int connections)
 {

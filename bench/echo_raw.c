@@ -1,4 +1,4 @@
-/* echo_raw.c - the echo server by hand on epoll: wait, receive, send. */
+/* echo_raw.c - a hand-written echo server on epoll: wait, receive, send. */
 #include "bench.h"
 #include <sys/epoll.h>
 #include <sys/socket.h>

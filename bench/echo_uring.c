@@ -1,9 +1,9 @@
-/* echo_uring.c - the echo server by hand on io_uring, with all that makes it fast.
+/* echo_uring.c - a hand-written echo server on io_uring, with every feature that makes it fast.
  *
- * Connections are accepted by one request, into the ring's own table of files; each
- * is received from by one request, into buffers of the ring; a buffer goes back once
- * its bytes are sent.  Requests and results pass in one call for each turn, and the
- * kernel's part of them runs in that call.
+ * One multishot request accepts connections into the ring's file table.  One multishot request
+ * per connection receives into provided buffers; a buffer returns to the ring when its bytes are
+ * sent.  Each iteration submits requests and fetches results in one system call, and the
+ * kernel's task work runs in that call.
  */
 #include "bench.h"
 #include <liburing.h>
@@ -20,7 +20,7 @@ static struct io_uring_buf_ring *given;
 static char *buffers;
 static int listening, open_peers;
 
-/* A result says what it is of, for which file, and with which buffer. */
+/* The user data of a result contains the kind of request, the file and the buffer. */
 static struct io_uring_sqe *
 request(uint64_t kind, uint64_t file, uint64_t buffer)
 {
@@ -97,7 +97,7 @@ on_result(const struct io_uring_cqe *cqe)
 		on_recv(cqe, file);
 		break;
 	case SEND:
-		if (cqe->user_data >> 40 < BUFFERS) /* else it was the close */
+		if (cqe->user_data >> 40 < BUFFERS) /* otherwise it is the close */
 			give((unsigned)(cqe->user_data >> 40));
 	}
 }

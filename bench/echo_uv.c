@@ -1,10 +1,10 @@
-/* echo_uv.c - the echo server on libuv: read, try to write at once, close. */
+/* echo_uv.c - the echo server on libuv: read, uv_try_write(), close. */
 #include "bench.h"
 #include <uv.h>
 
 struct peer {
 	uv_tcp_t tcp;
-	char buf[65536]; /* one for each, so that no read waits for another */
+	char buf[65536]; /* one per connection, so that no read waits for another */
 };
 
 static uv_loop_t loop;
@@ -35,7 +35,7 @@ on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
 	if (size < 0)
 		uv_close((uv_handle_t *)stream, on_closed);
-	else if (size > 0) /* its cheapest way: no request is made */
+	else if (size > 0) /* the cheapest way: no write request is made */
 		(void)uv_try_write(stream, &out, 1);
 }
 
@@ -54,7 +54,7 @@ on_connection(uv_stream_t *server, int status)
 static void
 echo_open(int fd, const char *backend)
 {
-	(void)backend; /* it has one */
+	(void)backend; /* libuv has only one */
 	BENCH_CHECK(uv_loop_init(&loop) == 0);
 	BENCH_CHECK(uv_tcp_init(&loop, &listener) == 0);
 	BENCH_CHECK(uv_tcp_open(&listener, fd) == 0);

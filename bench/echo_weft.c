@@ -1,4 +1,4 @@
-/* echo_weft.c - the echo server as ops: receive again and again, send, close. */
+/* echo_weft.c - the echo server with ops: multishot receive, send, close. */
 #include "bench.h"
 #include <errno.h>
 #include <weft/loop.h>
@@ -8,7 +8,7 @@ struct peer {
 	weft_op recv, send;
 	int fd;
 	size_t size;
-	char buf[4096]; /* what is to be sent */
+	char buf[4096]; /* bytes to send */
 };
 
 static weft_loop *loop;

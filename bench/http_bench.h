@@ -1,12 +1,12 @@
-/* http_bench.h - the head of a request, as a browser sends it, taken apart.
+/* http_bench.h - parsing the header section of a request as a browser sends it.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
- *   head_parse(data, size)   parse the head from scratch; returns the count of fields
+ *   head_parse(data, size)   parse from scratch; returns the count of headers
  *
- * Each one keeps the target and the name and value of every field as pieces of the input.
- * http.parse is CPU time of the thread per head, http.parse.rate the same as
- * gigabytes per second.  Heads lie at all offsets, as they do in a stream.
+ * Each parser stores the target and the name and value of every header as slices of the input.
+ * http.parse is CPU time of the thread per header section, http.parse.rate the same in
+ * gigabytes per second.  The input starts at all offsets, as it does in a stream.
  */
 #define HTTP_ROUNDS 10000
 #define HTTP_PLACES 32
@@ -31,7 +31,7 @@ static const char http_head[] =
 #define HTTP_FIELDS 12
 #define HTTP_SIZE   (sizeof(http_head) - 1)
 
-/* One round over all places; each has its own copy. */
+/* Parse every copy once. */
 static void
 http_round(char *const *places)
 {

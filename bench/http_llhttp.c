@@ -1,4 +1,4 @@
-/* http_llhttp.c - llhttp, the parser of Node.js, generated code. */
+/* http_llhttp.c - llhttp, the generated parser of Node.js. */
 #include "bench.h"
 #include "http_pieces.h"
 #include <llhttp.h>

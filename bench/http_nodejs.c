@@ -1,4 +1,4 @@
-/* http_nodejs.c - http-parser, which Node.js had before llhttp. */
+/* http_nodejs.c - http-parser, the parser of Node.js before llhttp. */
 #include "bench.h"
 #include "http_pieces.h"
 #include <http_parser.h>

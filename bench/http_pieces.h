@@ -1,4 +1,4 @@
-/* http_pieces.h - where a parser that reports by callbacks keeps what it reports. */
+/* http_pieces.h - storage for the results of a parser that reports by callbacks. */
 #define PIECES_MAX 100
 
 struct piece {

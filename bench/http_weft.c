@@ -1,4 +1,4 @@
-/* http_weft.c - the parser of weft. */
+/* http_weft.c - weft's HTTP parser. */
 #include "bench.h"
 #include "http/parse.h"
 

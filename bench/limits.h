@@ -1,11 +1,11 @@
-/* limits.h - as many descriptors as the system lets us have. */
+/* limits.h - raises the limit of descriptors to its maximum. */
 #ifndef WEFT_BENCH_LIMITS_H
 #define WEFT_BENCH_LIMITS_H
 
 #include <sys/resource.h>
 #include "bench.h"
 
-/* Returns how many there may be now. */
+/* Returns the new limit. */
 static inline uint64_t
 raise_limit(void)
 {

@@ -1,10 +1,11 @@
-/* load.c - requests at a given rate, whether they are answered or not.
+/* load.c - requests at a given rate, whether they are answered or not (open loop).
  *
  *     load PORT PATH RATE
  *
- * At RATE requests per second, each on a connection that has nothing under way; if all
- * have, it is not sent.  RATE 0: on 64 connections, the next as one was answered.  It
- * prints how many per second were answered with 200, within a second.
+ * Sends RATE requests per second, each on an idle connection; a request that finds no idle
+ * connection is not sent.  With RATE 0, it sends the next request when one is answered, on 64
+ * connections (closed loop).  It prints how many requests per second were answered with 200
+ * within a second.
  */
 #include "bench.h"
 #include <arpa/inet.h>
@@ -23,7 +24,7 @@
 
 struct connection {
 	int fd;
-	uint64_t asked; /* when; 0: nothing is under way */
+	uint64_t asked; /* time of the request in flight; 0: none */
 };
 
 static struct sockaddr_in addr = { .sin_family = AF_INET };
@@ -54,7 +55,7 @@ reopen(struct connection *c)
 	BENCH_CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, c->fd, &event) == 0);
 }
 
-/* The last to come is the first to go: so one that waits has been idle. */
+/* Use the connection that became idle last. */
 static void
 ask(uint64_t now)
 {
@@ -67,7 +68,7 @@ ask(uint64_t now)
 	}
 }
 
-/* An answer is short: it comes at once. */
+/* A reply is short, so one recv() gets all of it. */
 static void
 hear(struct connection *c, uint64_t now)
 {
@@ -85,7 +86,7 @@ hear(struct connection *c, uint64_t now)
 		put_idle(c);
 }
 
-/* How many should have been asked by now. */
+/* How many requests should have been sent by now. */
 static uint64_t
 due(uint64_t now, double rate, uint64_t asked)
 {

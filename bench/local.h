@@ -1,4 +1,4 @@
-/* local.h - plain sockets of this machine. */
+/* local.h - plain loopback sockets. */
 #ifndef WEFT_BENCH_LOCAL_H
 #define WEFT_BENCH_LOCAL_H
 
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Let every write go out at once. */
+/* Disable Nagle's algorithm. */
 static inline void
 local_hurry(int fd)
 {
@@ -28,7 +28,7 @@ local_address(int port)
 	return address;
 }
 
-/* A socket that listens at a free port, which is stored. */
+/* A socket that listens on a free port; fills `port`. */
 static inline int
 local_listen(int *port)
 {

@@ -1,13 +1,13 @@
-/* loop_bench.h - making a loop and ending it.
+/* loop_bench.h - creating and freeing a loop.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
- *   loop_once()                    make a loop, end it
- *   loop_once_used()               the same, with one turn in between
- *   LOOP_MORE                      rows of its own, or nothing
+ *   loop_once()                    create a loop, free it
+ *   loop_once_used()               the same, with one iteration in between
+ *   LOOP_MORE                      additional rows, or nothing
  *
- * Of a loop that opens its descriptors when they are first needed, the first
- * row shows none of that cost, the second all of it.
+ * For a loop that opens its descriptors on first use, the first row contains none of that
+ * cost.
  */
 #define LOOP_TIMES 10000
 

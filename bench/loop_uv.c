@@ -1,6 +1,6 @@
 /* loop_uv.c - loops of libuv.
  *
- * Its descriptors are open from the start; without handles a turn is no poll.
+ * libuv opens its descriptors at the start.  An iteration without handles does not poll.
  */
 #include "bench.h"
 #include <uv.h>

@@ -1,4 +1,4 @@
-/* loop_weft.c - loops of weft: making them, and the memory they hold. */
+/* loop_weft.c - loops of weft: creating them, and the memory they hold. */
 #include "bench.h"
 #include "memory.h"
 #include <weft/loop.h>

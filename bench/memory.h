@@ -1,7 +1,7 @@
 /* memory.h - counting the memory that weft holds.
  *
- * Memory is what the library has asked its allocator for and not given back.
- * What the kernel holds for it, and rings it maps, are not in the figure.
+ * This is the memory that the library has allocated and not freed, without kernel memory and
+ * mapped rings.
  */
 #ifndef WEFT_BENCH_MEMORY_H
 #define WEFT_BENCH_MEMORY_H
@@ -10,12 +10,12 @@
 #include <weft/base.h>
 #include "bench.h"
 
-/* Before each block; as aligned as malloc's are. */
+/* In front of each block; aligned like malloc's blocks. */
 struct head {
 	_Alignas(max_align_t) size_t size;
 };
 
-static size_t held_bytes; /* sizes asked for, heads not counted */
+static size_t held_bytes; /* requested sizes, without heads */
 
 static inline void *
 counted_resize(void *arg, void *mem, size_t size)

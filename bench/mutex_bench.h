@@ -1,6 +1,6 @@
-/* mutex_bench.h - a lock that nobody else wants.
+/* mutex_bench.h - an uncontended lock.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   sched_run(measure)             call measure() where it can suspend
  *   mutex_lock(), mutex_unlock()   of one mutex

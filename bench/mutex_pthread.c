@@ -1,7 +1,6 @@
-/* mutex_pthread.c - a default mutex of POSIX threads.
+/* mutex_pthread.c - a default POSIX mutex.
  *
- * The program has one thread, so that the C library can leave out atomic
- * operations: the best case.
+ * The program has one thread, so the C library may skip atomic operations: the best case.
  */
 #include "bench.h"
 

@@ -1,4 +1,4 @@
-/* mutex_weft.c - a mutex of one loop, locked by a threadlet. */
+/* mutex_weft.c - a local mutex, locked by a threadlet. */
 #include "bench.h"
 #include "root.h"
 #include <weft/sync.h>

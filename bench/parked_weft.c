@@ -1,8 +1,8 @@
 /* parked_weft.c - the memory of a million threadlets that wait.
  *
- * threadlet.memory.1e6 is the growth of the process's resident memory while they
- * are there, for each: its stack with a guard, its control block, its share of all
- * tables of the library.  Page tables, which are the kernel's, are not in it.
+ * threadlet.memory.1e6 is the growth of the process's resident memory per threadlet: its stack
+ * with a guard, its control block, its share of all tables of the library.  The kernel's page
+ * tables are not included.
  */
 #include "bench.h"
 #include "resident.h"

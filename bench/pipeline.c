@@ -1,10 +1,10 @@
-/* pipeline.c - requests sixteen at a time, by a client that costs less than servers.
+/* pipeline.c - pipelined requests, sixteen at a time, by a client that is cheaper than servers.
  *
  *     pipeline PORT PATH
  *
- * On each of 64 connections a batch is under way.  All replies have the size of the
- * first, so bytes are counted and not parsed; each piece that begins with a reply has
- * to begin with a good one.  It prints how many replies per second came.
+ * One batch is in flight on each of 64 connections.  All replies have the size of the first one,
+ * so bytes are counted and not parsed; a piece that begins with a reply must begin with a
+ * status of 200.  It prints the number of replies per second.
  */
 #include "bench.h"
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 
 struct connection {
 	int fd;
-	size_t left; /* bytes of this batch */
+	size_t left; /* bytes to receive of this batch */
 };
 
 static struct sockaddr_in addr = { .sin_family = AF_INET };
@@ -47,7 +47,7 @@ learn_size(void)
 	ssize_t n;
 
 	BENCH_CHECK(send(fd, batch, request_size, 0) == (ssize_t)request_size);
-	n = recv(fd, buf, sizeof(buf), 0); /* short: it comes at once */
+	n = recv(fd, buf, sizeof(buf), 0); /* short: one recv() gets it */
 	BENCH_CHECK(n > 12 && memcmp(buf, "HTTP/1.1 200", 12) == 0);
 	reply_size = (size_t)n;
 	(void)close(fd);

@@ -1,4 +1,4 @@
-"""Plots of results as plain SVG: one picture a group, readable on light and on dark."""
+"""Plots of results as plain SVG: one picture per group, for light and dark backgrounds."""
 import math
 from xml.sax.saxutils import escape
 
@@ -29,7 +29,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f; }
 
 
 def ticks(low, high):
-    """1, 2, 5, 10, ... and the parts of one, from `low` to `high`."""
+    """..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... from `low` to `high`."""
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for step in STEPS:
             value = step * 10 ** power if power >= 0 else step / 10 ** -power
@@ -38,7 +38,7 @@ def ticks(low, high):
 
 
 def bounds(results):
-    """Round figures around 1.0 and all quartiles."""
+    """Round numbers that enclose 1.0, all ratios and all quartiles."""
     values = [1.0] + [v for r in results for v in (r["ratio"], r["q1"], r["q3"])]
     low, high = min(values), max(values)
     marks = list(ticks(low / 10, high * 10))
@@ -46,7 +46,7 @@ def bounds(results):
 
 
 def scale(low, high):
-    """A function from a ratio to its place, logarithmic, so that 2 and 1/2 look alike."""
+    """A function from a ratio to its x coordinate; logarithmic, so that 2 and 1/2 are symmetric."""
     span = math.log(high / low)
     return lambda value: LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / low) / span
 
@@ -66,7 +66,7 @@ def bar(result, x, y):
 
 
 def plot(group, results):
-    """The SVG of the results of one group, all of which have a peer."""
+    """The SVG of the results of one group; all results have a peer."""
     low, high = bounds(results)
     x = scale(low, high)
     foot = TOP + LINE * len(results)
@@ -89,7 +89,7 @@ def plot(group, results):
 
 
 def write(folder, results):
-    """One file a group; returns their paths."""
+    """Write one file per group; returns their paths."""
     groups = {}
     for r in results:
         if r["ratio"] is not None:

@@ -1,22 +1,22 @@
-/* post_bench.h - items from producer threads, each a call made on the consumer.
+/* post_bench.h - items from producer threads; each is a call that the consumer runs.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   inbox_open(producers, each)    make the consumer's loop
- *   inbox_post(fn, arg)            from a producer; false: full, try again
- *   inbox_run()                    the consumer, until it is told to leave
- *   inbox_leave()                  on the consumer, from an item
+ *   inbox_post(fn, arg)            called by a producer; false: full, try again
+ *   inbox_run()                    run the consumer until inbox_leave()
+ *   inbox_leave()                  called on the consumer, by an item
  *
- * The first producer has the core that the consumer has not, the second shares
- * the consumer's.  The time is wall time, from all being ready to the last one.
+ * The first producer runs on the other core, the second shares the consumer's core.  The time
+ * is wall time, from all threads being ready to the last item.
  */
 #define POST_ITEMS         4000000
 #define POST_PRODUCERS_MAX 2
 
 static pthread_barrier_t post_ready;
-static uint64_t post_each; /* items of a producer */
+static uint64_t post_each; /* items of one producer */
 static uint64_t post_all;
-static uint64_t post_done; /* of the consumer */
+static uint64_t post_done; /* run by the consumer */
 
 static void
 on_item(void *arg)

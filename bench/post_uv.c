@@ -1,7 +1,7 @@
 /* post_uv.c - items through a list under a mutex and uv_async_send().
  *
- * What a user of libuv writes, at its cheapest: items are not allocated, only
- * who finds the list empty sends, and the consumer takes all of it at once.
+ * This is the cheapest version that a libuv user would write: items are preallocated, only a
+ * producer that finds the list empty sends, and the consumer takes the whole list at once.
  */
 #include "bench.h"
 #include <stdatomic.h>
@@ -16,13 +16,13 @@ struct item {
 static uv_loop_t loop;
 static uv_async_t async;
 static uv_mutex_t lock;
-static struct item *first; /* under the lock, as `last` is */
+static struct item *first; /* under the lock, like `last` */
 static struct item **last = &first;
 
 static struct item *pool;
 static uint64_t pool_each;
-static atomic_uint pool_taken;          /* by producers */
-static _Thread_local struct item *mine; /* the producer's next */
+static atomic_uint pool_taken;          /* shares, one per producer */
+static _Thread_local struct item *mine; /* the producer's next item */
 
 static void
 on_async(uv_async_t *a)

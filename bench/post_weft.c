@@ -10,7 +10,7 @@ inbox_open(unsigned producers, uint64_t each)
 	weft_loop_opts opts = { .flags = WEFT_LOOP_KEEP };
 
 	(void)producers;
-	(void)each; /* the inbox is bounded, whatever comes */
+	(void)each; /* the inbox has its own limit */
 	loop = weft_loop_new(&opts);
 	BENCH_CHECK(loop);
 }

@@ -1,22 +1,22 @@
-/* promise_weft.c - promises, microtasks and numbered timers, on one loop's thread.
+/* promise_weft.c - promises, microtasks and timers with IDs, on one loop's thread.
  *
- *   promise.then_chain      a handler is chained to the one before, and called: a chain of
- *                           1,000,000 to a promise that is settled then
- *   promise.then_chain.1000 the same of 1,000, again and again
- *   promise.create_resolve  a promise is made, settled and let go, one after the other
- *   promise.all.1000        one of 1,000 is made and settled, and given to all
- *   promise.all.1000.late   the same, and it is settled after that
- *   microtask               one that queues the next is called
- *   timeout.set_clear       a timer is set and cleared; no other has its delay
+ *   promise.then_chain      chain a handler to the previous one and call it; a chain of
+ *                           1,000,000 on a promise that is settled afterwards
+ *   promise.then_chain.1000 the same with chains of 1,000, repeated
+ *   promise.create_resolve  create, settle and release a promise
+ *   promise.all.1000        create and settle one of 1,000 promises, and pass it to `all`
+ *   promise.all.1000.late   the same, but settle it after the call of `all`
+ *   microtask               call a microtask that queues the next one
+ *   timeout.set_clear       set and clear a timer; each has a different delay
  *
- * Each is CPU time of the process per operation.  node/rows.js does the same.
+ * Each row is CPU time of the process per operation.  node/rows.js measures the same.
  */
 #include "bench.h"
 #include <weft/loop.h>
 #include <weft/promise.h>
 #include <weft/schedule.h>
 
-/* A measurement: `round` does `size` operations, and has next() called at the end. */
+/* A measurement.  `round` does `size` operations, and next() is called when they are done. */
 struct plan {
 	void (*round)(int64_t i);
 	int64_t rounds, size;
@@ -24,7 +24,7 @@ struct plan {
 
 static const struct plan *plan;
 static weft_loop *loop;
-static int64_t at; /* below zero: not measured */
+static int64_t at; /* the current round; negative: warm-up */
 static uint64_t begin_ns, end_ns;
 
 static void
@@ -57,7 +57,7 @@ run(const struct plan *what)
 	return (double)(end_ns - begin_ns) / (double)(what->rounds * what->size);
 }
 
-/* Rounds that end at once are no calls of each other. */
+/* A round that ends synchronously starts the next by a microtask, to avoid recursion. */
 static void
 again(void *arg)
 {
@@ -199,7 +199,7 @@ all_1000_late(void)
 
 /* --- microtasks --------------------------------------------------------- */
 
-enum { NESTED = 50000 }; /* fewer than are reported as a flood */
+enum { NESTED = 50000 }; /* below the limit of WEFT_REPORT_MICROTASK_FLOOD */
 
 static int nested_left;
 

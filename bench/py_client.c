@@ -2,13 +2,14 @@
  *
  *     py_client plain|tls PORT CONNECTIONS BYTES COUNT
  *
- * Each connection has one message of so many bytes under way.  When a tenth of
- * COUNT have come back it prints "warm", and when it is told to go on and COUNT
- * more have, "done": so what the server has used can be read while it rests,
- * with all connections there.  What comes back has to be what was sent.
+ * Each connection has one message of BYTES bytes in flight.  After COUNT / 10 replies it prints
+ * "warm" and waits for a line on standard input.  After COUNT more replies it prints "done" and
+ * waits again.  So pythons.py can read the server's CPU time while the server is idle and all
+ * connections are open.  Each reply must equal the message.
  *
- * A large message comes back while it is still being sent, so neither may wait
- * for the other: sockets do not block, and epoll tells of each change once.
+ * The echo of a large message starts while the message is still being sent, so sending and
+ * receiving must not wait for each other: sockets are non-blocking, and epoll is
+ * edge-triggered.
  */
 #include "bench.h"
 #include <errno.h>
@@ -30,7 +31,7 @@ struct connection {
 static struct connection all[CONNECTIONS_MAX];
 static char message[BYTES_MAX], buf[65536];
 static size_t size;         /* of a message */
-static uint64_t begun, end; /* messages; how many shall be */
+static uint64_t begun, end; /* messages: started, and to start in all */
 static int under_way;
 
 static bool
@@ -41,7 +42,7 @@ waits(SSL *ssl, int rc)
 	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
-/* How much was sent, 0: not now. */
+/* Returns how much was sent; 0: it would block. */
 static size_t
 put(struct connection *c)
 {
@@ -60,7 +61,7 @@ put(struct connection *c)
 	return sent > 0 ? (size_t)sent : 0;
 }
 
-/* How much has come into `buf`, 0: nothing yet. */
+/* Returns how much was received into `buf`; 0: it would block. */
 static size_t
 get(struct connection *c)
 {
@@ -138,7 +139,7 @@ run(int poller, int connections, uint64_t count)
 	}
 }
 
-/* Until all is agreed on it may block. */
+/* Connect and do the handshake in blocking mode. */
 static void
 start(struct connection *c, int port, SSL_CTX *context, int poller)
 {
@@ -161,7 +162,7 @@ tell(const char *word)
 {
 	(void)puts(word);
 	(void)fflush(stdout);
-	(void)getchar(); /* the answer, or the end */
+	(void)getchar(); /* a line, or the end of the input */
 }
 
 int

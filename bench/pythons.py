@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure loops for asyncio, all by the same Python and the same scripts.
+"""Measure asyncio loops, all with the same Python and the same scripts.
 
     py_NAME ROW      NAME: weft, uvloop, asyncio (its own loop)
 
-The build makes a link to this file for each that is here.  Rows of callbacks measure their own CPU
-time, on the first core (python/schedule.py), and py.subprocess its own wall time, on both
-(python/spawn.py).  Of an echo server (python/echo.py) on the first core it is the CPU time for
-each message of the clients on the second (py_client.c): 32 connections with one message each under
-way, without the time to connect and a first run in which all warms up.
+The build makes a link to this file for each NAME that is installed.  Rows of callbacks measure
+their own CPU time, on the first core (python/schedule.py), and py.subprocess its own wall time, on
+both cores (python/spawn.py).  For an echo server (python/echo.py) on the first core, the result is
+its CPU time per message.  The clients on the second core (py_client.c) have 32 connections with one
+message in flight on each.  Connecting and a warm-up run are not included.
 """
 import os
 import subprocess
@@ -16,18 +16,18 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from served import CORE, OTHER_CORE, SKIPPED, certify, each_ns, pinned
 
 PROGRAMS = Path(sys.argv[0]).absolute().parent
 SCRIPTS = Path(__file__).resolve().parent / "python"
-PYTHON = "/usr/bin/python3"  # of the system: the one that its uvloop is made for
+PYTHON = "/usr/bin/python3"  # the system's, for which its uvloop package is built
 CONNECTIONS = 32
 WAIT_S, PATIENCE_S = 20, 120
 
 
 def environment():
-    """Without settings of others for Python; the build's package `weft` is found."""
+    """The environment without other Python settings, and with the build's package `weft`."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     return kept | {"PYTHONPATH": str(PROGRAMS.parent / "python")}
 
@@ -37,7 +37,7 @@ def script(name, *words):
 
 
 def printed(command):
-    """The number that a script printed."""
+    """The number that a script prints."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           timeout=PATIENCE_S, env=environment(), check=False)
     if done.returncode != 0:
@@ -48,7 +48,7 @@ def printed(command):
 # --- echo --------------------------------------------------------------------
 
 class Server:
-    """A running echo.py at `port`."""
+    """A running echo.py that listens on `port`."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen(pinned(CORE, *script("echo.py", *words)),
@@ -59,7 +59,7 @@ class Server:
         self.port = int(line)
 
     def cpu_ns(self):
-        """Of all its threads: the clock that clock_getcpuclockid(3) gives."""
+        """CPU time of all its threads: the clock of clock_getcpuclockid(3)."""
         return time.clock_gettime_ns((~self.process.pid << 3) | 2)
 
     def stop(self):
@@ -68,7 +68,7 @@ class Server:
 
 
 class Clients:
-    """A running py_client, which does a part of its work each time it is told to."""
+    """A running py_client, which continues with its next part at each go_on()."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen(pinned(OTHER_CORE, PROGRAMS / "py_client", *words),
@@ -110,7 +110,7 @@ def measure_served(name, folder, way, *load):
 
 
 def echo(way, message_bytes, count):
-    """CPU time of the server for each of `count` messages."""
+    """CPU time of the server per message, for `count` messages."""
     def measure(name, _row):
         if not (PROGRAMS / "py_client").exists():
             print("py_client is not built: it needs OpenSSL", file=sys.stderr)

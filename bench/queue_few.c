@@ -1,3 +1,3 @@
-/* queue_few.c - as many writes as queue_weft queues at once, 1,000 at a time. */
+/* queue_few.c - as many writes as queue_weft.c, but with only 1,000 queued at a time. */
 #define QUEUED 1000
 #include "queue_weft.c"

@@ -1,7 +1,7 @@
 /* queue_weft.c - CPU time of a write that waits in the queue of a stream.
  *
- * Writes of 64 bytes are queued while the peer does not read; then all are sent.  As many are
- * written in all by queue_few.c, which includes this file, by a short queue many times.
+ * Writes of 64 bytes are queued while the peer does not read; then all are sent.  queue_few.c
+ * includes this file and makes the same number of writes with a short queue.
  */
 #include "bench.h"
 #include <errno.h>
@@ -48,7 +48,7 @@ open_stream(void)
 	BENCH_CHECK(weft_stream_set(stream, "write_max", INT64_MAX) == 0);
 }
 
-/* So that the first write waits, too; returns how much that is. */
+/* Fill the socket, so that the first write also waits.  Returns the number of bytes. */
 static uint64_t
 fill(int fd)
 {

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Measure the demo: feeds per second, by a graph on one loop or by 8 threads that block.
+"""Measure the demo: feeds per second, by a graph on one loop or by 8 blocking threads.
 
     ranked_NAME ROW      NAME: weft, threads
 
-Both are `weft demo` with its own store 1 ms away, no load of its own, and a hundred candidates;
-what differs is the path.  The service has both cores, and so has wrk, which keeps more requests
-under way than 8 threads can serve.  Shown are the requests answered with a feed.
+Both are `weft demo` with its own store 1 ms away, without the built-in load, and with a hundred
+candidates; only the request path differs.  The service and wrk may use both cores.  wrk keeps
+more requests in flight than 8 threads can serve.  The result is the number of requests per second
+that were answered with a feed.
 """
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
 PROGRAMS = Path(sys.argv[0]).absolute().parent
 WAIT_S = 20

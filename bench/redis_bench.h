@@ -1,9 +1,9 @@
-/* redis_bench.h - GET from a redis-server of one's own, by whoever includes this.
+/* redis_bench.h - GET from a private redis-server, for each client that includes this.
  *
- * The server runs on the other core, with keys and short texts in it; for rows with a
- * round trip it stands behind a proxy that holds all bytes for half a millisecond each
- * way.  A client asks for keys as long as redis_ask() gives it one and tells of each text
- * by redis_answer(); the first replies warm up and are not measured.
+ * The server runs on the other core and contains keys with short texts.  For rows with a round
+ * trip, it is behind a proxy that delays all bytes by half a millisecond in each direction.  A
+ * client requests keys as long as redis_ask() returns one, and reports each text by
+ * redis_answer().  The first replies warm up and are not measured.
  */
 #ifndef WEFT_BENCH_REDIS_BENCH_H
 #define WEFT_BENCH_REDIS_BENCH_H
@@ -14,9 +14,9 @@
 
 #define REDIS_KEYS  1000
 #define REDIS_VALUE 32 /* bytes */
-#define REDIS_KEY   16 /* bytes that a key needs at most, with its NUL */
+#define REDIS_KEY   16 /* maximum bytes of a key, with its NUL */
 
-/* How many replies are measured, after as many as a tenth of that. */
+/* Measured replies.  A tenth of that number precede them as a warm-up. */
 #define REDIS_MANY    500000 /* many in flight */
 #define REDIS_ONE     30000  /* one in flight */
 #define REDIS_FAR     40000  /* many, with a round trip */
@@ -24,7 +24,7 @@
 
 static struct {
 	uint64_t warm, count;     /* replies */
-	uint64_t asked, answered; /* atomic, where threads ask */
+	uint64_t asked, answered; /* atomic, for clients with threads */
 	uint64_t begin_ns, end_ns;
 	uint64_t begin_cpu_ns, end_cpu_ns;
 } redis_run;
@@ -44,7 +44,7 @@ redis_become(int port)
 	_exit(BENCH_SKIPPED);
 }
 
-/* Connect as soon as the server listens; the row is left out if there is none. */
+/* Connect as soon as the server listens; skip the row if there is no server. */
 static inline int
 redis_await(int port, pid_t child)
 {
@@ -80,14 +80,14 @@ redis_fill(int fd)
 	BENCH_CHECK(memcmp(back + got - 5, "+OK\r\n", 5) == 0);
 }
 
-/* Start it, and return the port to connect to; `far`, through the proxy. */
+/* Start the server and return the port to connect to.  With `far`, it is the proxy's port. */
 static inline int
 redis_start(bool far)
 {
 	int port, listener = local_listen(&port), fd;
 	pid_t child;
 
-	(void)close(listener); /* free, as nearly certain as need be */
+	(void)close(listener); /* the port is almost certainly still free */
 	child = child_fork();
 	if (child == 0)
 		redis_become(port);
@@ -114,7 +114,7 @@ redis_begin(uint64_t count)
 	redis_run.count = count;
 }
 
-/* Write the next key and its NUL; false if enough was asked. */
+/* Write the next key and its NUL; false if all requests have been made. */
 static inline bool
 redis_ask(char *key)
 {
@@ -123,7 +123,7 @@ redis_ask(char *key)
 
 	if (number >= redis_run.warm + redis_run.count)
 		return false;
-	number = number * 7919 % REDIS_KEYS; /* in no order */
+	number = number * 7919 % REDIS_KEYS; /* scattered */
 	memcpy(key, "key:", 4);
 	key += 4;
 	if (number >= 100)

@@ -1,4 +1,4 @@
-/* redis_ev.c - GET by hiredis' asynchronous context on libev, one connection. */
+/* redis_ev.c - GET with hiredis' asynchronous context on libev, one connection. */
 #include "redis_bench.h"
 #include <hiredis/async.h>
 #include <hiredis/adapters/libev.h>
@@ -16,7 +16,7 @@ on_reply(redisAsyncContext *context, void *answer, void *data)
 	ask_next(context);
 }
 
-/* By words, which costs hiredis less than a format. */
+/* As an argument vector, which costs hiredis less than a format. */
 static void
 ask_next(redisAsyncContext *context)
 {

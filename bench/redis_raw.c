@@ -1,7 +1,7 @@
-/* redis_raw.c - GET without any client: a hundred commands in one send, and the bytes of
- * their replies counted.
+/* redis_raw.c - GET without a client library: a hundred commands in one send, and the bytes of
+ * their replies are counted.
  *
- * Nothing is done that is not the kernel's or the bench's own, so this is what remains of
+ * Only the kernel and the benchmark itself use CPU time, so this is the value of
  * redis.get.100.cpu for a client that costs nothing.
  */
 #include "redis_bench.h"
@@ -9,7 +9,7 @@
 #define AT_ONCE 100
 #define REPLY   (sizeof("$32\r\n") - 1 + REDIS_VALUE + 2)
 
-/* Commands for at most AT_ONCE keys; returns how many. */
+/* Write commands for at most AT_ONCE keys; returns how many. */
 static size_t
 put_commands(char *to, size_t *size)
 {

@@ -1,4 +1,4 @@
-/* redis_sync.c - GET by hiredis' blocking contexts: in one thread, or one for each of 8. */
+/* redis_sync.c - GET with hiredis' blocking contexts: one thread, or one context in each of 8. */
 #include "redis_bench.h"
 #include <hiredis/hiredis.h>
 
@@ -44,7 +44,7 @@ rtt_100_rps(void)
 	redis_begin(REDIS_FAR_FEW);
 	for (int i = 0; i < THREADS; i++)
 		BENCH_CHECK(pthread_create(&threads[i], NULL, ask_on, &port) == 0);
-	/* The proxy ends with its first connection: all are kept until the last. */
+	/* The proxy exits when its first connection ends, so all stay open until the last. */
 	for (int i = 0; i < THREADS; i++)
 		BENCH_CHECK(pthread_join(threads[i], &contexts[i]) == 0);
 	for (int i = 0; i < THREADS; i++)

@@ -1,6 +1,6 @@
-/* redis_weft.c - GET by weft: threadlets on one loop and one connection.
+/* redis_weft.c - GET with weft: threadlets on one loop and one connection.
  *
- * redis.get.100.op has callbacks in their place.
+ * redis.get.100.op uses callbacks instead of threadlets.
  */
 #include "redis_bench.h"
 #include <weft/loop.h>
@@ -10,7 +10,7 @@
 
 struct asker {
 	weft_redis *redis;
-	weft_redis_reply *reply; /* of an op, as are the other two */
+	weft_redis_reply *reply; /* this and the following members are used with ops only */
 	weft_op op;
 	char key[REDIS_KEY];
 };

@@ -1,4 +1,4 @@
-/* resident.h - the memory of this process that is there. */
+/* resident.h - the resident memory of this process. */
 #ifndef WEFT_BENCH_RESIDENT_H
 #define WEFT_BENCH_RESIDENT_H
 

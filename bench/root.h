@@ -1,4 +1,4 @@
-/* root.h - where the measured code of weft runs: the first threadlet of a loop. */
+/* root.h - runs the measured code of weft in the first threadlet of a loop. */
 #ifndef WEFT_BENCH_ROOT_H
 #define WEFT_BENCH_ROOT_H
 
@@ -20,7 +20,7 @@ root_main(void *arg)
 	return 0;
 }
 
-/* Call measure() in a threadlet on a new loop of this thread. */
+/* Call measure() in a threadlet of a new loop, which runs on this thread. */
 static inline double
 sched_run(double (*measure)(void))
 {

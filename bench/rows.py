@@ -1,8 +1,8 @@
-"""The rows: what is measured, by which programs, and how far ahead weft has to be.
+"""The rows: what is measured, by which programs, and the bar that weft must reach.
 
-A program is called as `PROGRAM ROW` and prints one number.  The bar of a peer is the
-least ratio that is good enough; the bar of a row without peers is the greatest value
-(the least, if more is better).  None means that there is no bar.
+`PROGRAM ROW` prints one number.  The bar of a peer is the minimum ratio; the bar of a row
+without peers is the maximum value (the minimum, if higher is better).  None means that there is
+no bar.
 """
 from collections import namedtuple
 
@@ -47,7 +47,7 @@ def uvloop(bar):
 
 
 def pythons(bar):
-    """uvloop, and beside it the loop that Python has."""
+    """uvloop, and Python's own loop without a bar."""
     return uvloop(bar), Peer("asyncio", "py_asyncio", None)
 
 
@@ -90,25 +90,25 @@ ROWS = (
     Row("loop.memory", "bytes", "loop_weft", bar=65536),
     Row("watch.memory", "bytes", "watch_weft", bar=100),
 
-    # CPU time of the process; memory is resident.
+    # CPU time of the process; resident memory.
     Row("threadlet.switch", "ns", "switch_weft", (go(3), boost("switch", 4))),
     Row("threadlet.spawn_join", "ns", "spawn_weft",
         (go(7), Peer("st", "spawn_st", 2), boost("spawn", 7))),
     Row("threadlet.memory.1e6", "bytes", "parked_weft", bar=4400),
 
-    # CPU time on one loop, wall time between two (Go: with two cores).
+    # CPU time on one loop; wall time between two loops (Go: on two cores).
     Row("chan.unbuffered", "ns", "chan_weft", (go(4), boost("chan", 8))),
     Row("chan.unbuffered.deep", "ns", "chan_weft", (go(None), boost("chan", None))),
     Row("chan.buffered", "ns", "chan_weft", (go(3),)),
     Row("chan.cross_loop.64", "ns", "cross_weft", (go(1),)),
     Row("chan.cross_loop.0", "ns", "cross_weft", (go(0.5),)),
 
-    # CPU time of a lock and an unlock; wall time over the ideal; wall time.
+    # CPU time of a lock and an unlock; wall time divided by the ideal; wall time.
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
     Row("sleep.10k", "times", "sleep_weft", (go(1),)),
     Row("work.roundtrip", "ns", "work_weft", (uv("work", 1.5),)),
 
-    # CPU time of the process, V8's own threads included.
+    # CPU time of the process, including V8's own threads.
     Row("promise.then_chain", "ns", "promise_weft", (node(5),)),
     Row("promise.then_chain.1000", "ns", "promise_weft", (node(None),)),
     Row("promise.create_resolve", "ns", "promise_weft", (node(2),)),
@@ -116,25 +116,25 @@ ROWS = (
     Row("promise.all.1000.late", "ns", "promise_weft", (node(None),)),
     Row("microtask", "ns", "promise_weft", (node(8),)),
     Row("timeout.set_clear", "ns", "promise_weft", (node(10),)),
-    # Scripts: by their own clock, and from start to end.
+    # Scripts: measured by themselves; js.start from start to end of the process.
     Row("js.set_clear", "ns", "js_weft", (Peer("node", "js_node", 0.5),)),
     Row("js.fire_1e6", "ns", "js_weft", (Peer("node", "js_node", 0.5),)),
     Row("js.start", "us", "js_weft", (Peer("node", "js_node", 15),)),
 
-    # Wall time: for each node; of the last, for each graph.
+    # Wall time per node; of the last row, per graph.
     Row("dag.chain", "ns", "dag_weft", (tbb(0.6),)),
     Row("dag.fan", "ns", "dag_weft", (tbb(2),)),
     Row("dag.layered", "ns", "dag_weft", (tbb(1.3),)),
     Row("dag.diamond", "ns", "dag_weft", (tbb(1),)),
 
-    # Servers of their own: CPU time for each request, or record of 16 KB.
+    # Servers in their own process: CPU time per request, or per record of 16 KB.
     Row("http.plain.cpu", "ns", "served_weft",
         (nginx(1.15), Peer("go", "served_go", 2))),
     Row("http.pipelined.rps", "1/s", "served_weft", (nginx(6),), better="higher"),
     Row("http.static.cpu", "ns", "served_weft", (nginx(1),)),
     Row("http.slowpeers.p99", "us", "served_weft", (nginx(None),)),
     Row("http.overload.goodput", "of peak", "served_weft", bar=0.9, better="higher"),
-    # CPU time for each request, with a reader of the window's events and without.
+    # CPU time per request, with a reader of the admin endpoint's events and without.
     Row("admin.overhead", "ns", "served_watched", (Peer("without", "served_alone", 0.97),)),
     # CPU time of the server.
     Row("store.get.p16.cpu", "ns", "stored_weft", (Peer("redis-server", "stored_redis", 1.3),)),
@@ -142,16 +142,16 @@ ROWS = (
     Row("tls.handshake.cpu", "ns", "served_weft", (nginx(0.95),)),
     Row("tls.bulk.cpu", "ns", "served_weft", (nginx(0.95),)),
 
-    # CPU time of the thread, and bytes by it.
+    # CPU time of the thread, and bytes per CPU time.
     Row("http.parse", "ns", "http_weft",
         (Peer("llhttp", "http_llhttp", None), Peer("http-parser", "http_nodejs", None))),
     Row("http.parse.rate", "GB/s", "http_weft",
         (Peer("llhttp", "http_llhttp", None), Peer("http-parser", "http_nodejs", None)),
         better="higher"),
 
-    # GET of short texts on one connection, the server on the other core: CPU time of the
-    # client by threadlets and by ops; with 100 or one in flight; and through a proxy that
-    # holds all for half a millisecond each way.
+    # GET of short texts on one connection, with the server on the other core: CPU time of the
+    # client with threadlets and with ops; with 100 or one in flight; and through a proxy that
+    # delays all bytes by half a millisecond in each direction.
     Row("redis.get.100.cpu", "ns", "redis_weft",
         (hiredis_ev(2), Peer("no client", "redis_raw", None))),
     Row("redis.get.100.op", "ns", "redis_weft", (hiredis_ev(None),)),
@@ -161,13 +161,13 @@ ROWS = (
     Row("redis.rtt.100.rps", "1/s", "redis_weft",
         (Peer("hiredis, 8 threads", "redis_sync", 10), hiredis_ev(None)), better="higher"),
 
-    # Feeds of the demo, each a graph with a hundred Redis calls, 1 ms away: one loop and the CPU
-    # pool against the same work on threads that block.
+    # Feeds of the demo; each is a graph with a hundred Redis calls, 1 ms away: one loop and the
+    # CPU pool against the same work on blocking threads.
     Row("demo.rps", "1/s", "ranked_weft", (Peer("8 blocking threads", "ranked_threads", 5),),
         better="higher"),
 
-    # Loops for asyncio under the same Python: CPU time of the process for each operation; of an
-    # echo server for each message, on 32 connections; and wall time of a child that ends at once.
+    # asyncio loops with the same Python: CPU time of the process per operation; of an echo server
+    # per message, on 32 connections; and wall time of a child process that exits immediately.
     Row("py.call_soon.batch", "ns", "py_weft", pythons(1.6)),
     Row("py.call_soon.chain", "ns", "py_weft", pythons(2)),
     Row("py.sleep0.1", "ns", "py_weft", pythons(1.7)),

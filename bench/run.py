@@ -3,16 +3,16 @@
 
     bench/run.py --build DIR [FILTER] [--json | --markdown] [--pairs N]
                  [--svg DIR] [--check] [--against OTHER]
-    bench/run.py --from FILE ...    show results kept from --json, measuring nothing
+    bench/run.py --from FILE ...    show results saved from --json, without measuring
     bench/run.py --self-test        measure programs whose values are known
 
-A row and a peer are measured as pairs, weft and peer one after the other, in turns
-about who goes first.  Each pair gives a ratio, above 1 when weft is ahead, whatever the
-unit; shown are the median and the quartiles of the ratios and the medians of the values.
-FILTER is a part of a row's name, or a pattern (`*.1e6`).  --against measures each row
-against the same program of OTHER, the folder of another build, instead of the peers; a row
-that is slower by more than 2 % is below its bar.  Exit 1: a program failed, or,
-with --check, a bar was missed.  Only the standard library is used.
+A row and a peer are measured in pairs, weft and peer one after the other; the order alternates.
+Each pair gives a ratio, which is above 1 if weft is better, whatever the unit.  The output has
+the median and the quartiles of the ratios and the medians of the values.  FILTER is a part of a
+row's name, or a pattern (`*.1e6`).  --against compares each row with the same program of OTHER,
+the directory of another build, instead of the peers; a row that is slower by more than 2 % is
+below its bar.  Exit status 1: a program failed, or, with --check, a bar was missed.  Only the
+standard library is used.
 """
 import argparse
 import contextlib
@@ -27,7 +27,7 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 import plot
 import rows
 from rows import Peer, Row
@@ -39,7 +39,7 @@ HEAD = ("row", "weft", "peer", "its value", "ratio", "quartiles", "bar", "")
 
 
 class Skipped(Exception):
-    """A program says that its row cannot be measured here."""
+    """A program reports that its row cannot be measured here."""
 
 
 class Failed(Exception):
@@ -73,7 +73,7 @@ def call(program, row):
 
 
 def measure_pairs(weft, peer, row, pairs):
-    """The values of both, of `pairs` pairs."""
+    """The values of both, from `pairs` pairs."""
     ours, theirs = [], []
     for i in range(pairs):
         both = [(weft, ours), (peer, theirs)]
@@ -83,14 +83,14 @@ def measure_pairs(weft, peer, row, pairs):
 
 
 def ratios(row, ours, theirs):
-    """Above 1 when weft is ahead."""
+    """One ratio per pair; above 1 if weft is better."""
     if row.better == "lower":
         return [b / a for a, b in zip(ours, theirs)]
     return [a / b for a, b in zip(ours, theirs)]
 
 
 def short(value):
-    """A number with the figures that mean something."""
+    """A number, rounded to four significant digits."""
     return None if value is None else float(f"{value:.4g}")
 
 
@@ -117,14 +117,14 @@ def below(r, row):
 
 
 class Session:
-    """What was measured, and what went wrong on the way."""
+    """One run: its programs, and what failed or was missing."""
 
     def __init__(self, programs, pairs):
         self.programs, self.pairs = programs, pairs
         self.failed, self.missing = False, {}
 
     def there(self, row, program):
-        """Whether a program was built; notes the row if not."""
+        """Whether a program was built; records the row if not."""
         if (self.programs / program).exists():
             return True
         self.missing.setdefault(program, []).append(row.name)
@@ -144,7 +144,7 @@ class Session:
             return None
 
     def run(self, table):
-        """Results of all rows that can be measured, as they come."""
+        """Yield the results of all rows that can be measured."""
         for row in table:
             if not self.there(row, row.weft):
                 continue
@@ -168,7 +168,7 @@ def number(value):
 
 
 def cells(r, row):
-    """A result as texts, in the order of HEAD."""
+    """A result as strings, in the order of HEAD."""
     bar = "" if r["bar"] is None else number(r["bar"])
     if r["ratio"] is None:
         shown = ("-", "", "", "")
@@ -199,7 +199,7 @@ def print_markdown(lines):
 
 
 def show(results, by_name, options):
-    """Print results as asked for; returns whether any misses its bar."""
+    """Print results in the requested form; returns whether any misses its bar."""
     kept = []
     for r in results:
         kept.append(r)
@@ -229,7 +229,7 @@ def chosen(table, pattern):
 
 
 def programs_of(build):
-    """Where the measuring programs of a build are."""
+    """The directory of a build's benchmark programs."""
     return build / "programs" if (build / "programs").is_dir() else build
 
 
@@ -286,7 +286,7 @@ def run(words, table=rows.ROWS):
 
 # --- the self-test -----------------------------------------------------------
 
-# Prints its numbers one after the other, call by call, and notes who was called.
+# Prints its next number at each call, and records the call.
 FAKE = """#!/bin/sh
 cd "$(dirname "$0")"
 echo {name} "$1" >>calls
@@ -322,7 +322,7 @@ def expect(what, got, want):
 
 
 def check_figures(folder, build):
-    """Median, quartiles, direction, order of calls and form of a line."""
+    """Median, quartiles, direction, order of calls and format of a line."""
     table = (Row("t.lower", "ns", "ours", (Peer("them", "theirs", 2),)),
              Row("t.higher", "1/s", "ours", (Peer("them", "theirs", 0.1),), better="higher"))
     status, out, _ = silently([*build, "--json"], table)
@@ -339,7 +339,7 @@ def check_figures(folder, build):
 
 
 def check_bars(build):
-    """A row below its bar is told, and fails only with --check."""
+    """A row below its bar is reported, and fails only with --check."""
     table = (Row("t.good", "ns", "ours", (Peer("them", "theirs", 4),)),
              Row("t.bad", "ns", "ours", (Peer("them", "theirs", 4.1),)),
              Row("t.big", "bytes", "ours", bar=9), Row("t.small", "bytes", "ours", bar=10))
@@ -355,7 +355,7 @@ def check_bars(build):
 
 
 def check_trouble(build):
-    """Programs that fail, print no number, or are not there."""
+    """Programs that fail, print no number, or are not built."""
     peers = (Peer("them", "theirs", 1),)
     table = (Row("bad.row", "ns", "ours", peers), Row("bad.text", "ns", "ours", peers),
              Row("t.gone", "ns", "nobody", peers), Row("t.good", "ns", "ours", peers))
@@ -371,7 +371,7 @@ def check_trouble(build):
 
 
 def check_forms(folder, build):
-    """Markdown, plots, and results kept in a file."""
+    """Markdown, plots, and results saved in a file."""
     table = (Row("a.x", "ns", "ours", (Peer("<them>", "theirs", 1),)),
              Row("a.y", "ns", "theirs", (Peer("them", "ours", 1),)),
              Row("b.z", "bytes", "ours", bar=99))
@@ -388,7 +388,7 @@ def check_forms(folder, build):
 
 
 def check_against(folder, build):
-    """Another build takes the place of the peers."""
+    """Another build replaces the peers."""
     other = folder / "other"
     other.mkdir()
     fake(other, "ours", [11])

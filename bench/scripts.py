@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measure scripts, by `weft run` and by Node.
+"""Measure scripts with `weft run` and with Node.
 
     js_NAME ROW      NAME: weft, node
 
-The build makes a link to this file for each that is here.  js.start is the time from the
-start of the program to its end, with an empty script, in microseconds; other rows measure
+The build makes a link to this file for each NAME that is installed.  js.start is the time from
+the start of the program to its end, with an empty script, in microseconds; the other rows measure
 themselves (js/rows.js).
 """
 import os
@@ -27,7 +27,7 @@ COMMANDS = {
 
 
 def run(command, *words):
-    """What it printed."""
+    """Run the command; returns its output."""
     done = subprocess.run([*command, *words], capture_output=True, text=True,
                           timeout=PATIENCE, check=False)
     if done.returncode != 0:
@@ -36,7 +36,7 @@ def run(command, *words):
 
 
 def measure_start(command):
-    """Without pipes or a shell: nothing but the program."""
+    """Without pipes and without a shell, so that only the program is measured."""
     words = [str(word) for word in (*command, SCRIPTS / "empty.js")]
     taken = []
     for _ in range(STARTS):

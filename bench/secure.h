@@ -1,5 +1,5 @@
-/* secure.h - the TLS of clients: version 1.3 with one cipher and one group, so
- * that servers have no choice. */
+/* secure.h - TLS of the clients: version 1.3 with one cipher and one group, so that all servers
+ * use the same. */
 #ifndef WEFT_BENCH_SECURE_H
 #define WEFT_BENCH_SECURE_H
 

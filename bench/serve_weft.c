@@ -1,4 +1,4 @@
-/* serve_weft.c - the echo server as threadlets on streams: read, write, close. */
+/* serve_weft.c - the echo server with threadlets on streams: read, write, close. */
 #include "bench.h"
 #include <stdio.h>
 #include <weft/listener.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure a server that is a process of its own.
+"""Measure a server in its own process.
 
-    served_NAME ROW      NAME: weft, nginx, go; alone and watched: weft with a window,
-                         which nobody looks through, or a reader of its events
+    served_NAME ROW      NAME: weft, nginx, go; alone and watched: weft with an admin
+                         endpoint that is unused, or whose events one client reads
 
-The build makes a link to this file for each server that is here.  The server runs on the
-first core, its clients on the second; shown is what the row is about, mostly the CPU time
-of the server for each request, without that of a first second in which all warms up.
+The build makes a link to this file for each server that is installed.  The server runs on the
+first core, its clients on the second.  The result depends on the row; usually it is the CPU time
+of the server per request, after a warm-up of one second.
 """
 import contextlib
 import os
@@ -36,7 +36,7 @@ def pinned(core, *words):
 
 
 def client(*words):
-    """What a client printed."""
+    """Run a client; returns its output."""
     done = subprocess.run(pinned(OTHER_CORE, *words), capture_output=True, text=True,
                           timeout=120)
     if done.returncode != 0:
@@ -106,7 +106,7 @@ def answers(port):
 
 
 class Server:
-    """A running server: `plain` and `secure` are its ports, `pid` is what serves."""
+    """A running server: `plain` and `secure` are its ports, `pid` is the process that serves."""
 
     def __init__(self, name, folder):
         self.folder = folder
@@ -147,7 +147,7 @@ class Server:
         self.pid = int(children.read_text().split()[0])
 
     def cpu_ns(self):
-        """Of all its threads: the clock that clock_getcpuclockid(3) gives."""
+        """CPU time of all its threads: the clock of clock_getcpuclockid(3)."""
         return time.clock_gettime_ns((~self.pid << 3) | 2)
 
     def url(self, path):
@@ -166,7 +166,7 @@ class Server:
 # --- rows --------------------------------------------------------------------
 
 def wrk(server, path, seconds, *more):
-    """What wrk says of 64 connections."""
+    """The output of wrk with 64 connections."""
     out = client("wrk", "-t1", "-c64", f"-d{seconds}s", *more, server.url(path))
     if "Non-2xx" in out or "Socket errors" in out:
         sys.exit(out)
@@ -178,7 +178,7 @@ def requests(out):
 
 
 def each_ns(server, count):
-    """CPU time of the server for each of what count() counts."""
+    """CPU time of the server during count(), divided by the number that it returns."""
     begin = server.cpu_ns()
     done = count()
     return (server.cpu_ns() - begin) / done
@@ -196,7 +196,7 @@ def pipelined(server):
 
 
 def of_tls(kind, count, share):
-    """CPU time for each of `count` handshakes or bodies, or a share of one."""
+    """CPU time per handshake or body, of `count`; divided by `share`, the parts of one."""
     def measure(server):
         def run(n):
             client(PROGRAMS / "tls_client", kind, server.secure, n)
@@ -209,7 +209,7 @@ def of_tls(kind, count, share):
 # --- rows with trouble -------------------------------------------------------
 
 class Peers(threading.Thread):
-    """Idle connections, and others that say one byte each second."""
+    """Idle connections, and others that send one byte per second."""
 
     def __init__(self, port):
         super().__init__(daemon=True)
@@ -232,7 +232,7 @@ class Peers(threading.Thread):
 
 
 def slow_peers(server):
-    """The 99th percentile of others' requests, in microseconds."""
+    """The 99th percentile of the latency of wrk's requests, in microseconds."""
     peers = Peers(server.plain)
     peers.start()
     out = wrk(server, "/plain", 3, "--latency")
@@ -243,7 +243,7 @@ def slow_peers(server):
 
 
 def overload(server):
-    """What is served at twice the load that can be, against that."""
+    """The throughput at twice the peak load, divided by the peak throughput."""
     load = lambda rate: float(client(PROGRAMS / "load", server.plain, "/work", rate))
     peak = load(0)
     return load(2 * peak) / peak

@@ -2,9 +2,9 @@
  *
  *     site_weft FOLDER [window]
  *
- * It serves the files of FOLDER, over TLS too with cert.pem and key.pem of it, a short
- * text, and something that takes work.  It prints its ports, plain and secure, and of its
- * window if it is to have one, and runs until it is killed.
+ * It serves the files of FOLDER, a short text, and a page that takes CPU time; also over TLS,
+ * with FOLDER's cert.pem and key.pem.  It prints its plain port and its TLS port, with `window`
+ * also the port of its admin endpoint, and runs until it is killed.
  */
 #include "bench.h"
 #include <weft/addr.h>
@@ -16,9 +16,9 @@
 #include <weft/tls.h>
 #include "limits.h"
 
-#define WORK_WAIT_NS (2 * BENCH_MS) /* as for a database */
-#define WORK_NS      (BENCH_MS / 5) /* of the processor */
-#define AT_ONCE      100            /* requests, above: 503 */
+#define WORK_WAIT_NS (2 * BENCH_MS) /* like a database query */
+#define WORK_NS      (BENCH_MS / 5) /* of CPU time */
+#define AT_ONCE      100            /* requests; more get 503 */
 
 static const char *folder;
 static weft_http_server *server;
@@ -66,7 +66,7 @@ print_port(const weft_addr *addr)
 	(void)printf("%s ", strrchr(text, ':') + 1);
 }
 
-/* Serve at `address`, and print its port. */
+/* Serve at `address` and print its port. */
 static void
 open_site(weft_loop *loop, const char *address, weft_tls *tls)
 {

@@ -1,8 +1,8 @@
 /* sleep_weft.c - many threadlets of one loop that sleep at the same time.
  *
- * sleep.10k starts 10,000 of them; each sleeps 1 ms a hundred times on end.  The
- * figure is wall time from the first start to the last end, over the 100 ms that
- * it would be if starting and waking took no time.
+ * sleep.10k starts 10,000 of them; each sleeps 1 ms a hundred times in a row.  The result is the
+ * wall time from the first start to the last end, divided by the 100 ms that it would take if
+ * starting and waking took no time.
  */
 #include "bench.h"
 #include "root.h"

@@ -1,7 +1,7 @@
-/* span.h - wall time per event, for what may take from nanoseconds to milliseconds.
+/* span.h - wall time per event, for events of nanoseconds to milliseconds.
  *
- * Events are counted for a fixed time, after a while to settle, rather than timed
- * for a fixed number.  The clock is read once in so many events.
+ * Events are counted for a fixed time, after a warm-up, instead of timing a fixed number of
+ * events.  The clock is read once per SPAN_LOOK events.
  */
 #ifndef WEFT_BENCH_SPAN_H
 #define WEFT_BENCH_SPAN_H
@@ -13,8 +13,8 @@
 #define SPAN_LOOK    64
 
 struct span {
-	uint64_t count, begin_count; /* begin_count is 0 until it has settled */
-	uint64_t begin, end;         /* measured from, until */
+	uint64_t count, begin_count; /* begin_count is 0 during the warm-up */
+	uint64_t begin, end;         /* of the measured time */
 };
 
 static inline void

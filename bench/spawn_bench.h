@@ -1,13 +1,13 @@
 /* spawn_bench.h - starting a threadlet and waiting for its end, one at a time.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   sched_run(measure)             call measure() where it can suspend
- *   spawn_join()                   from there: start a threadlet that does
- *                                  spawn_ran++, wait until it has ended
+ *   spawn_join()                   called by measure(): start a threadlet that does
+ *                                  spawn_ran++, and wait until it has ended
  *
- * threadlet.spawn_join is CPU time of the process per threadlet.  All have a pool
- * of stacks, so after the first ones none is made.
+ * threadlet.spawn_join is CPU time of the process per threadlet.  All implementations have a
+ * pool of stacks, so no stack is allocated after the warm-up.
  */
 #define SPAWN_TIMES 1000000
 

@@ -1,6 +1,7 @@
-/* spawn_boost.cc - a fiber of Boost on a pooled stack, and fiber::join().
+/* spawn_boost.cc - a Boost fiber on a pooled stack, and fiber::join().
  *
- * launch::dispatch, which enters the fiber at once, is the cheaper of its two ways.
+ * launch::dispatch, which enters the fiber immediately, is the cheaper of its two launch
+ * policies.
  */
 #include "bench.h"
 #include <boost/fiber/all.hpp>

@@ -1,7 +1,7 @@
 /* spawn_st.c - a joinable thread of State Threads.
  *
- * Its event system is epoll, which its manual recommends; nothing waits in it here.
- * The library keeps the stacks of ended threads for new ones.
+ * Its event system is epoll, as its manual recommends; nothing waits in it here.  The library
+ * reuses the stacks of ended threads.
  */
 #include "bench.h"
 #include <st.h>

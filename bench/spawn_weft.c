@@ -1,7 +1,7 @@
-/* spawn_weft.c - a threadlet in a scope of its own, opened and closed around it.
+/* spawn_weft.c - a threadlet in its own scope, which is opened and closed around it.
  *
- * Closing a scope is how a threadlet of weft is waited for.  weft_join() inside of
- * an open scope would be less work than the peers do: the scope is part of the price.
+ * The usual way to wait for a threadlet is to close its scope.  weft_join() inside an open scope
+ * would be less work than the peers do, so opening and closing the scope is part of the cost.
  */
 #include "bench.h"
 #include "root.h"

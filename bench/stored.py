@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Measure a store that is a process of its own, by redis-benchmark.
+"""Measure a store in its own process with redis-benchmark.
 
     stored_NAME ROW      NAME: weft, redis
 
-The build makes a link to this file for each that is here.  The store runs on the first core,
-redis-benchmark on the second: 50 connections, 16 requests in flight on each, over TCP.  Shown is
-the CPU time of the store for each request, without that of a first run in which all warms up.
+The build makes a link to this file for each NAME that is installed.  The store runs on the first
+core, redis-benchmark on the second: 50 connections, 16 requests in flight on each, over TCP.  The
+result is the CPU time of the store per request, after a warm-up run.
 """
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from served import CORE, answers, client, each_ns, free_port, pinned, until
 
 PROGRAMS = Path(sys.argv[0]).absolute().parent
@@ -21,7 +21,7 @@ WAIT_S = 20
 
 
 class Store:
-    """A running store at `port`."""
+    """A running store that listens on `port`."""
 
     def __init__(self, name):
         self.port = free_port()
@@ -38,7 +38,7 @@ class Store:
                 "--appendonly", "no")
 
     def cpu_ns(self):
-        """Of all its threads: the clock that clock_getcpuclockid(3) gives."""
+        """CPU time of all its threads: the clock of clock_getcpuclockid(3)."""
         return time.clock_gettime_ns((~self.process.pid << 3) | 2)
 
     def stop(self):

@@ -1,17 +1,17 @@
 /* switch_bench.h - two threadlets that yield to each other.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   sched_run(measure)             call measure() where it can suspend
- *   pair_run(fn)                   from there: fn(NULL) in two threadlets, to
+ *   pair_run(fn)                   called by measure(): run fn(NULL) in two threadlets, to
  *                                  their end
- *   switch_yield()                 let the other one run
+ *   switch_yield()                 let the other threadlet run
  *
- * threadlet.switch is CPU time of the process per yield, three frames down.
+ * threadlet.switch is CPU time of the process per yield, made three frames deep.
  */
 #include "depth.h"
 
-#define SWITCH_TIMES 3000000 /* yields of each */
+#define SWITCH_TIMES 3000000 /* yields of each threadlet */
 
 static uint64_t switch_each;
 

@@ -1,7 +1,6 @@
-/* switch_boost.cc - two fibers of Boost and this_fiber::yield().
+/* switch_boost.cc - two Boost fibers and this_fiber::yield().
  *
- * The scheduler is its default, round_robin, the cheapest that it has for one
- * thread.
+ * The scheduler is the default, round_robin, which is Boost's cheapest for one thread.
  */
 #include "bench.h"
 #include <boost/fiber/all.hpp>

@@ -1,18 +1,18 @@
 /* timer_bench.h - starting, moving and firing timers, with many pending.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
- *   timer, delay                   its timer struct, its kind of delay
- *   delay_of(delay_ns)             from nanoseconds, as fine as it can tell
+ *   timer, delay                   its timer struct, its type of delay
+ *   delay_of(delay_ns)             convert nanoseconds, at its resolution
  *   timers_open()                  make the loop or wheel
- *   timer_init(timer)              before its first start
- *   timer_arm(timer, delay)        an idle one
- *   timer_move(timer, delay)       a pending one, the cheapest way there is
- *   timer_disarm(timer)            a pending one
- *   timers_pass(ns)                let that much time go by, firing nothing
- *   timers_fire()                  fire what is due, counting in `fired`
+ *   timer_init(timer)              called before the first start
+ *   timer_arm(timer, delay)        start an idle timer
+ *   timer_move(timer, delay)       restart a pending timer, in the cheapest way
+ *   timer_disarm(timer)            stop a pending timer
+ *   timers_pass(ns)                let time pass without firing timers
+ *   timers_fire()                  fire due timers, counting in `fired`
  *
- * Delays are drawn and converted before the clock starts.
+ * Delays are drawn and converted before the measurement starts.
  */
 #define TIMER_MIN (10 * BENCH_S)
 #define TIMER_MAX (600 * BENCH_S)
@@ -44,7 +44,7 @@ arm_all(struct slot *slots, size_t count, uint64_t low, uint64_t high)
 		timer_arm(&slots[i].t, delay_of(bench_between(low, high)));
 }
 
-/* One more timer is started and stopped on top of those pending. */
+/* Start and stop one more timer than those pending. */
 static double
 start_stop_1e5(void)
 {
@@ -65,7 +65,7 @@ start_stop_1e5(void)
 	return (double)(bench_cpu_ns() - begin) / TIMES;
 }
 
-/* A random one of those pending gets a new deadline. */
+/* Restart a random one of the pending timers. */
 static double
 rearm_1e6(void)
 {
@@ -85,7 +85,7 @@ rearm_1e6(void)
 	return (double)(bench_cpu_ns() - begin) / TIMES;
 }
 
-/* All of them have become due. */
+/* Fire timers that are all due. */
 static double
 expire_1e6(void)
 {

@@ -1,7 +1,7 @@
 /* timer_ev.c - timers of libev.
  *
- * ev_timer_again() moves a pending timer in place, faster than the other ways
- * that its manual lists.  It takes the delay from `repeat`.
+ * ev_timer_again() moves a pending timer in place, which is faster than the alternatives in its
+ * manual.  It takes the delay from `repeat`.
  */
 #include "bench.h"
 #include <ev.h>

@@ -1,7 +1,7 @@
 /* timer_uv.c - timers of libuv.
  *
- * Its unit is the millisecond.  uv_timer_start() moves a pending timer by
- * itself: stopping it before would be one call more.
+ * Its unit is the millisecond.  uv_timer_start() restarts a pending timer, so it need not be
+ * stopped first.
  */
 #include "bench.h"
 #include <uv.h>

@@ -1,7 +1,7 @@
 /* tls_client.c - a client of a TLS server, for served.py.
  *
- *     tls_client handshake PORT COUNT    so many full handshakes, one after another
- *     tls_client bulk PORT COUNT         so many times /file/bulk.txt, on one connection
+ *     tls_client handshake PORT COUNT    COUNT full handshakes, one after another
+ *     tls_client bulk PORT COUNT         COUNT times /file/bulk.txt, on one connection
  */
 #include "bench.h"
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ finish(SSL *ssl)
 	(void)close(fd);
 }
 
-/* Get the file once; the size of a reply is in its head. */
+/* Get the file once; Content-Length gives the size of the body. */
 static void
 fetch(SSL *ssl)
 {
@@ -51,7 +51,7 @@ fetch(SSL *ssl)
 	int n = 0, got;
 
 	BENCH_CHECK(SSL_write(ssl, request, sizeof(request) - 1) > 0);
-	do { /* the head, which may come with the first of the body */
+	do { /* the header section, which may come with the first bytes of the body */
 		got = SSL_read(ssl, buf + n, (int)sizeof(buf) - 1 - n);
 		BENCH_CHECK(got > 0);
 		n += got;

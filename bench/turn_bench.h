@@ -1,14 +1,14 @@
-/* turn_bench.h - turns of a loop that has one callback to make and no events.
+/* turn_bench.h - iterations of a loop with one callback and no events.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   turns_open()                   make the loop
- *   turns_run()                    run; the callback is made once a turn, until
+ *   turns_run()                    run; the callback runs once per iteration, until
  *                                  turns_more() returns false in it
- *   turns_watch(on)                call turn_seen() once a turn, or no more
+ *   turns_watch(on)                start or stop calling turn_seen() once per iteration
  *
- * Before the measured run, without a watch, a short one with it makes sure that
- * every callback had a turn of its own.
+ * A short run with turns_watch() checks that every callback has its own iteration.  The
+ * measured run does not use it.
  */
 #define TURNS         1000000
 #define TURNS_WATCHED 1000
@@ -46,7 +46,7 @@ turn_empty(void)
 
 static const struct bench_row turn_rows[] = {
 	{ "turn.empty", turn_empty },
-	{ "turn.metrics", turn_empty }, /* weft with metrics, and without */
+	{ "turn.metrics", turn_empty }, /* weft with metrics, against weft without */
 };
 
 BENCH_MAIN(turn_rows)

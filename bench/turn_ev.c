@@ -42,7 +42,7 @@ turns_run(void)
 	ev_run(loop, 0);
 }
 
-/* Without its reference the watcher does not keep the loop running. */
+/* ev_unref() lets the loop end although the watcher is active. */
 static void
 turns_watch(bool on)
 {

@@ -1,3 +1,3 @@
-/* turn_metrics.c - the same turns with metrics; its peer is turn_weft, without. */
+/* turn_metrics.c - turn_weft.c with metrics; its peer is turn_weft.c without. */
 #define TURN_FLAGS WEFT_LOOP_METRICS
 #include "turn_weft.c"

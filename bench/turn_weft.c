@@ -1,6 +1,6 @@
 /* turn_weft.c - a callback that posts itself again by weft_loop_post_node().
  *
- * With the flags of turn_metrics.c, which includes it, if that is what is built.
+ * turn_metrics.c includes this file and defines TURN_FLAGS.
  */
 #include "bench.h"
 #include <weft/loop.h>
@@ -34,7 +34,7 @@ turns_open(void)
 	node.fn = on_node;
 }
 
-/* Turn by turn, until nothing is left to do. */
+/* Run single iterations until nothing is alive. */
 static void
 step(void)
 {

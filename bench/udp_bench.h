@@ -1,12 +1,12 @@
 /* udp_bench.h - CPU time of a UDP echo server per 64-byte message.
  *
- * The server is this process, on the first core; the client is a child on the
- * second, which keeps a window of messages under way and sends as many anew as came
- * back.  The window fits the buffers of both sockets, so none is lost.  An empty
- * message ends it.  An implementation supplies
+ * The server is this process, on the first core.  The client is a child on the second, which
+ * keeps a window of messages in flight and sends a new one for each that comes back.  The window
+ * fits the buffers of both sockets, so none is lost.  An empty message ends the run.  An
+ * implementation defines
  *
- *   udp_open(fd)   echo the messages of that socket
- *   udp_run()      until an empty one comes
+ *   udp_open(fd)   start to echo the messages of that socket
+ *   udp_run()      run until an empty message arrives
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

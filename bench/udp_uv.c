@@ -1,12 +1,12 @@
 /* udp_uv.c - the UDP echo server on libuv, which receives in batches of twenty.
  *
- * It sends without a request, at once: many in one call where it can (1.50), else one
- * by one, which is cheaper than its requests are.
+ * It sends directly, without send requests: many messages in one call if libuv supports that
+ * (1.50), otherwise one by one, which is cheaper than send requests.
  */
 #include "bench.h"
 #include <uv.h>
 
-#define BATCH 20 /* as many as it takes at a time */
+#define BATCH 20 /* what libuv receives at a time */
 
 static uv_loop_t loop;
 static uv_udp_t udp;
@@ -70,7 +70,7 @@ on_recv(uv_udp_t *handle, ssize_t size, const uv_buf_t *buf, const struct sockad
 	(void)handle;
 	(void)flags;
 	BENCH_CHECK(size >= 0);
-	if (!from) { /* the batch is over, or there was none */
+	if (!from) { /* the batch has ended, or was empty */
 		flush();
 		return;
 	}

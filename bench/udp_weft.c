@@ -1,4 +1,4 @@
-/* udp_weft.c - the UDP echo server as a threadlet: receive a batch, send it. */
+/* udp_weft.c - the UDP echo server with a threadlet: receive a batch, send it. */
 #include "bench.h"
 #include <weft/dgram.h>
 #include <weft/loop.h>

@@ -1,20 +1,20 @@
-/* wake_bench.h - two threads on two cores, each waking the other in turn.
+/* wake_bench.h - two threads on two cores wake each other alternately.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   struct side                    one thread's loop
  *   side_open(side, may_spin)      make it
- *   side_kick(side)                any thread: on_kick(side) runs there, once
- *   side_run(side)                 until it is told to leave
- *   side_leave(side)               on its own thread
+ *   side_kick(side)                called by any thread: have it run on_kick(side) once
+ *   side_run(side)                 run until side_leave()
+ *   side_leave(side)               called on its own thread
  *
- * The time is wall time per round trip, after a while to settle.
+ * The time is wall time per round trip, after a warm-up.
  */
 #include "span.h"
 
 static struct side wake_near, wake_far;
-static struct span wake_span; /* of the near side */
-static bool wake_done;        /* written before the last kick */
+static struct span wake_span; /* of wake_near */
+static bool wake_done;        /* written before the last side_kick() */
 
 static void
 on_kick(struct side *side)

@@ -1,4 +1,4 @@
-/* wake_futex.c - two threads without loops, parked by futex(2): the floor. */
+/* wake_futex.c - two threads without loops, parked by futex(2): the lower bound. */
 #include "bench.h"
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 
 struct side {
 	atomic_uint kicks;
-	bool left; /* its own thread's */
+	bool left; /* used by its own thread only */
 } __attribute__((aligned(2 * BENCH_LINE)));
 
 static void on_kick(struct side *side);

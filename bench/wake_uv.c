@@ -1,4 +1,4 @@
-/* wake_uv.c - two loops of libuv that uv_async_send() to each other. */
+/* wake_uv.c - two libuv loops that wake each other by uv_async_send(). */
 #include "bench.h"
 #include <uv.h>
 
@@ -18,7 +18,7 @@ on_async(uv_async_t *async)
 static void
 side_open(struct side *side, bool may_spin)
 {
-	(void)may_spin; /* libuv does not */
+	(void)may_spin; /* libuv does not spin */
 	BENCH_CHECK(uv_loop_init(&side->loop) == 0);
 	BENCH_CHECK(uv_async_init(&side->loop, &side->async, on_async) == 0);
 	side->async.data = side;

@@ -1,4 +1,4 @@
-/* watch_weft.c - the memory that watched descriptors take. */
+/* watch_weft.c - the memory of watches on descriptors. */
 #include "bench.h"
 #include "memory.h"
 #include <sys/eventfd.h>
@@ -28,7 +28,7 @@ allow_descriptors(rlim_t count)
 	BENCH_CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-/* All that came on top of a fresh loop, its backend included. */
+/* All memory beyond that of a new loop, its backend included. */
 static double
 watch_memory(void)
 {

@@ -1,9 +1,9 @@
-/* work_bench.h - a call on a pool's thread and back, one after the other.
+/* work_bench.h - calls on a pool's thread and back, one after the other.
  *
- * Included last by one file per implementation, which supplies before:
+ * Each implementation defines the following and includes this file last:
  *
  *   work_run()                     call work_once() in the pool, then work_back()
- *                                  on the loop, until that says it is enough
+ *                                  on the loop, until work_back() returns true
  *
  * work.roundtrip is wall time per round trip.  The loop and the pool may use both
  * cores, and the pool has its default size.
@@ -11,7 +11,7 @@
 #include "span.h"
 
 static struct span work_span;
-static uint64_t work_done; /* of the pool's threads, one at a time */
+static uint64_t work_done; /* by the pool's threads, one at a time */
 
 static void
 work_once(void)

@@ -1,4 +1,4 @@
-/* work_uv.c - uv_queue_work(), again from its callback. */
+/* work_uv.c - uv_queue_work(), whose callback queues the next. */
 #include "bench.h"
 #include <uv.h>
 

@@ -1,4 +1,4 @@
-/* work_weft.c - a threadlet and weft_work() in its loop's CPU pool. */
+/* work_weft.c - a threadlet that calls weft_work() on its loop's CPU pool. */
 #include "bench.h"
 #include "root.h"
 #include <weft/work.h>

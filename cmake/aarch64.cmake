@@ -1,9 +1,9 @@
-# Cross-compile for arm64 with Debian's compiler; what is built runs under qemu.
+# Cross-compile for arm64 with Debian's compiler; the result runs under qemu.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 
-# Nothing of the host but its programs.
+# Use only programs of the host, not its headers, libraries or packages.
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

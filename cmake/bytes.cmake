@@ -1,6 +1,6 @@
-# What scripts use that write files into C: included by the embed.cmake of each part.
+# Functions that embed files in C source; included by each embed.cmake.
 
-# `declaration` with the bytes of all pieces, each a file or text, and a NUL behind them.
+# Append `declaration` with the bytes of all pieces, each a file or a text, and a final NUL.
 function(append_bytes declaration)
   set(all "")
   foreach(piece ${ARGN})
@@ -16,7 +16,7 @@ function(append_bytes declaration)
   file(APPEND ${OUT}.new "${declaration}[] = {\n${all}\n0x00 };\n")
 endfunction()
 
-# The file is there; its time is new only if its text is.
+# Put the new file in place; its modification time changes only if its text does.
 function(finish)
   execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different ${OUT}.new ${OUT})
 endfunction()

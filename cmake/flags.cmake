@@ -9,18 +9,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
   list(APPEND WEFT_HARDENING -mbranch-protection=standard)
 endif()
-# Exported to programs that use the library: a function with a large frame then touches
-# each page of it, and cannot step over the guard of a threadlet's stack.
+# Exported to programs that use the library.  With this flag a function with a large frame touches
+# each page of it, so it cannot step over the guard of a threadlet's stack.
 set(WEFT_RECOMMENDED
   $<$<COMPILE_LANG_AND_ID:C,GNU,Clang>:-fstack-clash-protection>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-fstack-clash-protection>)
-# Structs are cleared by plain stores: `rep stos`, gcc's choice, costs more than what is
-# done with most of them.
+# Clear structs with plain stores: gcc's default, `rep stos`, costs more than most of the work that
+# is done with them.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND WEFT_HARDENING -mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign)
 endif()
-# Two words that were written one after the other are not read as one: the CPU would wait
-# until both have left for the cache.
+# Do not read two separately written words with one vector load: store forwarding would fail, and
+# the CPU would wait until both stores reach the cache.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND WEFT_HARDENING -fno-tree-slp-vectorize)
 endif()
@@ -28,8 +28,7 @@ set(WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
 if(WEFT_SANITIZE)
   list(REMOVE_ITEM WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
 endif()
-# The libraries stay loaded: what they have given to threads, loops and the system points
-# into them.
+# The libraries stay loaded after dlclose(): threads, loops and the system hold pointers into them.
 list(APPEND WEFT_LINK_FLAGS -Wl,-z,nodelete)
 
 function(weft_compile target)

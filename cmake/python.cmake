@@ -1,4 +1,4 @@
-# Python: where its headers are, asked of the interpreter itself.
+# Python: ask the interpreter where its headers are.
 
 set(WEFT_PYTHON AUTO CACHE STRING "an asyncio loop for Python: ON, OFF, AUTO if it can be had")
 set_property(CACHE WEFT_PYTHON PROPERTY STRINGS AUTO ON OFF)

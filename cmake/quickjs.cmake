@@ -1,15 +1,15 @@
-# quickjs-ng, which the JavaScript adapter stands on: the system's, else Debian's source.
+# quickjs-ng, which the JavaScript binding uses: the system's, or else compiled from Debian's
+# source.
 #
-# Sets WEFT_HAS_JS; QUICKJS_INCLUDE; and either QUICKJS_LIBRARY, or QUICKJS_OBJECTS, which
-# become part of the adapter's own library.  What is compiled here is compiled once for all
-# build folders.
+# Sets WEFT_HAS_JS, QUICKJS_INCLUDE, and either QUICKJS_LIBRARY, or QUICKJS_OBJECTS, which become
+# part of weft_js.  All build directories share one compiled copy.
 
 set(WEFT_HAS_JS OFF)
 set(QUICKJS_INCLUDE "")
 set(QUICKJS_LIBRARY "")
 set(QUICKJS_OBJECTS "")
 
-# The version of a header, "" if it is not quickjs-ng's.
+# Set `out` to the version in a header; "" if it is not quickjs-ng's.
 function(weft_quickjs_version header out)
   set(version "")
   foreach(part MAJOR MINOR PATCH)
@@ -22,7 +22,7 @@ function(weft_quickjs_version header out)
   set(${out} "${version}" PARENT_SCOPE)
 endfunction()
 
-# The system's, if it is in the range that cmake/quickjs.sh names.
+# Use the system's library if its version is in the range of cmake/quickjs.sh.
 function(weft_find_quickjs)
   find_path(QUICKJS_SYSTEM_INCLUDE quickjs.h)
   find_library(QUICKJS_SYSTEM_LIBRARY qjs)
@@ -41,14 +41,14 @@ function(weft_find_quickjs)
   endif()
 endfunction()
 
-# Hardened as the project's own code is.
+# Compile it with the hardening flags of weft itself.
 function(weft_fetch_quickjs)
   get_filename_component(name ${CMAKE_C_COMPILER} NAME)
   set(flags -O2 -g1 -DNDEBUG ${WEFT_HARDENING} -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-  if(WEFT_SANITIZE) # speed does not matter there, and half a minute is saved
+  if(WEFT_SANITIZE) # speed does not matter here, and this saves half a minute
     set(flags -O1 -g1 -DNDEBUG ${WEFT_HARDENING})
   endif()
-  # Undefined behavior in it is not the project's to fix.
+  # Without the undefined-behavior sanitizer: we cannot fix its findings.
   foreach(kind address thread)
     if(WEFT_SANITIZE MATCHES ${kind})
       string(APPEND name "-${kind}")

@@ -3,33 +3,33 @@
 #
 #     cmake/quickjs.sh FOLDER NAME CC FLAGS...
 #
-# makes FOLDER/NAME/libqjs.a with quickjs.h beside it.  NAME stands for one way to compile;
-# all build folders share the result.
+# makes FOLDER/NAME/libqjs.a and quickjs.h next to it.  NAME identifies one set of compiler flags;
+# all build directories share the result.
 #
 #     cmake/quickjs.sh newest <VERSIONS
 #
 # prints the newest of the Debian versions, one per line, that is in the tested range.
 #
-# apt fetches the archive from the mirror that this machine already uses, with lists and a
-# cache of its own.  apt checks the signature of the index with the system's keys, and the
-# archive against the hash in the index.  Nothing on the system changes.  Debian's packaging
-# beside the archive is not needed.
+# apt fetches the archive from the mirror that this machine already uses, with separate lists and a
+# separate cache.  apt checks the signature of the index with the system's keys, and the archive
+# against the hash in the index.  Nothing on the system changes.  Debian's own packaging files are
+# not needed.
 #
-# The source expires: after a week the script asks the index again and takes a newer version,
-# so that fixes arrive.  Without a mirror it keeps what it has, and says so.
+# The source expires: after a week the script checks the index again and takes a newer version, so
+# that fixes arrive.  Without a mirror it keeps the old source and prints a message.
 set -eu
 
-suite=trixie-backports # the oldest suite that has it
+suite=trixie-backports # the oldest suite that contains the package
 package=quickjs-ng
 oldest=0.16.2 # the tested range: from this version ...
-below=0.17    # ... up to this one, which is not in it; bindings/js/memory.c says why
+below=0.17    # ... to this one, which is excluded; bindings/js/memory.c gives the reason
 parts="quickjs libregexp libunicode dtoa"
 
 say() {
 	echo "quickjs: $*" >&2
 }
 
-# Debian versions, one per line, without their Debian revisions and with them.
+# Read Debian versions, one per line; print the newest one in the tested range.
 newest() {
 	best=
 	while read -r version; do
@@ -49,9 +49,9 @@ fi
 folder=$1 name=$2 cc=$3
 shift 3
 
-# The mirror of Debian's main archive in apt's configuration: the site of the index whose
-# archive calls itself Debian, not its security updates.  Where lists have not been fetched
-# yet apt knows only addresses.
+# The mirror of Debian's main archive in apt's configuration: the URI of an index whose origin and
+# label are "Debian", which excludes security updates.  Before its lists are fetched, apt knows only
+# URIs.
 mirror() {
 	targets '$(ORIGIN)|$(LABEL)|$(REPO_URI)' | sed -n 's/^Debian|Debian|//p' |
 		head -n 1 | grep . ||
@@ -62,7 +62,7 @@ targets() {
 	apt-get indextargets --format "$1" 'Created-By: Packages' 2>/dev/null
 }
 
-# Run a program of apt on the index that fetch_index has put into $work.
+# Run an apt program on the index that fetch_index has put into $work.
 apt_do() {
 	program=$1
 	shift
@@ -83,7 +83,7 @@ fetch_index() {
 	apt_do apt-get update -qq
 }
 
-# Put the newest source into source/, unless it is there.
+# Put the newest source into source/, unless it is already there.
 update_source() {
 	fetch_index || return 1
 	found=$(apt_do apt-cache showsrc --only-source "$package" |
@@ -103,7 +103,7 @@ update_source() {
 	touch source/debian-version
 }
 
-# The source is there, and was compared with the index within a week.
+# True if the source exists and was compared with the index within the last week.
 is_fresh() {
 	[ -n "$(find source/debian-version -mtime -7 2>/dev/null)" ]
 }
@@ -119,7 +119,7 @@ get_source() {
 	say "no news of $package: keeping $(cat source/debian-version)"
 }
 
-# The source is not held to the project's warnings.
+# Compiled without warnings: it is not our code.
 compile() {
 	rm -rf "$name.new"
 	mkdir "$name.new"
@@ -135,7 +135,7 @@ compile() {
 	mv "$name.new" "$name"
 }
 
-# All that the result depends on.
+# Print everything that the result depends on.
 how() {
 	echo "$(cat source/debian-version) $cc $*"
 }

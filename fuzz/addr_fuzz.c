@@ -1,4 +1,4 @@
-/* addr_fuzz.c - whatever is read as an address is written and read back as the same. */
+/* addr_fuzz.c - an address that is parsed, formatted and parsed again stays the same. */
 #include <string.h>
 #include <weft/addr.h>
 #include "fuzz.h"

@@ -1,13 +1,14 @@
-/* dagfile_fuzz.c - DAG files: what is read fits together, or it is said where it does not.
+/* dagfile_fuzz.c - DAG files: a parsed file is consistent, or its errors are reported.
  *
- * The input is a file.  A mistake lies in it; a file without one has nodes in an order in
- * which each comes after all that it waits for, and only values that are there.
+ * The input is a file.  The position of each reported error must be inside the file.  In a file
+ * without errors, each node comes after all nodes that it waits for, and uses only values that
+ * exist.
  */
 #include <string.h>
 #include "dag/file.h"
 #include "fuzz.h"
 
-/* How many bytes line `number` has, without its end; -1: there is no such line. */
+/* The length of line `number`, without its newline; -1: there is no such line. */
 static long
 line_size(const char *bytes, size_t size, uint32_t number)
 {
@@ -80,7 +81,7 @@ look_at_words(const struct dagfile *file, const struct dagfile_node *node)
 	look_at_word(file, node, &node->when[1]);
 }
 
-/* Whether who uses a value has one to use. */
+/* Every value that the node uses must exist. */
 static void
 look_at_refs(const struct dagfile *file, const struct dagfile_node *node, const bool *done)
 {

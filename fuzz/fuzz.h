@@ -1,7 +1,6 @@
-/* fuzz.h - what fuzzing programs share: how an oracle says that something is wrong.
+/* fuzz.h - what the fuzzers share: how an oracle reports a bug.
  *
- * run.sh tells a mistake that an oracle has found from any other death by the word
- * "oracle:".
+ * run.sh recognizes a bug that an oracle has found, among other crashes, by the word "oracle:".
  */
 #ifndef WEFT_FUZZ_FUZZ_H
 #define WEFT_FUZZ_FUZZ_H

@@ -1,13 +1,14 @@
-/* http_fuzz.c - the HTTP parser: whatever the bytes and however they are cut.
+/* http_fuzz.c - the HTTP parser, for any input and any split of it.
  *
- * The first byte of an input says what the rest is: Q a request, R a response, H one to
- * HEAD, T one to CONNECT, C a chunked body, V the value of a field, P a path; in lower
- * case with tight limits.  The second says where it is cut.  What must hold:
+ * The first byte of an input selects the kind of the rest: Q a request, R a response, H a response
+ * to HEAD, T a response to CONNECT, C a chunked body, V the value of a header, P a path; a
+ * lower-case letter sets tight limits.  The second byte selects where the input is split.  The
+ * rules:
  *
- *   1. At once, byte by byte, in two pieces, in many: the same outcome.
- *   2. An accepted head, written again in the plainest way, is accepted as the same.
- *   3. A decoded path has no dot segments and no NUL; a range lies within its body; a
- *      date that was read is written and read as the same.
+ *   1. The result is the same for the input at once, byte by byte, in two pieces and in many.
+ *   2. An accepted header section, written out in the simplest form, is parsed to the same result.
+ *   3. A decoded path has no dot segments and no NUL; a range is within its body; a parsed date is
+ *      formatted and parsed again to the same date.
  */
 #include <ctype.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "http/values.h"
 #include "proto/feed.h"
 
-#define SMALL 700 /* up to this size also byte by byte: it takes the square of it */
+#define SMALL 700 /* up to this size also byte by byte, which takes quadratic time */
 
 static struct outcome whole, other;
 
@@ -95,7 +96,7 @@ write_again(const struct feed *feed, const char *data)
 		return;
 	w.size = 0;
 	write_head(&w, data, feed->kind == FEED_RESPONSE);
-	/* It may be longer, by the space before an empty reason. */
+	/* The output may be longer, by the space before an empty reason phrase. */
 	free_feed.limits.head_max = sizeof(w.text);
 	feed_run(&free_feed, w.text, w.size, (struct feed_cut){ .how = FEED_WHOLE }, &other);
 	ORACLE(other.has_head, "refused when written again: %s", other.fault.text);
@@ -148,7 +149,7 @@ check_date(const char *data, size_t size)
 	int64_t date, again;
 
 	if (weft__http_date_parse(data, size, 1800000000, &date) < 0
-	    || weft__http_date_format(date, text) < 0) /* 9999's leap second */
+	    || weft__http_date_format(date, text) < 0) /* a leap second at the end of year 9999 */
 		return;
 	ORACLE(weft__http_date_parse(text, strlen(text), 0, &again) == 0 && again == date,
 	       "another date when written again");
@@ -174,7 +175,7 @@ check_value(const char *data, size_t size, uint64_t total)
 
 /* -------------------------------------------------------------------------------- */
 
-/* One message at the front of the data.  Returns its size if another may follow. */
+/* Check the message at the start of the data.  Returns its size if another may follow. */
 static size_t
 check_message(const struct feed *feed, const char *data, size_t size, unsigned seed)
 {

@@ -1,15 +1,15 @@
-/* redis_fuzz.c - replies of Redis: whatever the bytes and however they are cut.
+/* redis_fuzz.c - replies of Redis, for any input and any split of it.
  *
- * The first byte of an input says what the rest is: R a reply, r one with tight limits, W
- * words with zero bytes between them, N a number.  The second says where it is cut.  What
- * must hold:
+ * The first byte of an input selects the kind of the rest: R a reply, r a reply with tight limits,
+ * W arguments separated by zero bytes, N a number.  The second byte selects where the input is
+ * split.  The rules:
  *
- *   1. At once, byte by byte, in two pieces, in many: the same tree, or the same error
- *      with the same words.
- *   2. It is the tree that a plain recursive reader, below, makes of it; limits refuse only
- *      what exceeds them.
- *   3. A tree that is written again is read as the same.
- *   4. Words that were written are read back; a number is the one that libc reads.
+ *   1. The tree, or the error with its text, is the same for the input at once, byte by byte, in
+ *      two pieces and in many.
+ *   2. The tree equals that of the simple recursive parser below; limits refuse only what exceeds
+ *      them.
+ *   3. A tree that is written out is parsed to the same tree.
+ *   4. Arguments that are written are read back; a number equals the one that libc parses.
  */
 #include <string.h>
 #include "fuzz.h"
@@ -18,14 +18,14 @@
 static const struct weft__resp_limits loose = { 1 << 20, WEFT__RESP_DEPTH, 100000 };
 static const struct weft__resp_limits tight = { 60, 2, 8 };
 
-/* --- rule 2: the plain reader ------------------------------------------------ */
+/* --- rule 2: the simple parser ----------------------------------------------- */
 
 struct plain {
 	const char *at, *end;
 	struct resp_text tree;
 	size_t nodes, depth;
-	bool bad;    /* it cannot become a reply */
-	bool short_; /* it ends too early */
+	bool bad;    /* the input cannot become a reply */
+	bool short_; /* the input ends too early */
 };
 
 static bool
@@ -36,7 +36,7 @@ stop(struct plain *p, bool bad)
 	return false;
 }
 
-/* The line at hand, without its end.  None is awaited that is longer than a number. */
+/* The current line, without its end.  Unless `is_long`, a line is at most as long as a number. */
 static bool
 plain_line(struct plain *p, bool is_long, const char **text, size_t *size)
 {
@@ -53,7 +53,7 @@ plain_line(struct plain *p, bool is_long, const char **text, size_t *size)
 	return true;
 }
 
-/* A number of the line, as Redis writes it: digits that printf would write again. */
+/* A number in the form that Redis writes: printf() must produce the same digits. */
 static bool
 plain_integer(const char *text, size_t size, long long *out)
 {
@@ -135,7 +135,7 @@ plain_value(char type, const char *text, size_t size)
 	for (; type == '(' && digits < size; digits++)
 		if (text[digits] < '0' || text[digits] > '9')
 			return false;
-	/* Rule 4 has more to say about those with a point. */
+	/* Rule 4 checks numbers with a decimal point. */
 	return type != ',' || weft__resp_number(text, size, NULL);
 }
 

@@ -1,17 +1,17 @@
 #!/bin/sh
-# run.sh - fuzz each target for a while, and then its planted mistakes, which must be found.
+# run.sh - fuzz each target for a while, and then its planted bugs, which must be found.
 #
 #     fuzz/run.sh BUILD [NAME] [SECONDS]    e.g. fuzz/run.sh build/fuzz http 30
 #
-# Each run begins with the stored corpus.  What it finds besides goes to BUILD/finds/NAME,
-# from which the next one begins too; an input that fails is BUILD/finds/NAME.failed-*.
+# Each run begins with the stored corpus and BUILD/finds/NAME.  New inputs that it finds go to
+# BUILD/finds/NAME; an input that fails is BUILD/finds/NAME.failed-*.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1
 only=${2:-}
 seconds=${3:-30}
 
-# fuzz PROGRAM NAME FINDS SECONDS: run it; what it prints is in FINDS.log.
+# fuzz PROGRAM NAME FINDS SECONDS: run it; its output is in FINDS.log.
 fuzz() {
 	program=$1 name=$2 finds=$3 limit=$4
 	shift 4
@@ -36,8 +36,9 @@ sound() {
 	echo "$1_fuzz: $executed inputs in $seconds s, none failed"
 }
 
-# Not from what was found before, which may be the planted mistake itself.  It takes a few
-# seconds; a busy machine gets more of them, which cost nothing where it is found.
+# Does not start from earlier finds, which may contain the input that triggers the bug.  Finding a
+# planted bug takes a few seconds.  A busy machine may need more, and the run ends as soon as the
+# bug is found.
 planted() {
 	patience=$((seconds * 4))
 	for patch in "$here/planted/$1.patch" "$here/planted/$1"_*.patch; do

@@ -1,13 +1,13 @@
-/* store_fuzz.c - the store: whatever clients send, and however it is cut.
+/* store_fuzz.c - the store, for any input of clients and any split of it.
  *
- * The first byte of an input says where the rest is cut, and the second whether it begins in
- * RESP3, with a password, or with tight limits.  The rest are the bytes of one client; a second
- * one has subscribed to everything.  Short inputs also run with a request_max that lies within
- * them, at a place that the first byte says.  What must hold:
+ * The first byte of an input selects where the rest is split.  The second selects RESP3, a
+ * password and tight limits.  The rest is the input of one client; a second client has subscribed
+ * to everything.  Short inputs also run with a request_max smaller than the input; the first byte
+ * selects it.  The rules:
  *
- *   1. At once, byte by byte, in two pieces: the same answers.
- *   2. Answers are whole replies, one after the other.
- *   3. When the store is gone, all memory has been given back.
+ *   1. The replies are the same for the input at once, byte by byte, and in pieces.
+ *   2. The output is a sequence of complete replies.
+ *   3. When the store is freed, all its memory has been freed.
  *   4. No request is read beyond request_max.
  */
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "store/inner.h"
 
 #define SMALL 400 /* up to this size also byte by byte */
-#define TIGHT 16  /* of the second byte: request_max is less than the input */
+#define TIGHT 16  /* in the second byte: request_max is smaller than the input */
 
 struct outcome {
 	char text[1 << 16];
@@ -82,8 +82,8 @@ check_replies(const struct client *client)
 
 /* --- rule 4 ------------------------------------------------------------------ */
 
-/* The end of the line behind the last word may come after the limit.  The first line has a
- * limit of its own. */
+/* The line end after the last argument may be beyond the limit.  The first line has a separate
+ * limit. */
 static void
 check_limit(const struct client *client)
 {
@@ -167,7 +167,7 @@ compare(const uint8_t *data, size_t size, size_t cut, unsigned how)
 	       "other answers in pieces of %zu", cut);
 }
 
-/* Times and numbers of processes are not the same twice. */
+/* Replies with times and process IDs differ between runs. */
 static bool
 is_fickle(const uint8_t *data, size_t size)
 {

@@ -1,9 +1,9 @@
-/* tls_fuzz.c - a TLS server and a client that are fed with the input.
+/* tls_fuzz.c - a TLS server or client that receives the input.
  *
- * The first bytes say who listens and how the rest is cut into pieces; the rest comes from
- * the peer.  Nobody who does not know the keys can finish a handshake, so none must ever be
- * done, whatever comes; and nothing may crash, or grow.  A second way feeds the input into
- * a connection that two sessions have made, in place of a record.
+ * The first bytes select the role and how the rest is split into pieces; the rest is the input from
+ * the peer.  A peer without the keys cannot finish a handshake, so no handshake may ever be done,
+ * for any input; and nothing may crash or grow.  A second mode feeds the input into a connection
+ * that two sessions have established, in place of a record.
  */
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -19,7 +19,7 @@
 
 static weft_tls *tls;
 
-/* --- a context whose own certificate is its authority ------------------- */
+/* --- a context with a self-signed certificate --------------------------- */
 
 static void
 write_pem(char path[], X509 *x509, EVP_PKEY *key)
@@ -79,7 +79,7 @@ open_context(void)
 struct input {
 	const uint8_t *data;
 	size_t size;
-	uint32_t chance; /* by which pieces are cut */
+	uint32_t chance; /* random state that selects the sizes of the pieces */
 };
 
 static size_t
@@ -92,7 +92,7 @@ piece_of(struct input *in)
 	return n < in->size ? n : in->size;
 }
 
-/* A piece of it, by feeding or into room. */
+/* Feed one piece to the session: by weft__session_feed(), or into weft__session_room(). */
 static void
 give(struct weft__session *s, struct input *in)
 {
@@ -184,7 +184,7 @@ fuzz_data(int role, struct input *in)
 	MUST(weft__session_handshake(victim) == 0);
 	do {
 		n = weft__session_read(victim, buf, sizeof(buf));
-		MUST(n < 0); /* no data, and no goodbye */
+		MUST(n < 0); /* no data, and no close_notify */
 		throw_output_away(victim);
 		if (in->size > 0)
 			give(victim, in);

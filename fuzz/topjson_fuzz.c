@@ -1,9 +1,9 @@
-/* topjson_fuzz.c - JSON of a program that weft top looks at.
+/* topjson_fuzz.c - the JSON parser of weft top.
  *
- * The input is a document.  What the reader takes is what a second one takes, which only says yes
- * or no, and is written the other way around: it takes values away from the end of a stack
- * of what is open.  What was taken, written again, reads as the same.  And no text of it,
- * once it is cleaned, has a byte that a terminal would obey.
+ * The input is a document.  The parser must accept exactly what a second parser accepts, which
+ * only returns yes or no and is not recursive: it keeps a stack of open brackets.  An accepted
+ * document that is written out is parsed to the same result.  No text of it, once cleaned, has
+ * a byte that a terminal would interpret.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "top/json.h"
 #include "top/text.h"
 
-/* --- a second opinion --------------------------------------------------------- */
+/* --- the second parser -------------------------------------------------------- */
 
 struct judge {
 	const char *at, *end;
@@ -47,7 +47,7 @@ judge_text(struct judge *judge)
 	for (; peek(judge) != '"'; judge->at++) {
 		if ((unsigned char)peek(judge) < 0x20
 		    || (size_t)(judge->at - begin) >= JSON_TEXT_MAX)
-			return false; /* the end, too */
+			return false; /* includes the end of the input */
 		if (peek(judge) != '\\')
 			continue;
 		judge->at++;
@@ -131,7 +131,7 @@ judge_name(struct judge *judge)
 	return peek(judge) == ':' && judge->at++;
 }
 
-/* One value, or what opens one that has values: then `*open`. */
+/* One value, or the opening bracket of a list or object: then sets `*open`. */
 static bool
 judge_value(struct judge *judge, bool *open)
 {
@@ -157,7 +157,7 @@ judge_value(struct judge *judge, bool *open)
 	return true;
 }
 
-/* After a value: brackets that close, and a comma. */
+/* After a value: closing brackets, and a comma. */
 static bool
 judge_rest(struct judge *judge)
 {
@@ -224,7 +224,7 @@ write_text(FILE *to, const char *text)
 	fputc('"', to);
 }
 
-/* Also counts: values are as many as it says. */
+/* Also checks that each list and object has as many values as its count. */
 static void
 write_value(FILE *to, const struct json *value)
 {

@@ -1,12 +1,13 @@
-/* url_fuzz.c - URLs, and references of redirects: one form, and nothing hidden in it.
+/* url_fuzz.c - URLs and references of redirects: the canonical form is unambiguous.
  *
- * The input is a base and a reference, with a zero byte or its end between them.
+ * The input is a base URL and a reference, separated by a zero byte; without one, the reference is
+ * empty.
  */
 #include <string.h>
 #include "fuzz.h"
 #include "http/url.h"
 
-/* Nothing that would end a word or a line, or begin another part. */
+/* No byte that would end a word or a line, or begin another part of the URL. */
 static void
 is_clean(const char *text, const char *without)
 {
@@ -31,7 +32,7 @@ look_at(const struct weft__http_url *url)
 	       "host %s of %s", url->host, url->text);
 	ORACLE(!strstr(url->target, "/../") || strchr(url->target, '?'), "dots in %s", url->target);
 	if (strlen(url->text) > WEFT__HTTP_URL_MAX)
-		return; /* it has grown by what was encoded */
+		return; /* percent-encoding has made it longer */
 	ORACLE(weft__http_url_parse(url->text, &again) == 0, "not read back: %s", url->text);
 	ORACLE(strcmp(url->text, again.text) == 0 && strcmp(url->address, again.address) == 0
 	               && strcmp(url->host, again.host) == 0 && url->secure == again.secure

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Check that the guide shows what the examples do.
+"""Check that the guide matches the examples.
 
     scripts/guide.py [--root DIR]   print `path:line: message`; exit 1 if any
     scripts/guide.py --self-test    plant each mistake and find it
 
-Looked at are docs/guide/*.md and README.md:
+It checks docs/guide/*.md and README.md:
 
   1. Every block of C, JavaScript, Python or a DAG file is a run of whole lines of the example that
      the line above it names.
-  2. An example shown there has at most 100 lines, a chapter shows at least one, and
-     README.md of the guide leads to every chapter.
-  3. A name that begins with weft_ or WEFT_ is in a public header, or in that of the store.
-  4. A link to a file leads to one.
+  2. An example that is shown has at most 100 lines, each chapter shows at least one, and README.md
+     of the guide links to every chapter.
+  3. A name that begins with weft_ or WEFT_ is in a public header, or in the store's header.
+  4. A link to a file leads to an existing file.
 """
 import argparse
 import re
@@ -27,7 +27,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def blocks(lines):
-    """Yield (number of the fence's line, language, lines inside, line above)."""
+    """Yield (line number of the fence, language, lines inside, line above)."""
     start = None
     for i, line in enumerate(lines):
         if not line.startswith("```"):
@@ -86,7 +86,7 @@ def check_text(root, path, names):
 
 
 def check_guide(guide):
-    """Yield (path, line, message): what the guide as a whole lacks."""
+    """Yield (path, line, message) for what the guide as a whole lacks."""
     index = guide / "README.md"
     text = index.read_text() if index.is_file() else ""
     for path in sorted(guide.glob("*.md")):

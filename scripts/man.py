@@ -5,10 +5,10 @@
     scripts/man.py --check              every public function has a page that says what it does
     scripts/man.py --self-test          plant functions without comments and find them
 
-A header timer.h becomes weft_timer.3, and each function in it a page of one line that
-leads there; weft.h becomes weft.3, the list of all.  A comment above a group of functions
-has three parts: the effect; what is returned, which begins a line ("Returns", "Return",
-"lock returns"); and the line of `Thread:`, `Blocks:` and `Since:`.
+A header timer.h becomes weft_timer.3, and each function in it a one-line page that includes it;
+weft.h becomes weft.3, the list of all headers.  A comment above a group of functions has three
+parts: the effect; the return values, which begin on a new line ("Returns", "Return", "lock
+returns"); and the line of `Thread:`, `Blocks:` and `Since:`.
 """
 import argparse
 import re
@@ -25,14 +25,14 @@ HIDDEN_MACROS = {"WEFT_API", "WEFT_INLINE", "WEFT_BEGIN", "WEFT_END", "WEFT_STAT
 FACTS = re.compile(r"^Thread:\s*(.*?)\.\s+Blocks:\s*(.*?)\.\s+Since:\s*(.*?)\.?\s*\Z",
                    re.M | re.S)
 RETURNS = re.compile(r"Returns?\b|[a-z]\w* (?:takes .* and )?returns?\b")
-PRIVATE = re.compile(r"/\* --- private from here on")  # of a header that is all there is
+PRIVATE = re.compile(r"/\* --- private from here on")  # in a header-only part
 NUMBERED = re.compile(r"\s+(\d+)\.\s+(.*)")
 
-Doc = namedtuple("Doc", "effect returns facts")  # two lists of lines; three words
+Doc = namedtuple("Doc", "effect returns facts")  # two lists of lines, three strings
 
 
 class Header(Source):
-    """A public header with its page's name and summary."""
+    """A public header with the name and summary of its page."""
 
     def __init__(self, name, text):
         super().__init__(name, text)
@@ -52,7 +52,7 @@ class Header(Source):
 # --- from comments to roff ---------------------------------------------------
 
 def comment_lines(comment):
-    """The text of a comment, without its frame."""
+    """The text of a comment, without its delimiters."""
     text = re.sub(r"\s*\*/\Z", "", re.sub(r"\A/\*+ ?", "", comment))
     lines = [re.sub(r"^\s*\*(?: |(?=\t)|$)", "", line) for line in text.split("\n")]
     lines = [line.expandtabs(8).rstrip() for line in lines]
@@ -76,14 +76,14 @@ def parse_doc(comment):
 
 
 def escape(text):
-    """Text in which nothing is a request or an escape any more."""
+    """The text, escaped so that roff finds no request and no escape in it."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     text = re.sub(r"[^\x00-\x7f]", lambda m: f"\\[u{ord(m[0]):04X}]", text)
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
 def literal(line):
-    """A line of code, in which quotes stay what they are."""
+    """A line of code, escaped so that its quotes stay unchanged."""
     line = escape(line)
     for char, name in (("'", "aq"), ("`", "ga"), ("^", "ha"), ("~", "ti")):
         line = line.replace(char, f"\\({name}")
@@ -91,7 +91,7 @@ def literal(line):
 
 
 def prose(lines):
-    """Lines of running text, one sentence to a line."""
+    """Running text, one sentence per line."""
     text = " ".join(re.sub(r"([.?!])$", r"\1 ", line.strip()) for line in lines)
     out = []
     for sentence in re.split(r"(?<=[.:;?!)])  +", text):
@@ -106,7 +106,7 @@ def code(lines):
 
 
 def paragraphs(lines):
-    """Text with paragraphs, numbered lists, and indented lines kept as they are."""
+    """Text with paragraphs and numbered lists; indented lines stay unchanged."""
     out, i = [], 0
     while i < len(lines):
         if not lines[i]:
@@ -140,7 +140,7 @@ def numbered(block):
 # --- the parts of a page -----------------------------------------------------
 
 def declaration_lines(item):
-    """A declaration as the synopsis shows it, the names of functions in bold."""
+    """A declaration as in the synopsis, with function names in bold."""
     text = re.sub(r"\s*" + ATTRIBUTE.pattern, "", item.text)
     lines = [line.expandtabs(8) for line in text.split("\n")]
     mark = re.match(r"WEFT_(?:API|INLINE) ", lines[0])
@@ -156,9 +156,9 @@ def declaration_lines(item):
 
 
 def shown_items(header):
-    """What a caller sees: types, macros, functions, and the comments of the first two."""
+    """What the synopsis shows: types, macros, functions, and the comments of the first two."""
     docs = {g.doc for g in header.groups}
-    skipping = False  # the branch of a condition that is for C++
+    skipping = False  # inside the C++ branch of a condition
     for item in header.items[1:]:
         if item.kind == "comment" and PRIVATE.match(item.text):
             break
@@ -199,7 +199,7 @@ def group_section(group):
 
 
 def see_also(header, headers):
-    """Pages that this one names: by include, by header, or by function."""
+    """Pages that this page refers to: by include, by header, or by function."""
     pages = {h.include: h.page for h in headers}
     pages |= {name: h.page for h in headers for name in h.names}
     named = re.findall(r"\bweft/\w+\.h|\bweft_\w+(?=\(\))", header.text)
@@ -209,7 +209,7 @@ def see_also(header, headers):
 
 
 def header_list(header, headers):
-    """Of weft.h: every header it includes, with its summary."""
+    """For weft.h: every header that it includes, with its summary."""
     out = []
     for _, _, name in header.includes:
         out += [line for h in headers if h.include == name
@@ -238,8 +238,8 @@ def full_page(header, headers, version):
 
 
 def make_pages(headers, wanted=None):
-    """Every page, or those of the wanted headers, by file name: first the full ones,
-    which no link replaces."""
+    """Every page, or those of the wanted headers, by file name.  Full pages come first, so that no
+    link replaces one."""
     version = ".".join(m[1] for h in headers for m in re.finditer(
         r"#define WEFT_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", h.text))
     wanted = headers if wanted is None else wanted
@@ -253,7 +253,7 @@ def make_pages(headers, wanted=None):
 # --- checks ------------------------------------------------------------------
 
 def effect_in(page, name):
-    """The text that a page has for a function before any tagged paragraph."""
+    """The text of a function on a page, up to the first tagged paragraph."""
     for section in re.split(r"^(?=\.S[SH] )", page, flags=re.M):
         head, _, body = section.partition("\n")
         if head.startswith(".SS ") and re.search(rf"\b{name}\(\)", head):
@@ -263,8 +263,8 @@ def effect_in(page, name):
 
 
 def check(headers):
-    """(number of public functions, what is wrong).  Functions are counted by a search
-    of their own, so that one the page maker overlooks is seen."""
+    """(number of public functions, problems).  Functions are counted by a separate search, so that
+    a function which the page generator overlooks is noticed."""
     pages, problems, count = make_pages(headers), [], 0
     for h in headers:
         for m in re.finditer(r"\bWEFT_(?:API|INLINE)\b[^;]*;", ATTRIBUTE.sub("", h.flat)):
@@ -283,7 +283,7 @@ def check(headers):
 
 
 def roff_warnings(pages):
-    """What groff has to say about the pages; None without groff."""
+    """The warnings of groff about the pages; None without groff."""
     groff = shutil.which("groff")
     if not groff:
         return None

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Check that the library's objects reach the outside only through the sys table.
+"""Check that the library's objects call the system only through the sys table.
 
-Every undefined symbol of every object must be one of ours or on the short list of
-pure functions below.  The objects of src/base/os_*.c are the door itself and may
-use what they like, except other people's atomics and I/O streams.  The object of
+Every undefined symbol of every object must be one of ours or on the short list of pure functions
+below.  The objects of src/base/os_*.c implement the table and may use anything.  The objects of
 src/net/dns/dns_ares*.c may call c-ares, whose sockets go through the table again; those of
-src/net/tls/ may use OpenSSL, which has doors of its own.
+src/net/tls/ may call OpenSSL, which makes its own system calls.
 """
 import re
 import subprocess
@@ -47,7 +46,7 @@ def findings(archive):
 
 
 def self_test(compiler):
-    """A planted call of malloc must be found, and a clean object pass."""
+    """A planted call of malloc must be found, and a clean object must pass."""
     with tempfile.TemporaryDirectory() as folder:
         counts = []
         for name, body in (("bad", "return malloc(1);"), ("good", "return 0;")):

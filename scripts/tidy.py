@@ -4,9 +4,9 @@
     scripts/tidy.py [--root DIR]    print `path:line: rule: message`; exit 1 if any
     scripts/tidy.py --self-test     plant a violation of every rule and find it
 
-A rule is a function that takes a Tree and yields (path, line, message); its name is
-the name of the rule.  Comments and strings are blanked, keeping every offset, before
-calls, braces and directives are looked at.  Only the standard library is used.
+A rule is a function that takes a Tree and yields (path, line, message); its name is the name of
+the rule.  Before rules inspect calls, braces and directives, comments and strings are replaced by
+spaces, which keeps every offset.  Only the standard library is used.
 """
 import argparse
 import bisect
@@ -20,7 +20,7 @@ from collections import namedtuple
 from pathlib import Path, PurePosixPath
 
 LAYERS = "base timer backend loop threadlet promise work net runtime dag".split()
-LOW_FOLDERS = {"threadlet/switch": "base"}  # the simulated kernel uses it, too
+LOW_FOLDERS = {"threadlet/switch": "base"}  # the simulated kernel also uses it
 OUTSIDE = ("proto", "bindings", "tools", "examples")
 COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
 FUNCTION_MAX, RATCHET_MAX, FILE_MAX, FILE_HARD_MAX = 70, 72, 800, 1200
@@ -46,7 +46,7 @@ LONG_FUNCTION = re.compile(r"tidy:\s+long,\s+because\s+\w")
 WIDE_FUNCTION = re.compile(r"tidy:\s+wide,\s+because\s+\w")
 LONG_FILE = re.compile(r"tidy:\s+long\s+file,\s+because\s+\w")
 SUBJECT = re.compile(r"[a-z0-9_./,-]+( [a-z]+)?: .+")
-# Written in pieces, so that this file keeps the rules it checks.
+# Written in pieces, so that this file passes its own rules.
 MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#\d+\))")
 LOCAL_PATH = re.compile(r"(?<![\w.~*)}>\]-])/(wo" r"rk|ro" r"ot)/")
 
@@ -58,12 +58,12 @@ Group = namedtuple("Group", "doc line functions")
 # --- reading C ---------------------------------------------------------------
 
 def blank(text):
-    """Spaces of the same length; line ends stay."""
+    """Spaces of the same length; line ends are kept."""
     return re.sub(r"[^\n]", " ", text)
 
 
 class Source:
-    """One text file: as it is, and for C also without comments and strings."""
+    """One text file; for C also its text without comments and strings."""
 
     def __init__(self, path, text):
         self.path, self.text = path, text
@@ -83,7 +83,7 @@ class Source:
 
     @functools.cached_property
     def code(self):
-        """The text with comments, insides of strings and include names blanked."""
+        """The text with comments, contents of strings and include names blanked."""
         def hide(m):
             word = m[0]
             return blank(word) if word[0] == "/" else word[0] + blank(word[1:-1]) + word[-1]
@@ -93,7 +93,7 @@ class Source:
 
     @functools.cached_property
     def flat(self):
-        """The code with preprocessor directives blanked, too."""
+        """The code with preprocessor directives also blanked."""
         return DIRECTIVE.sub(lambda m: blank(m[0]), self.code)
 
     @functools.cached_property
@@ -139,7 +139,7 @@ def count_parameters(inside):
 
 
 def signature(head):
-    """(offset of the name, name, parameters) of a function's head, else None."""
+    """(offset of the name, name, parameters) of a function's declarator, or None."""
     head = re.sub(r"(?<=\))\s+[A-Z_][A-Z0-9_]*\s*$", "",
                   ATTRIBUTE.sub(lambda m: blank(m[0]), head).rstrip())
     if not head.endswith(")") or "=" in head:
@@ -150,7 +150,7 @@ def signature(head):
 
 
 def find_functions(source):
-    """Definitions at file scope, whether or not the type has a line of its own."""
+    """Definitions at file scope, whether or not the return type is on its own line."""
     flat, depth, head, found = source.flat, 0, 0, None
     for m in re.finditer(r"[{};]", flat):
         if m[0] == "{":
@@ -174,7 +174,7 @@ def find_functions(source):
 
 
 def opens_block(flat, brace):
-    """Whether a brace opens a block of statements rather than an initialiser."""
+    """Whether a brace opens a block of statements and not an initializer."""
     before = flat[:brace].rstrip()
     if before[-1] in "=,[]":
         return False
@@ -222,7 +222,7 @@ def items(header):
 
 
 def end_of_declaration(flat, start):
-    """After the semicolon, or after the body of a function."""
+    """The offset after the semicolon, or after the body of a function."""
     depth, body = 0, None
     for m in re.compile(r"[{};]").finditer(flat, start):
         depth += (m[0] == "{") - (m[0] == "}")
@@ -265,7 +265,7 @@ def git(root, *words, check=True):
 
 
 class Tree:
-    """Every file that is tracked or could be; without git, every file."""
+    """Every file that is tracked or not ignored; without git, every file."""
 
     def __init__(self, root):
         self.root = Path(root)
@@ -288,7 +288,7 @@ class Tree:
                            p.relative_to(self.root).parts)}
 
     def read(self, path):
-        """The text, or None for what is not a text file."""
+        """The text, or None if it is not a text file."""
         full = self.root / path
         if full.is_symlink() or not full.is_file():
             return None
@@ -351,7 +351,7 @@ def public_only(tree):
 
 
 def has_reason(source, function, reason):
-    """Whether a comment in the function, or directly above it, says why it is so."""
+    """Whether a comment in the function, or directly above it, gives the reason."""
     top = function.start
     for start, end in reversed(source.comments):
         if start > function.close:
@@ -478,7 +478,7 @@ def last_line(tree):
 
 @rule
 def indent(tree):
-    """Spaces may align what continues a line, inside parentheses or at an operator."""
+    """Spaces may align continuation lines, inside parentheses or at an operator."""
     for s in tree.c:
         inside = {n for a, b in s.comments for n in range(s.line(a) + 1, s.line(b - 1) + 1)}
         depth, before = 0, ""
@@ -526,7 +526,8 @@ def public_test(tree):
 
 
 def those_that_wait(group):
-    """The functions that have a deadline; else all, if their comment says that they suspend."""
+    """The functions with a deadline; if there are none, all, if their comment says that they
+    suspend."""
     timed = [f for f in group.functions
              if re.search(r"\bdeadline_ns\b", LEXEME.sub(" ", f.text))]
     suspends = re.search(r"Blocks:\s+(?:suspends|waits)", group.doc or "")
@@ -702,7 +703,8 @@ def write_tree(root, files):
 
 
 def findings_of(files, subjects=None):
-    """The findings in a new folder; with subjects, also none, it is a repository."""
+    """The findings in a new directory.  With a list of subjects, even an empty one, the directory
+    is a git repository."""
     with tempfile.TemporaryDirectory(prefix="tidy-") as root:
         write_tree(root, files)
         if subjects is not None:
@@ -713,7 +715,7 @@ def findings_of(files, subjects=None):
 
 
 def commit(root, subject):
-    """An empty commit; one that says so is a merge."""
+    """An empty commit; a merge if the subject begins with "Merge"."""
     who = ("-c", "user.name=tidy", "-c", "user.email=tidy@localhost",
            "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null")
     if subject.startswith("Merge "):

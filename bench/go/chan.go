@@ -10,7 +10,7 @@ const (
 	chanCapacity = 64
 )
 
-// Three frames down, as in ../depth.h.
+// Three frames deeper, as in ../depth.h.
 
 //go:noinline
 func sendLow(c chan<- uint64, x uint64) uint64 {
@@ -79,7 +79,7 @@ func chanUnbufferedDeep() float64 { return chanMeasure(0, sendDeep, recvDeep) }
 
 func chanBuffered() float64 { return chanMeasure(chanCapacity, sendPlain, recvPlain) }
 
-// crossLoop has two cores for two goroutines; the scheduler places them.
+// crossLoop gives two goroutines two cores; the Go scheduler places them.
 func crossLoop(capacity int) float64 {
 	var enough atomic.Bool
 	c := make(chan uint64, capacity)

@@ -11,7 +11,7 @@ import (
 
 const processClock = 2 // CLOCK_PROCESS_CPUTIME_ID
 
-// processTime is the CPU time of all threads, the runtime's own included.
+// processTime is the CPU time of all threads, including those of the Go runtime.
 func processTime() time.Duration {
 	var t syscall.Timespec
 	_, _, e := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, processClock,
@@ -24,8 +24,8 @@ func each(total time.Duration, count int) float64 {
 	return float64(total.Nanoseconds()) / float64(count)
 }
 
-// useCores runs goroutines on so many threads, and every thread on the first so many
-// cores; one is where the other programs are pinned.
+// useCores runs goroutines on `count` threads, and all threads on the first `count` cores.  The
+// first core is the one that the other programs are pinned to.
 func useCores(count int) {
 	mask := uint64(1)<<count - 1
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -51,7 +51,7 @@ const (
 	spanLook    = 64
 )
 
-// next counts an event and tells whether it was the last.
+// next counts an event and returns whether it was the last.
 func (s *span) next() bool {
 	s.count++
 	if s.count%spanLook != 0 {

@@ -26,7 +26,7 @@ func echoServe(peer net.Conn, over *sync.WaitGroup) {
 	over.Done()
 }
 
-// echo is as ../echo_bench.h, with the clients as a program of their own.
+// echo is the server of ../echo_bench.h, with the clients as a separate program.
 func echo(connections int) float64 {
 	useCores(1)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -1,7 +1,6 @@
-// The rows of Go, all in one program: called as `rows_go ROW`, it measures that row
-// once and prints one number.  What each row measures stands in the header of the
-// same group, ../*_bench.h, or in ../*_weft.c where Go is the only peer.  Called as
-// `rows_go serve` it is a server, for ../served.py.
+// All rows of Go in one program: `rows_go ROW` measures that row once and prints one number.  The
+// header of each group, ../*_bench.h, describes its rows, or ../*_weft.c where Go is the only
+// peer.  `rows_go serve` is a server, for ../served.py.
 package main
 
 import (

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// serve answers over HTTP as ../site_weft.c does, and prints its port.
+// serve is an HTTP server like ../site_weft.c; it prints its port.
 func serve() {
 	useCores(1)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")

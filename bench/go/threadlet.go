@@ -13,7 +13,7 @@ const (
 	sleepTimes  = 100
 )
 
-// Three frames down, as in ../depth.h.
+// Three frames deeper, as in ../depth.h.
 
 //go:noinline
 func yieldLow(x int) int {
@@ -59,7 +59,7 @@ func spawnBody() {
 	spawnEnded <- struct{}{}
 }
 
-// spawnJoin is told the end through a channel, which is cheaper here than a WaitGroup.
+// spawnJoin waits for the end with a channel, which is cheaper here than a WaitGroup.
 func spawnJoin() {
 	go spawnBody()
 	<-spawnEnded
@@ -87,7 +87,7 @@ func sleeper(done *sync.WaitGroup) {
 	done.Done()
 }
 
-// sleep10k has both cores, as is the default: with one it does no better.
+// sleep10k uses both cores, as is the default: with one core it is not faster.
 func sleep10k() float64 {
 	var done sync.WaitGroup
 	useCores(2)

@@ -1,1 +1,1 @@
-/* empty.js - nothing: what it takes to run it is the row js.start. */
+/* empty.js - an empty script; the row js.start is the time to run it. */

@@ -1,7 +1,7 @@
-/* rows.js - the rows of scripts, the same under weft and Node: prints nanoseconds for each
+/* rows.js - the rows of scripts, the same for weft and Node.  It prints nanoseconds per
  * operation.
  *
- *     js.set_clear    set a timeout and clear it, a thousand others being set
+ *     js.set_clear    set a timeout and clear it, while a thousand others are set
  *     js.fire_1e6     a million timeouts of one delay, from the first that fires to the last
  */
 const OTHERS = 1000;

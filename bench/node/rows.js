@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The rows of Node, all in one program: called as `rows_node ROW`, it measures that row
-// once and prints one number, CPU time of the process per operation.  What each row
-// measures stands in ../promise_weft.c, which does the same.
+// All rows of Node in one program: `rows_node ROW` measures that row once and prints one number,
+// CPU time of the process per operation.  ../promise_weft.c describes the rows and measures the
+// same for weft.
 'use strict';
 
 function die(text) {
@@ -14,14 +14,14 @@ function check(ok, what) {
 		die(`not so: ${what}`);
 }
 
-// In nanoseconds, of all threads: V8 compiles and collects on some of its own.
+// In nanoseconds, of all threads: V8 compiles and collects garbage on its own threads.
 function cpu_ns() {
 	const used = process.cpuUsage();
 
 	return (used.user + used.system) * 1000;
 }
 
-// CPU time of an operation: `round(i)` does `size` of them, and returns a promise of the end.
+// CPU time per operation: `round(i)` does `size` operations and returns a promise.
 async function per_operation(rounds, size, round) {
 	for (let i = 0; i <= rounds / 10; i++)
 		await round(i);
@@ -52,7 +52,7 @@ const then_chain = () => per_operation(3, 1000000, (i) => then_chain_round(i, 10
 const then_chain_few = () => per_operation(2000, 1000, (i) => then_chain_round(i, 1000));
 
 const MADE = 1000;
-let latest; // so that none is made for nobody
+let latest; // keeps the promises from being optimized away
 
 async function create_resolve_round(i) {
 	for (let k = 0; k < MADE; k++)

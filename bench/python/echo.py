@@ -1,13 +1,13 @@
-"""A server that sends back what it gets, for ../pythons.py, which measures it.
+"""An echo server, which ../pythons.py measures.
 
     echo.py LOOP WAY [FOLDER]      LOOP: asyncio, uvloop, weft
 
     protocol    a Protocol and its transport
     streams     a StreamReader and a StreamWriter
     sock        the loop's own sock_recv() and sock_sendall()
-    tls         as protocol, by TLS with FOLDER's cert.pem and key.pem
+    tls         as protocol, over TLS with FOLDER's cert.pem and key.pem
 
-It prints its port, and serves until it is told to end.
+It prints its port, and serves until it is terminated.
 """
 import asyncio
 import functools
@@ -65,7 +65,7 @@ async def accept_all(loop, listener):
     tasks = set()
     while True:
         peer, _ = await loop.sock_accept(listener)
-        # As the transports of all loops have it.
+        # The transports of all loops set this, too.
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         task = loop.create_task(echo_sock(loop, peer))
         tasks.add(task)

@@ -1,14 +1,13 @@
-"""The loop that a script was asked for: asyncio, uvloop or weft.
+"""The loop to measure: asyncio, uvloop or weft.
 
-What is measured is what its users get: the loop as its own new_event_loop() makes it, without
-debugging.
+It is the loop that users get: made by the package's own new_event_loop(), without debug mode.
 """
 import importlib
 import sys
 
 
 def new_loop(name):
-    """A loop of that package, and of no other in its place."""
+    """A loop of that package; exits if new_event_loop() returns a loop of another package."""
     loop = importlib.import_module(name).new_event_loop()
     found = type(loop).__module__.partition(".")[0]
     if found != name:

@@ -1,17 +1,18 @@
-"""Rows of callbacks, tasks and timers, the same for every loop: CPU time of the process, in
-nanoseconds.
+"""Rows of callbacks, tasks and timers, the same for every loop: CPU time of the process in
+nanoseconds, per operation.
 
     schedule.py LOOP ROW      LOOP: asyncio, uvloop, weft
 
-    py.call_soon.batch    of a callback that was scheduled with a thousand others
-    py.call_soon.chain    of a callback that the one before it has scheduled
-    py.sleep0.1           of asyncio.sleep(0) in the only task
-    py.sleep0.100         the same, in a hundred tasks at once
-    py.future_wake        from scheduling a future's result to the task that waits for it
-    py.timer_cancel       of starting a timer and cancelling it, a thousand others being set
-    py.threadsafe         of a callback that another thread has scheduled
+    py.call_soon.batch    a callback that is scheduled with a thousand others
+    py.call_soon.chain    a callback that the previous one schedules
+    py.sleep0.1           asyncio.sleep(0) in the only task
+    py.sleep0.100         the same, in a hundred concurrent tasks
+    py.future_wake        scheduling a future's result and waking the task that waits for it
+    py.timer_cancel       starting and canceling a timer, while a thousand others are set
+    py.threadsafe         a callback that another thread schedules
 
-A row is a function that makes things ready and returns another, which does so many operations.
+A row is a function that prepares the measurement and returns a function run(count), which does
+`count` operations.
 """
 import asyncio
 import sys
@@ -23,7 +24,7 @@ from loops import new_loop
 BATCH = 1000
 TASKS = 100
 OTHERS = 1000
-CANCELS = 100  # in one turn
+CANCELS = 100  # in one iteration
 
 
 def nothing():
@@ -114,7 +115,7 @@ def timer_cancel(loop):
             left -= 1
             for i in range(CANCELS):
                 call_later(60 + i, never).cancel()
-            # What a loop puts off until its next turn is part of the cost.
+            # Work that a loop defers to its next iteration is part of the cost.
             loop.call_soon(turn)
 
         loop.call_soon(turn)

@@ -1,5 +1,5 @@
-"""The row py.subprocess: start /bin/true and wait for its end, one after the other; the median of
-the wall times, in microseconds.
+"""The row py.subprocess: start /bin/true and wait for its end, one at a time.  Prints the median
+wall time in microseconds.
 
     spawn.py LOOP      LOOP: asyncio, uvloop, weft
 """
@@ -15,7 +15,7 @@ WARM, SPAWNS = 20, 200
 
 
 async def spawn():
-    """How long one took."""
+    """The wall time of one process."""
     begin = time.perf_counter()
     process = await asyncio.create_subprocess_exec("/bin/true")
     if await process.wait() != 0:

@@ -1,34 +1,35 @@
-"""gdb commands for programs that use weft, alive or as a core file.
+"""gdb commands for programs that use weft, for live processes and core files.
 
     (gdb) source weft-gdb.py
 
     weft threadlets        list the threadlets of all loops
-    weft bt ID             print the calls that a suspended one is in
-    weft switch ID         look at it: bt, frame, info locals and the like are about it
-    weft switch back       look at the thread again
+    weft bt ID             print the backtrace of a suspended threadlet
+    weft switch ID         select it: bt, frame, info locals and so on apply to it
+    weft switch back       select the thread again
 
-An ID is a number of the list, or a name.  Nothing is written into the program: while
-one looks at a threadlet, an unwinder tells gdb that the innermost frame of the thread was
-called by the suspended one.  So frame 0 is the thread's, and the threadlet begins at 1.
+An ID is a number from the list, or a name.  The commands write nothing into the program: while a
+threadlet is selected, an unwinder makes gdb treat the suspended frame as the caller of the thread's
+innermost frame.  So frame 0 belongs to the thread, and the threadlet begins at frame 1.
 
-The library lists where things are in `weft_gdb_layout`; no debug information is needed,
-and with some of the program's own, calls are shown by line.
+The library exports the offsets in `weft_gdb_layout`; no debug information of the library is needed.
+With debug information of the program, calls are shown with their lines.
 """
 import gdb
 import gdb.unwinder
 
 PLACE_BYTES, NAME_BYTES = 32, 24  # of an entry in weft_gdb_layout, and its name
 
-# Words of a suspended stack, from its stack pointer upwards; src/threadlet/switch/*.S.
+# Registers saved on a suspended stack, in words above its stack pointer;
+# src/threadlet/switch/*.S.
 SAVED = {
     "x86-64": (dict(r15=1, r14=2, r13=3, r12=4, rbx=5, rbp=6, rip=7), "rsp", 8),
     "aarch64": (dict(x29=0, pc=1, **{f"x{19 + i}": 2 + i for i in range(10)}), "sp", 22),
 }
-CODE_MASK = (1 << 48) - 1  # arm64: the bits above may be a signature
+CODE_MASK = (1 << 48) - 1  # arm64: the upper bits may be a pointer signature
 
 
 class Memory:
-    """Words and texts of the program, by address."""
+    """Words and strings of the program, by address."""
 
     def word(self, address):
         return int.from_bytes(self.read(address, 8), "little")
@@ -60,7 +61,7 @@ class Threadlet:
 
 
 class Layout:
-    """Where things are in this program."""
+    """The offsets of this program's structs, and what they lead to."""
 
     def __init__(self):
         self.memory = Memory()
@@ -104,7 +105,7 @@ class Layout:
         return f"loop {number}" + (f" ({name})" if name else "")
 
     def find(self, wanted):
-        """The one threadlet of that number or name."""
+        """The one threadlet with that ID or name."""
         found = [t for loop in self.loops() for t in self.threadlets(loop)
                  if str(t.id) == wanted or t.name == wanted]
         if len(found) != 1:
@@ -113,7 +114,7 @@ class Layout:
 
 
 def place(address):
-    """A code address in words: a line, else a function, else a number."""
+    """A code address as text: a line, else a function, else a number."""
     line = gdb.find_pc_line(address - 1)
     if line.symtab and line.line:
         return f"{line.symtab.filename}:{line.line}"
@@ -126,7 +127,7 @@ def function(address):
     return hex(address) if symbol.startswith("No symbol") else symbol.split()[0]
 
 
-# --- looking into one ---------------------------------------------------------
+# --- selecting a threadlet ----------------------------------------------------
 
 class FrameId:
     def __init__(self, sp, pc):
@@ -134,7 +135,7 @@ class FrameId:
 
 
 class Unwinder(gdb.unwinder.Unwinder):
-    """Says who called the innermost frame of the thread: the threadlet looked at."""
+    """Makes the selected threadlet the caller of the thread's innermost frame."""
 
     def __init__(self):
         super().__init__("weft")
