@@ -41,7 +41,7 @@ consume(void *arg)
 		measuring = false;
 		atomic_store(&enough, true);
 	}
-	BENCH_CHECK(rc == WEFT_EPIPE && !measuring);
+	BENCH_CHECK(rc == WEFT_ECLOSED && !measuring);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ square(void *arg)
 		rc = weft_chan_send(squares, &i, WEFT_NEVER);
 	}
 	weft_chan_close(squares);
-	return rc == WEFT_EPIPE ? 0 : rc;
+	return rc == WEFT_ECLOSED ? 0 : rc;
 }
 
 static int
@@ -49,7 +49,7 @@ run(void *arg)
 	weft_scope_close(&scope);
 	weft_chan_unref(numbers);
 	weft_chan_unref(squares);
-	return rc == WEFT_EPIPE ? 0 : rc;
+	return rc == WEFT_ECLOSED ? 0 : rc;
 }
 
 int

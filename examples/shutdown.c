@@ -11,7 +11,7 @@ make_jobs(void *jobs)
 	for (int job = 1; rc == 0; job++)
 		if ((rc = weft_chan_send(jobs, &job, WEFT_NEVER)) == 0)
 			rc = weft_sleep_until(weft_after(10 * WEFT_MS));
-	return rc == WEFT_EPIPE ? 0 : rc;
+	return rc == WEFT_ECLOSED ? 0 : rc;
 }
 
 static int
@@ -24,7 +24,7 @@ do_jobs(void *jobs)
 		printf("job %d: %s\n", job,
 		       rc < 0 ? weft_strerror(rc) : "done");
 	}
-	return rc == WEFT_EPIPE ? 0 : rc;
+	return rc == WEFT_ECLOSED ? 0 : rc;
 }
 
 static int

@@ -18,7 +18,7 @@ work(void *arg)
 		sum += job;
 		weft_mutex_unlock(&lock);
 	}
-	return rc == WEFT_EPIPE ? 0 : rc;
+	return rc == WEFT_ECLOSED ? 0 : rc;
 }
 
 static int

@@ -59,7 +59,7 @@ static const char evaluate[] =
 static bool
 is_forgotten(const weft_value *reason)
 {
-	return reason->type == &weft_type_error && reason->as.integer == WEFT_EPIPE
+	return reason->type == &weft_type_error && reason->as.integer == WEFT_ECLOSED
 	       && strcmp(weft_detail(), "the script has forgotten its promise") == 0;
 }
 

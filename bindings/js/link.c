@@ -33,7 +33,7 @@ finalize_link(JSRuntime *rt, JSValue object)
 {
 	weft_js *js = JS_GetRuntimeOpaque(rt);
 	weft_promise *promise = JS_GetOpaque(object, js->link_class);
-	int error = js->freeing ? WEFT_ESHUTDOWN : WEFT_EPIPE;
+	int error = js->freeing ? WEFT_ESHUTDOWN : WEFT_ECLOSED;
 	char kept[TEXT_BYTES];
 
 	if (!promise)

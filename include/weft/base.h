@@ -88,7 +88,7 @@ enum weft_error {
 	WEFT_ECANCELED    = -ECANCELED,    /* its op, scope or threadlet was cancelled */
 	WEFT_EINTR        = -EINTR,        /* interrupted, once */
 	WEFT_ESHUTDOWN    = -ESHUTDOWN,    /* we closed the object or stop its loop */
-	WEFT_EPIPE        = -EPIPE,        /* the other side is gone, or said its last */
+	WEFT_EPIPE        = -EPIPE,        /* the peer is gone, and takes no bytes */
 	/* why a call was refused */
 	WEFT_EINVAL       = -EINVAL,
 	WEFT_ENOMEM       = -ENOMEM,
@@ -117,6 +117,8 @@ enum weft_error {
 	WEFT_ESCRIPT      = -10006,        /* a script threw */
 	WEFT_EWRONGLOOP   = -10007,        /* the object belongs to another loop, thread or process */
 	WEFT_ENOSUSPEND   = -10008,        /* the caller cannot suspend: it is not a threadlet */
+	WEFT_EOF          = -10009,        /* the stream ended before the bytes asked for */
+	WEFT_ECLOSED      = -10010,        /* the channel is closed, or the promise abandoned */
 };
 
 /* Of what is waited for by threadlets: for all loops and plain threads, not for one

@@ -7,7 +7,7 @@
  *
  *   1. Each chained handler that fits the outcome runs exactly once.  Nothing stays
  *      pending for ever: at stop pending promises are rejected with WEFT_ESHUTDOWN, and
- *      one whose last reference goes, so that nobody can settle it, with WEFT_EPIPE.
+ *      one whose last reference goes, so that nobody can settle it, with WEFT_ECLOSED.
  *   2. A value passed on is not copied: those behind in the chain keep the promise that
  *      has it.  It ends with the last of them.
  *   3. A rejection with an error has its text, that of weft_detail() when it was made:

@@ -70,14 +70,14 @@ WEFT_API ssize_t weft_stream_read(weft_stream *stream, void *buf, size_t size,
                            uint64_t deadline_ns);
 
 /* Read exactly `size` bytes.  On error what arrived stays in the queue.
- * Returns `size`, WEFT_EPIPE if the stream ends before, or as weft_stream_read().
+ * Returns `size`, WEFT_EOF if the stream ends before, or as weft_stream_read().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_read_exact(weft_stream *stream, void *buf, size_t size,
                                  uint64_t deadline_ns);
 
 /* Read up to and with the first `delimiter`.  On error all stays in the queue.
  * Returns the count, WEFT_EMSGSIZE if it is not within `max`, 0 at the end of an
- * empty stream, WEFT_EPIPE at the end of another.
+ * empty stream, WEFT_EOF at the end of another.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_read_until(weft_stream *stream, const char *delimiter,
                                  void *buf, size_t max, uint64_t deadline_ns);
@@ -230,7 +230,8 @@ WEFT_API int weft_stream_creds(weft_stream *stream, weft_creds *out);
 /* Pass a descriptor over a Unix stream, with one byte: send borrows `fd`, recv
  * fills `out` with a new one, close-on-exec.  One whose byte is read otherwise is closed; so
  * where others are read before it, set the option fds first, else these may take it.
- * Return 0, WEFT_EINVAL for other kinds, WEFT_EPIPE; WEFT_EPROTO if the next byte brings none.
+ * Return 0, WEFT_EINVAL for other kinds, WEFT_EPIPE; recv: WEFT_EOF, and WEFT_EPROTO
+ * if the next byte brings none.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns);
 WEFT_API int weft_stream_recv_fd(weft_stream *stream, int *out,

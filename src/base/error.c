@@ -46,6 +46,8 @@ static const struct entry entries[] = {
 	ENTRY(WEFT_EREJECTED, "rejected"),
 	ENTRY(WEFT_EREPLY, "error reply"),
 	ENTRY(WEFT_ESCRIPT, "script error"),
+	ENTRY(WEFT_EOF, "the stream has ended"),
+	ENTRY(WEFT_ECLOSED, "closed"),
 	ENTRY(WEFT_ENOSUSPEND, "the caller is not a threadlet and cannot suspend"),
 	ENTRY(WEFT_EWRONGLOOP, "belongs to another loop, thread or process"),
 	{ -EACCES, "-EACCES", "permission denied" },

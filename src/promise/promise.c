@@ -13,7 +13,7 @@
  *      before the landing, and queues one microtask for all of them at the landing.  Later
  *      ones are queued one by one.  So reactions run in the order in which they were added.
  *   3. Each reaction runs exactly once.  A promise that would never settle is rejected: when
- *      its last reference is dropped (WEFT_EPIPE), or as the loop stops (WEFT_ESHUTDOWN).
+ *      its last reference is dropped (WEFT_ECLOSED), or as the loop stops (WEFT_ESHUTDOWN).
  *   4. An unhandled rejection is reported where the promise landed.  A thread that handles it
  *      later reports that, too, wherever that thread runs.  `care` orders nothing: it is
  *      changed with the lock held, so before there is anything to report (I, S), or by a

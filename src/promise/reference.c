@@ -110,13 +110,13 @@ static void
 break_promise(weft_promise *promise)
 {
 	struct weft__settling how = { .outcome = WEFT_REJECTED,
-		                      .value = weft_value_error(WEFT_EPIPE),
+		                      .value = weft_value_error(WEFT_ECLOSED),
 		                      .keep_text = true,
 		                      .follower = true };
 
 	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
 	weft__store(&promise->refs, 1, WEFT__RELAXED);
-	(void)weft__fail(WEFT_EPIPE, "promise: nobody is left who could settle it");
+	(void)weft__fail(WEFT_ECLOSED, "promise: nobody is left who could settle it");
 	(void)weft__promise_settle(promise, &how);
 	(void)weft_promise_unref(promise);
 }

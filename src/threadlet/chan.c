@@ -80,7 +80,7 @@ send_now(weft_chan *chan, const void *value, struct weft__wait **wake)
 {
 	*wake = NULL;
 	if (weft__get(chan->closed))
-		return WEFT_EPIPE;
+		return WEFT_ECLOSED;
 	if (weft__get(chan->receivers.first) && (*wake = weft__wait_claim(&chan->receivers))) {
 		copy((*wake)->value, value, chan->value_bytes);
 		return 0;
@@ -105,7 +105,7 @@ recv_now(weft_chan *chan, void *out, struct weft__wait **wake)
 		copy(out, (*wake)->value, chan->value_bytes);
 		return 0;
 	}
-	return weft__get(chan->closed) ? WEFT_EPIPE : WEFT_EAGAIN;
+	return weft__get(chan->closed) ? WEFT_ECLOSED : WEFT_EAGAIN;
 }
 
 int
@@ -436,8 +436,8 @@ weft_chan_close(weft_chan *chan)
 	receivers = weft__gate_claim_all(&chan->receivers);
 	senders = weft__gate_claim_all(&chan->senders);
 	weft__gate_leave(weft__chan_gate(chan));
-	(void)weft__gate_wake_all(receivers, WEFT_EPIPE);
-	(void)weft__gate_wake_all(senders, WEFT_EPIPE);
+	(void)weft__gate_wake_all(receivers, WEFT_ECLOSED);
+	(void)weft__gate_wake_all(senders, WEFT_ECLOSED);
 }
 
 weft_chan *

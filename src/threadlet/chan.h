@@ -38,7 +38,7 @@ weft__chan_gate(weft_chan *chan)
 }
 
 /* Inside the waitable: send or receive if that is possible now.  Returns WEFT_EAGAIN if
- * not; else 0 or WEFT_EPIPE, and the caller wakes `*wake`, unless NULL, with 0 once it has
+ * not; else 0 or WEFT_ECLOSED, and the caller wakes `*wake`, unless NULL, with 0 once it has
  * left the waitable. */
 int weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake);
 int weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake);

@@ -57,7 +57,7 @@ send_until_closed(void *state)
 			break;
 		w->done[0]++;
 	}
-	EXPLORE_CHECK(w->rc[0] == 0 || w->rc[0] == WEFT_EPIPE);
+	EXPLORE_CHECK(w->rc[0] == 0 || w->rc[0] == WEFT_ECLOSED);
 }
 
 static void
@@ -176,7 +176,7 @@ recv_until_closed(void *state)
 	struct world *w = state;
 
 	recv_rest(w, WEFT_NEVER);
-	EXPLORE_CHECK(w->rc[1] == WEFT_EPIPE);
+	EXPLORE_CHECK(w->rc[1] == WEFT_ECLOSED);
 }
 
 /* One of several receivers that are closed upon. */
@@ -186,7 +186,7 @@ recv_nothing(void *state)
 	struct world *w = state;
 	uint64_t value;
 
-	EXPLORE_CHECK(recv_value(w, w->a, &value, WEFT_NEVER) == WEFT_EPIPE);
+	EXPLORE_CHECK(recv_value(w, w->a, &value, WEFT_NEVER) == WEFT_ECLOSED);
 }
 
 static void
@@ -333,7 +333,7 @@ check_sent(void *state)
 	struct world *w = state;
 
 	recv_rest(w, WEFT_NOWAIT);
-	EXPLORE_CHECK(w->rc[1] == WEFT_EPIPE && w->last[0] == w->done[0]);
+	EXPLORE_CHECK(w->rc[1] == WEFT_ECLOSED && w->last[0] == w->done[0]);
 	check_nothing_left(w);
 }
 

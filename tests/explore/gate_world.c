@@ -201,7 +201,7 @@ close_chan(struct world *w, weft_chan *chan)
 	weft__put(chan->closed, true);
 	all = weft__gate_claim_all(&chan->receivers);
 	weft__gate_leave(weft__chan_gate(chan));
-	wake_badly(all, WEFT_EPIPE);
+	wake_badly(all, WEFT_ECLOSED);
 }
 
 /* --- the event ---------------------------------------------------------- */

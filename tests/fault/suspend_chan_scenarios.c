@@ -15,7 +15,7 @@
 static enum went
 how_open(int64_t rc, const int *others)
 {
-	if (rc != WEFT_EPIPE)
+	if (rc != WEFT_ECLOSED)
 		return how(rc, 0);
 	EXPECT(*others == 0);
 	return TOLD;
@@ -145,7 +145,7 @@ wait_at_empty(void *arg)
 	int value = NONE;
 	enum went went;
 
-	RETRY(went, how(weft_chan_recv(doors->empty, &value, WEFT_NEVER), WEFT_EPIPE));
+	RETRY(went, how(weft_chan_recv(doors->empty, &value, WEFT_NEVER), WEFT_ECLOSED));
 	EXPECT(value == NONE);
 	return 0;
 }
@@ -156,7 +156,7 @@ wait_at_full(void *arg)
 	struct doors *doors = arg;
 	enum went went;
 
-	RETRY(went, how(weft_chan_send(doors->full, &doors->value, WEFT_NEVER), WEFT_EPIPE));
+	RETRY(went, how(weft_chan_send(doors->full, &doors->value, WEFT_NEVER), WEFT_ECLOSED));
 	return 0;
 }
 
@@ -243,7 +243,7 @@ static void
 check_case(const struct choice *choice, int number)
 {
 	static const int64_t usual[] = { 0, 0, 1, 0, RETURNED, 0 };
-	static const int64_t ended[] = { WEFT_EPIPE, WEFT_EPIPE, 0, 0, RETURNED, 0 };
+	static const int64_t ended[] = { WEFT_ECLOSED, WEFT_ECLOSED, 0, 0, RETURNED, 0 };
 	int64_t result = choice->cases[number].result;
 
 	EXPECT(choice->left & 1u << number);

@@ -343,7 +343,7 @@ take_fds(void *arg)
 	uses_stream(&pipe->in);
 	for (int i = 0; i < 3 && went == WELL && pipe->in; i++) {
 		RETRY(went,
-		      how(weft_stream_recv_fd(pipe->in, &fd, WEFT_NEVER), i < 2 ? 0 : WEFT_EPIPE));
+		      how(weft_stream_recv_fd(pipe->in, &fd, WEFT_NEVER), i < 2 ? 0 : WEFT_EOF));
 		if (went == WELL && i < 2) {
 			EXPECT(close(fd) == 0);
 			pipe->heard++;

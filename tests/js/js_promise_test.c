@@ -88,7 +88,7 @@ TEST(js_garbage_does_not_change_what_an_error_says)
 	            " throw error })()",
 	            WEFT_ESCRIPT, "Error: of the script");
 	CHECK(kept.type == &weft_type_promise);
-	check_settled(weft_promise_ref(kept.as.ptr), WEFT_REJECTED, WEFT_EPIPE);
+	check_settled(weft_promise_ref(kept.as.ptr), WEFT_REJECTED, WEFT_ECLOSED);
 	weft_value_drop(&kept);
 	end(&s);
 }
@@ -101,7 +101,7 @@ TEST(js_a_promise_that_nobody_can_settle_is_rejected)
 	begin(&s);
 	promise = promise_of(&s, "new Promise(() => {})");
 	eval(&s, "1");
-	check_settled(weft_promise_ref(promise), WEFT_REJECTED, WEFT_EPIPE);
+	check_settled(weft_promise_ref(promise), WEFT_REJECTED, WEFT_ECLOSED);
 	(void)weft_promise_unref(promise);
 	OK(weft_loop_run(s.loop));
 	end(&s);

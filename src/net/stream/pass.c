@@ -110,7 +110,7 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 	if (n < 0)
 		return (int)n;
 	if (n == 0)
-		return weft__fail(WEFT_EPIPE, "the stream has ended");
+		return weft__fail(WEFT_EOF, "the stream has ended");
 	if (stream->passed < 0)
 		return weft__fail(WEFT_EPROTO, "the next byte brings no descriptor");
 	*out = stream->passed;

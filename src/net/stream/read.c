@@ -148,7 +148,7 @@ weft_stream_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t dea
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return weft__fail(WEFT_EPIPE, "the stream ended before that");
+		return weft__fail(WEFT_EOF, "the stream ended before that");
 	return take(stream, buf, size);
 }
 
@@ -183,7 +183,7 @@ weft_stream_read_until(weft_stream *stream, const char *delimiter, void *buf, si
 		if (rc < 0)
 			return rc;
 		if (rc == 0 && stream->in_queue.size > 0)
-			return weft__fail(WEFT_EPIPE, "the stream ended without a delimiter");
+			return weft__fail(WEFT_EOF, "the stream ended without a delimiter");
 		if (rc == 0)
 			return 0;
 	}

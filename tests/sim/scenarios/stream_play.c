@@ -80,9 +80,10 @@ draw_deadline(void)
 static bool
 is_of_connection(int64_t rc)
 {
-	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_ENOMEM || rc == -ENOBUFS
-	       || rc == -ENOTCONN || rc == -EIO || rc == -ENOSPC || rc == -ECONNABORTED
-	       || rc == -EMFILE || rc == -ENFILE || rc == -ENODEV; /* of the backend */
+	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_EOF || rc == WEFT_ENOMEM
+	       || rc == -ENOBUFS || rc == -ENOTCONN || rc == -EIO || rc == -ENOSPC
+	       || rc == -ECONNABORTED || rc == -EMFILE || rc == -ENFILE
+	       || rc == -ENODEV; /* of the backend */
 }
 
 /* Has something caused that result?  True if the end can go on. */
@@ -246,9 +247,9 @@ act_read(struct end *end)
 		flow_of(end, true)->taken = 0, n = 0;
 	if (n == 0 && !end->closed)
 		end_told(end);
-	if (way == 1 && n == WEFT_EPIPE && !end->closed)
+	if (way == 1 && n == WEFT_EOF && !end->closed)
 		return true; /* what there is can be read */
-	if (way == 2 && (n == WEFT_EMSGSIZE || n == WEFT_EPIPE))
+	if (way == 2 && (n == WEFT_EMSGSIZE || n == WEFT_EOF))
 		return !end->closed;
 	return judge(end, n, deadline_ns) && n != 0;
 }
@@ -360,7 +361,7 @@ learn_number(struct end *end)
 	int64_t n = weft_stream_read_exact(end->stream, &number, 1, deadline_ns);
 
 	if (n != 1) {
-		if (n != WEFT_EPIPE)
+		if (n != WEFT_EOF)
 			(void)judge(end, n, deadline_ns);
 		return false;
 	}

@@ -215,7 +215,7 @@ static int
 invent_a_failure(void *arg)
 {
 	(void)arg;
-	close_with(0, WEFT_EPIPE);
+	close_with(0, WEFT_ECLOSED);
 	return 0;
 }
 
@@ -223,7 +223,7 @@ static int
 hide_a_failure(void *arg)
 {
 	(void)arg;
-	close_with(WEFT_EPIPE, 0);
+	close_with(WEFT_ECLOSED, 0);
 	return 0;
 }
 

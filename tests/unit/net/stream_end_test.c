@@ -86,7 +86,7 @@ close_under_reader(const char *text, ssize_t want)
 
 TEST(a_close_as_the_end_arrives_leaves_the_reader_whole)
 {
-	close_under_reader("ab", WEFT_EPIPE);
+	close_under_reader("ab", WEFT_EOF);
 }
 
 TEST(a_close_as_bytes_arrive_leaves_the_reader_whole)

@@ -134,7 +134,7 @@ take_many(void *arg)
 			check_passed(p, fd);
 		}
 	}
-	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EOF);
 	weft_stream_close(p->ends.b);
 	return 0;
 }

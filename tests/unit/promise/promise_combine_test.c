@@ -497,7 +497,7 @@ break_one(void *arg)
 static void
 check_broken(void)
 {
-	end_rejected(end, WEFT_EPIPE);
+	end_rejected(end, WEFT_ECLOSED);
 	check_no_tokens();
 }
 

@@ -79,7 +79,7 @@ static void
 check_never_started(void)
 {
 	CHECK_STR(trace, "n");
-	end_rejected(end, WEFT_EPIPE);
+	end_rejected(end, WEFT_ECLOSED);
 }
 
 TEST(one_whose_op_is_not_started_is_simply_dropped)

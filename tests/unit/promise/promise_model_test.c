@@ -251,7 +251,7 @@ model_new(const struct node *node)
 		return model_of(node->follows);
 	if (node->settled)
 		return model_settled(node->rejected ? WEFT_REJECTED : WEFT_FULFILLED, node->number);
-	return model_settled(WEFT_REJECTED, WEFT_EPIPE);
+	return model_settled(WEFT_REJECTED, WEFT_ECLOSED);
 }
 
 static struct ending

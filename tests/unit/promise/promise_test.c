@@ -149,7 +149,7 @@ TEST(what_nobody_can_settle_any_more_is_rejected)
 		end = weft_promise_then(end, note_and_add, note_error, MARK('a' + i));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "abc");
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EPIPE);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_ECLOSED);
 	drop(end);
 	stop_idle(loop);
 }

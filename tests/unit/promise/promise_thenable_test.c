@@ -316,8 +316,8 @@ check_forgotten(void)
 {
 	CHECK_STR(trace, "th");
 	check_called_once(&one);
-	end_rejected(end, WEFT_EPIPE);
-	end_rejected(p, WEFT_EPIPE);
+	end_rejected(end, WEFT_ECLOSED);
+	end_rejected(p, WEFT_ECLOSED);
 }
 
 TEST(a_thenable_that_forgets_to_settle_breaks_the_promise)

@@ -525,7 +525,7 @@ make_p_twice_held(void)
 static void
 check_broken(void)
 {
-	CHECK_EQ(finish(end), WEFT_EPIPE);
+	CHECK_EQ(finish(end), WEFT_ECLOSED);
 	check_counts(2, 1);
 	flush(loop_a);
 }
@@ -754,7 +754,7 @@ check_one_loop_stopped(void)
 {
 	int rc = weft_await(end, NULL, WEFT_NEVER);
 
-	CHECK(rc == WEFT_EPIPE || rc == WEFT_ESHUTDOWN);
+	CHECK(rc == WEFT_ECLOSED || rc == WEFT_ESHUTDOWN);
 	drop(end);
 	stop_and_free(loop_a);
 	stop_and_free(loop_b);

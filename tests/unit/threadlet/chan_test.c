@@ -40,7 +40,7 @@ recv_all(void *arg)
 		ends->sum += value[0];
 		ends->got++;
 	}
-	CHECK_EQ(rc, WEFT_EPIPE);
+	CHECK_EQ(rc, WEFT_ECLOSED);
 	return 0;
 }
 
@@ -101,12 +101,12 @@ try_it(void *arg)
 	CHECK_EQ(weft_chan_send(chan, &value, weft_after(1)), WEFT_ETIMEDOUT);
 	weft_chan_close(chan);
 	weft_chan_close(chan);
-	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NEVER), WEFT_ECLOSED);
 	OK(weft_chan_recv(chan, &value, WEFT_NEVER));
 	CHECK_EQ(value, 7);
 	OK(weft_chan_recv(chan, &value, WEFT_NEVER));
 	CHECK_EQ(value, 8);
-	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NEVER), WEFT_ECLOSED);
 	CHECK(weft_chan_ref(chan) == chan);
 	CHECK(weft_chan_unref(chan) == NULL);
 	CHECK(weft_chan_unref(chan) == NULL);
@@ -126,9 +126,9 @@ wait_to(void *arg)
 	int value = 1;
 
 	if (ends->from)
-		CHECK_EQ(weft_chan_send(ends->chan, &value, WEFT_NEVER), WEFT_EPIPE);
+		CHECK_EQ(weft_chan_send(ends->chan, &value, WEFT_NEVER), WEFT_ECLOSED);
 	else
-		CHECK_EQ(weft_chan_recv(ends->chan, &value, WEFT_NEVER), WEFT_EPIPE);
+		CHECK_EQ(weft_chan_recv(ends->chan, &value, WEFT_NEVER), WEFT_ECLOSED);
 	ends->got++;
 	return 0;
 }
@@ -413,7 +413,7 @@ select_ready(void *arg)
 	(void)weft_chan_recv(a, &out, WEFT_NOWAIT);
 	weft_chan_close(a);
 	CHECK_EQ(weft_select(cases, 1, WEFT_NEVER), 0);
-	CHECK_EQ(cases[0].result, WEFT_EPIPE);
+	CHECK_EQ(cases[0].result, WEFT_ECLOSED);
 	weft_chan_unref(a);
 	weft_chan_unref(b);
 	return 0;

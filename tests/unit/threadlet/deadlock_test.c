@@ -362,7 +362,7 @@ receive_in_vain(void *arg)
 	int value, rc = weft_chan_recv(never_sent, &value, WEFT_NEVER);
 
 	(void)arg;
-	return rc == WEFT_ECANCELED || rc == WEFT_EPIPE ? 0 : rc;
+	return rc == WEFT_ECANCELED || rc == WEFT_ECLOSED ? 0 : rc;
 }
 
 /* Closes a scope with a threadlet on each loop, of which the hook cancels the first. */
