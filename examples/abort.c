@@ -1,8 +1,8 @@
-/* abort.c - ask three at once, take the first answer, and call the others off. */
+/* abort.c - query three replicas, use the first answer, cancel the others. */
 #include <stdio.h>
 #include <weft/weft.h>
 
-/* Fired by the first who has an answer, or as there is no time left. */
+/* `enough` fires with the first answer, or when the time is over. */
 static weft_abort *answered, *late, *enough;
 
 static struct replica {
@@ -15,7 +15,7 @@ static struct replica {
 	{ "asleep", WEFT_NEVER, 0 },
 };
 
-/* Every wait inside of the scope ends as the signal fires. */
+/* Every wait inside the scope ends when the signal fires. */
 static int
 ask(void *arg)
 {

@@ -36,7 +36,7 @@ lookup(void *arg)
 	weft_redis_reply_free(reply);
 	if (rc == 0)
 		return 0;
-	if (rc != WEFT_ENOENT) /* no cache is no failure */
+	if (rc != WEFT_ENOENT) /* continue without a cache */
 		fprintf(stderr, "%s\n", weft_detail());
 	if ((rc = load_slowly(job->id, fresh, sizeof fresh)) < 0)
 		return rc;

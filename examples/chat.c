@@ -1,4 +1,4 @@
-/* chat.c - a chat with a page: lines are posted, and come back as server-sent events. */
+/* chat.c - a web chat: lines arrive by POST and leave as server-sent events. */
 #include <weft/http.h>
 #include <weft/weft.h>
 
@@ -8,7 +8,7 @@ struct line {
 	char text[500];
 };
 
-/* All on one loop, so no lock: nothing else runs between two calls that may wait. */
+/* One loop, so no lock: nothing else runs between two suspending calls. */
 static weft_chan *seats[SEATS];
 
 static int
@@ -41,7 +41,7 @@ say(weft_http *http, void *arg)
 
 	(void)arg;
 	for (int i = 0; n >= 0 && i < SEATS; i++)
-		if (seats[i]) /* who does not listen misses some */
+		if (seats[i]) /* slow readers miss lines */
 			weft_chan_send(seats[i], &line, WEFT_NOWAIT);
 	return n < 0 ? (int)n
 	             : weft_http_reply(http, 204, NULL, (weft_span){ 0 },
@@ -57,7 +57,7 @@ page(weft_http *http, void *folder)
 static int
 run(void *arg)
 {
-	char **words = arg; /* address, folder of the page */
+	char **words = arg; /* address, directory of the page */
 	weft_http_server *server = weft_http_server_new(NULL);
 	weft_listener *listener;
 	int rc = weft_listener_open(words[0], NULL, &listener);

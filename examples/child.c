@@ -1,4 +1,4 @@
-/* child.c - run a command, read what it says, end it after a second. */
+/* child.c - run a command, read its output, end it after a second. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <weft/weft.h>

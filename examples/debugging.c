@@ -21,7 +21,7 @@ static int
 think(void *arg)
 {
 	(void)arg;
-	while (!atomic_load(&told)) /* and never suspends */
+	while (!atomic_load(&told)) /* never suspends */
 		;
 	return 0;
 }

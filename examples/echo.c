@@ -50,7 +50,7 @@ run(void *port)
 	if (weft_go(accept_all, (void *)(intptr_t)fd) < 0)
 		return WEFT_ENOMEM;
 	weft_signal_wait(WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM), WEFT_NEVER);
-	return 0; /* weft_main() cancels the rest, and waits for it */
+	return 0; /* weft_main() cancels the others and waits */
 }
 
 int

@@ -1,11 +1,11 @@
-/* echo_callback.c - an echo server by callbacks: one struct for each peer. */
+/* echo_callback.c - an echo server with callbacks: one struct per peer. */
 #include <stdlib.h>
 #include <weft/weft.h>
 
 struct peer {
 	weft_stream *stream;
 	weft_op write;
-	weft_span span; /* that is being written */
+	weft_span span; /* being written */
 };
 
 static void
@@ -25,7 +25,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 	if (size <= 0)
 		return weft_stream_close(stream);
-	if (peer->span.size == 0) { /* else it comes again */
+	if (peer->span.size == 0) { /* else on_data comes again */
 		peer->span = (weft_span){ data, (size_t)size };
 		weft_stream_write_op(stream, &peer->span, 1, &peer->write,
 		                     weft_after(5 * WEFT_S));

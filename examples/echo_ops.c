@@ -1,4 +1,4 @@
-/* echo_ops.c - an echo server of ops and callbacks: no threads, one struct a peer. */
+/* echo_ops.c - an echo server with ops and callbacks: one struct per peer. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -133,7 +133,7 @@ on_signal(int signo)
 {
 	(void)signo;
 	weft_loop_shutdown(
-		loop); /* any thread, any moment, a signal handler too */
+		loop); /* from any thread; also in a signal handler */
 }
 
 int

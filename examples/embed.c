@@ -1,7 +1,8 @@
-/* embed.c - a weft loop that lives inside somebody else's poll(2) loop.
+/* embed.c - a weft loop embedded in a foreign poll(2) loop.
  *
- * The host keeps its own loop and its own descriptors.  Before it waits it asks weft how
- * long it may, and it waits for one descriptor more; then it has weft run one turn.
+ * The host keeps its own loop and its own descriptors.  It waits for one more
+ * descriptor, no longer than weft_loop_next() permits, and then runs one
+ * iteration of the weft loop.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ nag(weft_timer *timer, void *arg)
 	puts("still here; type something, or end the input");
 }
 
-/* The time that poll(2) may take, in milliseconds rounded up; -1: any. */
+/* The timeout for poll(2), in milliseconds, rounded up; -1: none. */
 static int
 timeout_of(uint64_t next_ns)
 {
@@ -29,7 +30,7 @@ timeout_of(uint64_t next_ns)
 	return (int)((next_ns - now_ns + WEFT_MS - 1) / WEFT_MS);
 }
 
-/* The host: until its input ends. */
+/* The host's loop; runs until its input ends. */
 static int
 serve(weft_loop *loop)
 {

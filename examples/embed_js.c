@@ -1,4 +1,4 @@
-/* embed_js.c - a script that awaits a C function which suspends. */
+/* embed_js.c - a script that awaits a suspending C function. */
 #include <stdio.h>
 #include <weft/js.h>
 #include <weft/weft.h>
@@ -48,9 +48,9 @@ main(void)
 	                  "inline.js", NULL);
 	if (rc == 0)
 		rc = weft_loop_run(
-			loop); /* until the script has nothing left */
+			loop); /* until the script has no work left */
 	if (rc == 0)
-		rc = weft_js_failed(js); /* what nobody handled */
+		rc = weft_js_failed(js); /* the first unhandled error */
 	if (rc < 0)
 		fprintf(stderr, "%s\n", weft_detail());
 	weft_js_free(js);

@@ -1,4 +1,4 @@
-/* fanout.c - ask three shops at once; after half a second take what there is. */
+/* fanout.c - query three shops at once; after half a second use the answers. */
 #include <stdio.h>
 #include <weft/weft.h>
 

@@ -1,4 +1,4 @@
-/* fetch.c - an HTTPS client: print what is at some URLs.
+/* fetch.c - an HTTPS client: print the bodies of some URLs.
  *
  *     fetch CA-FILE|- URL ...
  */

@@ -1,4 +1,4 @@
-/* files.c - a static file server: what is in a folder, over HTTP. */
+/* files.c - a static file server: a directory over HTTP. */
 #include <stdio.h>
 #include <weft/http.h>
 #include <weft/weft.h>
@@ -13,7 +13,7 @@ send_file(weft_http *http, void *folder)
 static int
 run(void *arg)
 {
-	char **words = arg; /* address, folder */
+	char **words = arg; /* address, directory */
 	weft_http_server *server = weft_http_server_new(NULL);
 	weft_listener *listener;
 	int rc = weft_http_route(server, "GET /{path...}", send_file, words[1]);

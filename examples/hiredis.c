@@ -1,7 +1,9 @@
-/* hiredis.c - a program of hiredis on a loop of weft: a socket's path, or a host and port.
+/* hiredis.c - a hiredis program on a weft loop.
  *
- * All but one line is as it was with another loop; and a timer of weft's gives it the
- * deadline that hiredis 0.14 does not have.
+ *     hiredis [PATH | HOST PORT]
+ *
+ * Only one line differs from a program for another event loop.  A weft timer
+ * adds the deadline that hiredis 0.14 does not have.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ on_deadline(weft_timer *timer, void *arg)
 
 	(void)timer;
 	puts("too late");
-	redisAsyncFree(app->redis); /* its commands end, without a reply */
+	redisAsyncFree(app->redis); /* its commands end without a reply */
 }
 
 static void
@@ -42,7 +44,7 @@ on_visit(redisAsyncContext *redis, void *answer, void *data)
 	if (reply->integer < VISITS)
 		return;
 	weft_timer_stop(&app->deadline);
-	redisAsyncDisconnect(redis); /* nothing is alive then: run returns */
+	redisAsyncDisconnect(redis); /* then run returns: nothing is alive */
 }
 
 static redisAsyncContext *

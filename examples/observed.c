@@ -1,10 +1,10 @@
-/* observed.c - a service with a window: what it does is there to be looked at. */
+/* observed.c - a service with an admin endpoint and a dashboard. */
 #include <stdio.h>
 #include <weft/admin.h>
 #include <weft/weft.h>
 
 struct service {
-	uint64_t served; /* by the loop alone */
+	uint64_t served; /* used on the loop only */
 	uint64_t waiting;
 };
 
@@ -20,7 +20,7 @@ read_waiting(void *arg)
 	return (double)((struct service *)arg)->waiting;
 }
 
-/* It waits, as for a database, so there is something to see. */
+/* Waits, as for a database, so that the dashboard shows something. */
 static int
 on_hello(weft_http *http, void *arg)
 {
@@ -53,7 +53,7 @@ open_window(const char *address, struct service *service, weft_admin **out)
 static int
 run(void *arg)
 {
-	char **words = arg; /* of the service, of the window */
+	char **words = arg; /* addresses of the service and of the dashboard */
 	struct service service = { 0 };
 	weft_http_server *server = weft_http_server_new(NULL);
 	weft_listener *listener = NULL;

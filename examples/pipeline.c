@@ -1,4 +1,4 @@
-/* pipeline.c - three stages over two channels; the end runs through them. */
+/* pipeline.c - three stages and two channels, closed one after the other. */
 #include <stdio.h>
 #include <weft/weft.h>
 

@@ -1,10 +1,10 @@
-/* post.c - a loop with a thread of its own, fed by two others. */
+/* post.c - a loop on its own thread; two other threads post to it. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <weft/weft.h>
 
-static long sum; /* the loop's thread only, until it is stopped */
+static long sum; /* used on the loop's thread only, until it has stopped */
 
 static void
 add(void *arg)
@@ -33,7 +33,7 @@ main(void)
 		pthread_create(&thread[i], NULL, produce, loop);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	weft_loop_shutdown(loop); /* what was accepted still runs */
+	weft_loop_shutdown(loop); /* accepted posts still run */
 	weft_loop_wait_stopped(loop, WEFT_NEVER);
 	printf("%ld\n", sum);
 	return weft_loop_free(loop) < 0;

@@ -1,4 +1,4 @@
-/* promise.c - work in a pool as promises: a chain, all of them, a limit, an await. */
+/* promise.c - pool work as promises: a chain, all, a time limit, an await. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <weft/weft.h>

@@ -1,4 +1,4 @@
-/* proxy.c - a TCP proxy: both ways at once, each side may end before the other. */
+/* proxy.c - a TCP proxy: both directions at once, each may end first. */
 #include <stdio.h>
 #include <weft/weft.h>
 

@@ -1,4 +1,4 @@
-/* ranking.c - a request as a graph: two loads at once, a score for each post. */
+/* ranking.c - a request as a DAG: two loads at once, a score per post. */
 #include <stdio.h>
 #include <weft/weft.h>
 
@@ -79,7 +79,7 @@ run(void *arg)
 	                                    .inputs = both, .type = integer });
 	if ((rc = weft_dag_check(dag)) == 0)
 		rc = request(dag, 7);
-	delay_ms = 60000; /* now it takes too long, and the fallback counts */
+	delay_ms = 60000; /* too long now: the fallback is used */
 	if (rc < 0 || (rc = request(dag, 8)) < 0)
 		fprintf(stderr, "%s\n", weft_detail());
 	weft_dag_free(dag);

@@ -1,4 +1,4 @@
-/* report.c - what nobody is there to be told goes to one hook. */
+/* report.c - errors without a caller to return to go to one hook. */
 #include <stdio.h>
 #include <weft/weft.h>
 
@@ -25,7 +25,7 @@ run(void *arg)
 	(void)arg;
 	if (weft_go_with(&opts, load, NULL) < 0)
 		return WEFT_ENOMEM;
-	return weft_yield(); /* now it runs, and nobody joins it */
+	return weft_yield(); /* now it runs; it is never joined */
 }
 
 int

@@ -1,4 +1,4 @@
-/* secure.c - TLS: an echo server with a certificate, and a client that checks it. */
+/* secure.c - TLS: an echo server, and a client that verifies it. */
 #include <stdio.h>
 #include <string.h>
 #include <weft/weft.h>
@@ -43,7 +43,7 @@ serve(void *arg)
 static int
 ask(void *arg)
 {
-	char **words = arg, buf[256]; /* address, authority, what to say */
+	char **words = arg, buf[256]; /* address, CA file, text */
 	weft_stream_connect_opts opts = { 0 };
 	weft_stream *server;
 	ssize_t n = weft_tls_open(&(weft_tls_opts){ .ca_file = words[1] },

@@ -1,4 +1,4 @@
-/* serve.c - an echo server on streams: one threadlet for each connection, on all cores. */
+/* serve.c - an echo server: one threadlet per connection, on all cores. */
 #include <weft/weft.h>
 
 static int

@@ -1,4 +1,4 @@
-/* shutdown.c - at SIGTERM: no new jobs, five seconds for the rest, the end. */
+/* shutdown.c - at SIGTERM: no new jobs, five seconds for the rest, exit. */
 #include <signal.h>
 #include <stdio.h>
 #include <weft/weft.h>
@@ -42,7 +42,7 @@ run(void *arg)
 		weft_scope_cancel(&scope);
 	rc = weft_signal_wait(WEFT_SIG(SIGTERM) | WEFT_SIG(SIGINT), WEFT_NEVER);
 	printf("ending: %s\n", rc < 0 ? weft_strerror(rc) : "told to");
-	weft_chan_close(jobs); /* what it holds can still be received */
+	weft_chan_close(jobs); /* buffered jobs can still be received */
 	weft_scope_set_deadline(&scope, weft_after(5 * WEFT_S));
 	rc = weft_scope_close(&scope);
 	weft_chan_unref(jobs);

@@ -1,4 +1,4 @@
-/* store.c - a store inside the program, and a threadlet that talks with it. */
+/* store.c - a store inside the program, and a threadlet that uses it. */
 #include <stdio.h>
 #include <store/store.h>
 #include <string.h>

@@ -40,7 +40,7 @@ run(void *arg)
 	for (int i = 0; i < PARTS; i++) {
 		parts[i].from = numbers + i * (SIZE / PARTS);
 		if (weft_scope_go(&scope, add_in_pool, &parts[i]) < 0)
-			add(&parts[i]); /* no room for a threadlet: here */
+			add(&parts[i]); /* no threadlet: add here */
 	}
 	rc = weft_scope_close(&scope);
 	for (int i = 0; i < PARTS; i++)

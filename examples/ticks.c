@@ -9,7 +9,7 @@ on_tick(weft_timer *timer, void *arg)
 
 	printf("tick %d\n", ++*ticks);
 	if (*ticks == 3)
-		weft_timer_stop(timer); /* nothing is alive now: run returns */
+		weft_timer_stop(timer); /* now run returns: nothing is alive */
 }
 
 int

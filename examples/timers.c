@@ -1,4 +1,4 @@
-/* timers.c - one-shot, repeating, and by number. */
+/* timers.c - timers: one-shot, repeating, and with an ID. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <weft/weft.h>
@@ -31,7 +31,7 @@ on_quit(weft_timer *timer, void *arg)
 	struct app *app = arg;
 
 	(void)timer;
-	weft_timer_stop(&app->tick); /* nothing is alive now: run returns */
+	weft_timer_stop(&app->tick); /* now run returns: nothing is alive */
 	printf("clear: %d\n", weft_schedule_clear(app->loop, app->hello, NULL));
 }
 

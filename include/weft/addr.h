@@ -1,9 +1,9 @@
-/* weft/addr.h - network addresses as values, and their text.
+/* weft/addr.h - network addresses: parse, format, compare, list interfaces.
  *
- * Text forms, the same in every call: tcp://host:port, tls://host:port,
- * udp://host:port, unix:/path, unix:@abstract, unixdgram:/path, fd:N.  IPv6 in
- * brackets, of a link with its scope: [fe80::1%eth0]; port 0 lets the system choose;
- * an empty host means every interface, of IPv6 and IPv4.
+ * All calls use the same text forms: tcp://host:port, tls://host:port, udp://host:port,
+ * unix:/path, unix:@abstract, unixdgram:/path, fd:N.  IPv6 addresses are in brackets,
+ * link-local ones with their scope: [fe80::1%eth0].  With port 0 the system chooses a port.  An
+ * empty host means every interface, of IPv6 and IPv4.
  */
 #ifndef WEFT_ADDR_H
 #define WEFT_ADDR_H
@@ -20,30 +20,32 @@ typedef struct weft_addr { /* zeroed: no address */
 
 #define WEFT_ADDR_TEXT_MAX 160
 
-/* Read an address with a literal host; names need weft_dns_resolve().
- * Returns 0 and fills `out`, WEFT_EINVAL (weft_detail() tells where).
+/* Parse an address with a literal host; for host names use weft_dns_resolve().
+ * Returns 0 and fills `out`, WEFT_EINVAL (weft_detail() says where).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_parse(const char *text, weft_addr *out);
 
-/* Write an address as text that weft_addr_parse() reads; scopes as numbers.
- * Returns the length, WEFT_EMSGSIZE if `max` is too small, WEFT_EINVAL if it is none or
- * has no text: an abstract name with a zero byte.
+/* Format an address as text that weft_addr_parse() accepts; scopes as numbers.
+ * Returns the length; WEFT_EMSGSIZE if `max` is too small; WEFT_EINVAL if `addr` holds no
+ * address, or one without a text form: an abstract name with a zero byte.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_format(const weft_addr *addr, char *out, size_t max);
 
-/* Copy the text of an address or URL to `out`, of `max` bytes with the NUL, in a form that may
- * be shown and logged: user and password before an "@", and what is behind a "?", are
- * replaced by "***".  The text need not be well-formed.
+/* Copy the text of an address or URL to `out`, of `max` bytes with the NUL, for display and
+ * logs: user and password before an "@", and everything behind a "?", are replaced by "***".
+ * The text need not be well-formed.
  * Returns `out`.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_addr_mask(const char *text, char *out, size_t max);
 
-/* Whether two addresses are the same, ports included.
+/* Check whether two addresses are equal, ports included.
+ * Returns true if they are.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_equal(const weft_addr *a, const weft_addr *b);
 
-/* Whether an address is of this machine alone: of a Unix socket, or of the loopback, also as
- * IPv6 writes IPv4.
+/* Check whether an address belongs to this machine alone: a Unix socket or a loopback address,
+ * also an IPv4 one mapped to IPv6.
+ * Returns true if it is.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_is_local(const weft_addr *addr);
 
@@ -55,8 +57,8 @@ typedef struct weft_interface {
 	uint32_t  prefix_bits;
 } weft_interface;
 
-/* List the machine's interfaces, one entry for each address.
- * Returns their number, which may exceed `max`; fills the first `max`.
+/* List the network interfaces of this machine, one entry for each address.
+ * Returns the number of entries, which may exceed `max`; fills the first `max`.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_interfaces(weft_interface *out, size_t max);
 

@@ -1,35 +1,37 @@
-/* weft/base.h - what every other header stands on: errors, time, flags, hooks.
+/* weft/base.h - errors, time, flags and hooks: the conventions of every other header.
  *
- * Read once, true everywhere:
+ * These conventions hold in all headers:
  *
- *   Returns    >= 0, or a negative WEFT_E*.  A count or a handle where useful.
+ *   Returns    >= 0 (a count or a handle where useful), or a negative WEFT_E*.
  *   Outputs    are written only on success, unless the comment says otherwise.
  *   Order      object, inputs, outputs, callback + arg (or op), deadline.
- *   Deadlines  absolute, last, named deadline_ns.  WEFT_NEVER: no limit.
- *              WEFT_NOWAIT: do it only if it can be done at once, else
- *              WEFT_ETIMEDOUT; so it never suspends and is allowed anywhere.
- *              What has already arrived beats the deadline: a call reports
- *              WEFT_ETIMEDOUT only if nothing had arrived for it, however late
- *              the loop runs and however many calls wait.
- *   Options    a zeroed field is its default; a NULL struct is all defaults.
- *   Ownership  takes: the callee ends it, whatever it returns.  borrows: until
- *              return, or as long as stated.  fills: the caller owns it after.
+ *   Deadlines  are absolute and come last, as deadline_ns.  WEFT_NEVER: no limit.
+ *              WEFT_NOWAIT: complete at once or return WEFT_ETIMEDOUT; such a call never
+ *              suspends and is allowed anywhere.  Data that has arrived beats the
+ *              deadline: a call returns WEFT_ETIMEDOUT only if nothing had arrived for
+ *              it, however late the loop runs and however many calls wait.
+ *   Options    a zeroed member means its default; a NULL struct means all defaults.
+ *   Ownership  takes: the callee owns the object from then on and frees it, whatever
+ *              the call returns.  borrows: the callee uses it until it returns, or as
+ *              long as stated.  fills: the caller owns the result.
+ *   Callbacks  and all other functions that the library calls must not throw C++
+ *              exceptions.  If one does, the library reports it (WEFT_REPORT_BUG) and
+ *              the program ends where it was thrown, by std::terminate().
+ *   Loops      NULL as a loop, parameter or option, means the loop that runs on the
+ *              calling thread.  Without one the call returns WEFT_EINVAL.
+ *   Background work does not keep the loop alive: weft_loop_run() may return although
+ *              the work is still pending.
  *
- *   Callbacks  must not let a C++ exception out, and neither must any other function
- *              that the library calls: the program ends where it was thrown, by
- *              std::terminate(), with a report (WEFT_REPORT_BUG).
+ * "Thread: loop" means the thread of the loop that the object belongs to.  An idle loop belongs
+ * to whichever one thread uses it (weft/loop.h).  On any other thread, and in a forked child,
+ * the call returns WEFT_EWRONGLOOP; debug builds abort with a message.  "Thread: any" means any
+ * thread.
  *
- *   Loops      NULL, as parameter or option, is the caller's: the one that runs
- *              on this thread.  Without one it is WEFT_EINVAL.
- *
- * "Thread: loop" means the thread of the loop the object belongs to, and of an
- * idle loop whichever one thread uses it (weft/loop.h); elsewhere, and in a
- * forked child, WEFT_EWRONGLOOP (debug builds abort with a message).  "Thread: any"
- * means just that.  "Blocks: suspends" stops the calling threadlet, never its
- * loop; "Blocks: waits" does that in a threadlet and blocks a plain thread.
- * Both return, besides what their comment lists, WEFT_ETIMEDOUT,
- * WEFT_ECANCELED, WEFT_EINTR, WEFT_ESHUTDOWN, and WEFT_ENOSUSPEND from a callback,
- * which has nothing to suspend.
+ * "Blocks: suspends" means that the call suspends the calling threadlet, never its loop.
+ * "Blocks: waits" means that the call suspends a threadlet and blocks a plain thread.  Both
+ * kinds may return, besides what their comments list, WEFT_ETIMEDOUT, WEFT_ECANCELED,
+ * WEFT_EINTR and WEFT_ESHUTDOWN; and WEFT_ENOSUSPEND in a callback, where nothing can be
+ * suspended.
  */
 #ifndef WEFT_BASE_H
 #define WEFT_BASE_H
@@ -48,11 +50,11 @@
 #else
 #define WEFT_BEGIN
 #define WEFT_END
-#define WEFT_INIT  { 0 } /* initialises every option and embedded struct */
+#define WEFT_INIT  { 0 } /* initializes every option and embedded struct */
 #define WEFT_STATIC_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 #define WEFT_API __attribute__((visibility("default")))
-#define WEFT_INLINE static inline /* public too, but all in its header */
+#define WEFT_INLINE static inline /* public too; defined in its header */
 
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1
@@ -67,15 +69,15 @@ typedef struct weft_abort weft_abort;
 typedef struct weft_scope weft_scope;
 typedef struct weft_tls   weft_tls;
 
-/* A threadlet, by number: > 0, never reused, so a stale one is WEFT_ESRCH. */
+/* The ID of a threadlet: > 0, never reused.  Calls with a stale ID return WEFT_ESRCH. */
 typedef int64_t weft_threadlet;
 
 /* A call to be made later. */
 typedef void (*weft_fn)(void *arg);
 
-/* A call to be made later, in the caller's memory, which cannot run out: a post, a
- * cleanup, an abort listener.  Zeroed at first; must stay put until it ran or was
- * dropped. */
+/* A call to be made later, stored in the caller's memory, so that queuing it cannot fail for
+ * lack of memory: a post, a cleanup, an abort listener.  It must be zeroed at first, and must
+ * not move until it has run or was dropped. */
 typedef struct weft_node {
 	weft_fn  fn;        /* caller's */
 	void    *arg;       /* caller's */
@@ -84,45 +86,45 @@ typedef struct weft_node {
 
 enum weft_error {
 	/* why a wait ended early */
-	WEFT_ETIMEDOUT    = -ETIMEDOUT,    /* its deadline, or its scope's */
-	WEFT_ECANCELED    = -ECANCELED,    /* its op, scope or threadlet was cancelled */
-	WEFT_EINTR        = -EINTR,        /* interrupted, once */
-	WEFT_ESHUTDOWN    = -ESHUTDOWN,    /* we closed the object or stop its loop */
-	WEFT_EPIPE        = -EPIPE,        /* the peer is gone, and takes no bytes */
+	WEFT_ETIMEDOUT    = -ETIMEDOUT,    /* the deadline of the call or its scope passed */
+	WEFT_ECANCELED    = -ECANCELED,    /* the op, scope or threadlet was canceled */
+	WEFT_EINTR        = -EINTR,        /* interrupted; ends one wait only */
+	WEFT_ESHUTDOWN    = -ESHUTDOWN,    /* closed on our side, or its loop is stopping */
+	WEFT_EPIPE        = -EPIPE,        /* the peer is gone and takes no more bytes */
 	/* why a call was refused */
 	WEFT_EINVAL       = -EINVAL,
 	WEFT_ENOMEM       = -ENOMEM,
 	WEFT_EAGAIN       = -EAGAIN,       /* a bounded queue is full */
 	WEFT_EBUSY        = -EBUSY,        /* in use: a second reader, an op in flight */
 	WEFT_EDEADLK      = -EDEADLK,      /* would wait for itself */
-	WEFT_EALREADY     = -EALREADY,     /* settled, started or stopped before */
+	WEFT_EALREADY     = -EALREADY,     /* already settled, started or stopped */
 	WEFT_ENOENT       = -ENOENT,
 	WEFT_EEXIST       = -EEXIST,
-	WEFT_ESRCH        = -ESRCH,        /* no such threadlet any more */
+	WEFT_ESRCH        = -ESRCH,        /* the threadlet no longer exists */
 	WEFT_EBADF        = -EBADF,
 	WEFT_ENOSYS       = -ENOSYS,       /* not in this build or kernel */
 	WEFT_EPERM        = -EPERM,
-	WEFT_EMSGSIZE     = -EMSGSIZE,     /* more than the given bound */
-	WEFT_ENOBUFS      = -ENOBUFS,      /* a write cap was reached */
+	WEFT_EMSGSIZE     = -EMSGSIZE,     /* larger than the given limit */
+	WEFT_ENOBUFS      = -ENOBUFS,      /* a limit on queued writes was reached */
 	WEFT_EPROTO       = -EPROTO,       /* the peer broke its protocol */
 	WEFT_ECONNRESET   = -ECONNRESET,
 	WEFT_ECONNREFUSED = -ECONNREFUSED,
 	WEFT_EADDRINUSE   = -EADDRINUSE,
-	/* without an errno; any other -errno may be returned too */
+	/* without an errno; calls may return any other -errno, too */
 	WEFT_ENONAME      = -10001,        /* the host name does not exist */
 	WEFT_ECERT        = -10002,        /* the certificate was not accepted */
-	WEFT_ETRUNCATED   = -10003,        /* TLS or HTTP ended before its end */
-	WEFT_EREJECTED    = -10004,        /* a promise was, with no error code */
-	WEFT_EREPLY       = -10005,        /* Redis answered with an error */
+	WEFT_ETRUNCATED   = -10003,        /* TLS or HTTP data ended too early */
+	WEFT_EREJECTED    = -10004,        /* a promise was rejected without an error */
+	WEFT_EREPLY       = -10005,        /* Redis replied with an error */
 	WEFT_ESCRIPT      = -10006,        /* a script threw */
-	WEFT_EWRONGLOOP   = -10007,        /* the object belongs to another loop, thread or process */
+	WEFT_EWRONGLOOP   = -10007,        /* belongs to another loop, thread or process */
 	WEFT_ENOSUSPEND   = -10008,        /* the caller cannot suspend: it is not a threadlet */
 	WEFT_EOF          = -10009,        /* the stream ended before the bytes asked for */
 	WEFT_ECLOSED      = -10010,        /* the channel is closed, or the promise abandoned */
 };
 
-/* Of what is waited for by threadlets: for all loops and plain threads, not for one
- * loop. */
+/* A flag of channels and sync objects: all loops and plain threads may use the object, not only
+ * one loop. */
 #define WEFT_SHARED 1u
 #ifdef __cplusplus
 #define WEFT_SHARED_INIT { WEFT_SHARED, 0, {} }
@@ -130,14 +132,14 @@ enum weft_error {
 #define WEFT_SHARED_INIT { .flags = WEFT_SHARED }
 #endif
 
-/* Readiness, the same bits everywhere. */
+/* Readiness events; all calls use the same bits. */
 enum {
 	WEFT_READABLE = 1 << 0,
 	WEFT_WRITABLE = 1 << 1,
-	WEFT_EV_ERROR    = 1 << 2, /* reported, need not be asked for */
-	WEFT_EV_HUP      = 1 << 3, /* reported, need not be asked for */
-	WEFT_EDGE     = 1 << 4, /* asked for: report changes only */
-	WEFT_MULTI    = 1 << 5, /* asked for, ops: any number of results; edge */
+	WEFT_EV_ERROR    = 1 << 2, /* always reported, need not be requested */
+	WEFT_EV_HUP      = 1 << 3, /* always reported, need not be requested */
+	WEFT_EDGE     = 1 << 4, /* request: report only changes (edge-triggered) */
+	WEFT_MULTI    = 1 << 5, /* request, ops only: any number of results, edge-triggered */
 };
 
 #define WEFT_US    UINT64_C(1000)
@@ -146,56 +148,61 @@ enum {
 #define WEFT_NOWAIT   UINT64_C(0)
 #define WEFT_NEVER UINT64_MAX
 
-/* Read the monotonic clock, in nanoseconds.
+/* Read the monotonic clock.
+ * Returns the time in nanoseconds.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_now(void);
 
-/* The deadline that lies `delay_ns` after the real time of this call;
- * saturates at WEFT_NEVER.
+/* Compute the deadline that is `delay_ns` after the present time, as weft_now() reads it.
+ * Returns the deadline, at most WEFT_NEVER.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_after(uint64_t delay_ns);
 
-/* The text for an error ("timed out") and its name ("WEFT_ETIMEDOUT").
+/* Describe an error: its text ("timed out") and its name ("WEFT_ETIMEDOUT").
  * Return a static string, also for unknown numbers.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_strerror(int error);
 WEFT_API const char *weft_errname(int error);
 
-/* What an error would say to a person: "connect tcp://10.0.0.1:80: refused".  It
- * is of the last failed call of this threadlet, outside of one of this thread.
- * Texts travel with their errors through joins, scopes, ops, work, promises and aborts,
- * also between loops: in a callback that gets an error, it is of that error.  A wait that
- * ended early without one has its call and the error: "weft_chan_recv: timed out".
- * Returns a text, "" if there is none, borrowed until the next weft call.
+/* Get the message of the last failed call of this threadlet, or outside of threadlets of this
+ * thread: "connect tcp://10.0.0.1:80: refused".  A message travels with its error through
+ * joins, scopes, ops, work, promises and aborts, also between loops.  A callback that receives
+ * an error finds the message of that error here.  If a wait that ended early has no message of
+ * its own, it gets one made of the call and the error: "weft_chan_recv: timed out".
+ * Returns the message, "" if there is none; borrowed until the next weft call.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_detail(void);
 
-/* Fail with a text: set weft_detail() for `error`, in the manner of printf(3).
- * Finish an op, reject or return with that error, and the text goes along.  Kept
- * are 1,023 bytes; without memory for them, weft_strerror().
+/* Set the message that weft_detail() returns for `error`, formatted as by printf(3).  The
+ * message travels with the error if you finish an op, reject a promise or return with it.  Up
+ * to 1,023 bytes are kept.  If there is no memory for the message, weft_detail() returns
+ * weft_strerror().
  * Returns `error`.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_fail(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The version as text, "0.1.0".
+/* Get the version of the library.
+ * Returns a text, "0.1.0".
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_version(void);
 
-/* What the library reports because no caller is there to return it to. */
+/* Events that the library reports because there is no caller to return them to. */
 typedef enum weft_report_kind {
-	WEFT_REPORT_LOG, /* a line of trace; `level` says how loud */
-	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
-	WEFT_REPORT_BUG, /* a bug of the library, misuse in a debug build, or an exception
-	                  * that left a callback; dies after */
-	WEFT_REPORT_UNHANDLED, /* a promise was rejected, no handler by checkpoint end */
-	WEFT_REPORT_HANDLED,   /* ... and got one later */
-	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */
-	WEFT_REPORT_BLOCKED,         /* the watchdog: a loop is held too long */
-	WEFT_REPORT_DEADLOCK,        /* threadlets parked, nothing can wake them */
-	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; signal context, dies after */
-	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline; says what still runs */
-	WEFT_REPORT_BACKEND,         /* a loop cannot wait as before; says how it goes on */
+	WEFT_REPORT_LOG, /* a log line; see `level` */
+	WEFT_REPORT_FAILED, /* a threadlet that is never joined failed */
+	WEFT_REPORT_BUG, /* a bug in the library, misuse in a debug build, or an exception that left
+	                  * a callback; the process dies */
+	WEFT_REPORT_UNHANDLED, /* a rejected promise had no handler at the end of the checkpoint */
+	WEFT_REPORT_HANDLED,   /* ... and got a handler later */
+	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks ran in one checkpoint */
+	WEFT_REPORT_BLOCKED,         /* the watchdog: something blocks a loop for too long */
+	WEFT_REPORT_DEADLOCK,        /* threadlets wait, and nothing can wake them */
+	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; from a signal handler; the process
+	                              * dies */
+	WEFT_REPORT_LATE_STOP,       /* a stop missed its deadline; the text lists what still
+	                              * runs */
+	WEFT_REPORT_BACKEND,         /* a loop's backend failed; the text says how it continues */
 } weft_report_kind;
 
 typedef struct weft_report {
@@ -204,7 +211,7 @@ typedef struct weft_report {
 	int              error; /* WEFT_E*, or 0 */
 	weft_loop       *loop;  /* or NULL */
 	const char      *name;  /* of the threadlet or loop, or NULL */
-	const char      *text;  /* one line; more for BLOCKED and DEADLOCK */
+	const char      *text;  /* one line; several for BLOCKED and DEADLOCK */
 	weft_threadlet   threadlet; /* or 0 */
 	uint64_t         spare[3];
 } weft_report;
@@ -215,28 +222,29 @@ typedef struct weft_hooks {
 	void  (*release)(void *arg, void *mem);               /* as free */
 	void  (*on_report)(void *arg, const weft_report *report); /* borrows report */
 	void  *arg;
-	int    log_level;  /* reports of kind LOG up to this level; default errors */
-	bool   silent;     /* without on_report: print no reports but BUG and OVERFLOW */
+	int    log_level;  /* highest level of LOG reports; default 0, errors */
+	bool   silent;     /* without on_report: print only BUG and OVERFLOW */
 	uint64_t spare[4];
 } weft_hooks;
 
-/* Set the process's allocator and report hook; copies `hooks`.  The three
- * memory functions come together or not at all.  Without a report hook errors and warnings
- * are printed, as by weft_report_print(), unless `silent` is set.
- * Returns 0, WEFT_EINVAL, or WEFT_EBUSY if the library has allocated before.
+/* Set the allocator and the report hook of the process; copies `hooks`.  Set all three memory
+ * functions or none of them.  Without a report hook the library prints errors and warnings, as
+ * weft_report_print() does, unless `silent` is set.
+ * Returns 0, WEFT_EINVAL, or WEFT_EBUSY if the library has already allocated memory.
  * Thread: any, before first use.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_set_hooks(const weft_hooks *hooks);
 
-/* Print a report on standard error, in one line: "weft: threadlet loader failed: load
- * settings: no such file (WEFT_ENOENT)".  Reports without a hook are printed so; a hook may
- * do the same with those that it does not handle.  Lines that follow the first are indented.
- * It may be called in a signal handler.
+/* Print a report to standard error in one line: "weft: threadlet loader failed: load settings:
+ * no such file (WEFT_ENOENT)".  Further lines of the text are indented.  Without a hook the
+ * library prints reports this way; a hook may call it for reports that it does not handle.  It
+ * is safe to call in a signal handler.
  * Thread: any.  Blocks: the thread, on standard error.  Since: 0.1. */
 WEFT_API void weft_report_print(const weft_report *report);
 
-/* Memory of the library's allocator, for protocols and bindings: what they hold is then
- * counted, bounded and made to fail with all else.  Release takes `mem`, and accepts NULL.
- * alloc returns it, or NULL.
+/* Allocate and free memory with the library's allocator, for protocols and bindings.  The hooks
+ * of weft_set_hooks() then see this memory, too: they can count it, limit it and make it fail.
+ * weft_release() takes `mem` and accepts NULL.
+ * weft_alloc returns the memory, or NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void *weft_alloc(size_t size);
 WEFT_API void  weft_release(void *mem);

@@ -1,11 +1,11 @@
 /* weft/child.h - child processes.
  *
- * A child belongs to the loop it was opened on, which reaps it as soon as it ends: there
- * are no zombies.  It is closed once, by weft_child_close(), and until then its loop
- * cannot be freed.  A loop that stops kills and reaps the children it has.
+ * A child belongs to the loop it was opened on, which reaps it as soon as it ends: there are no
+ * zombies.  weft_child_close() must be called once; until then the loop cannot be freed.  A
+ * loop that stops kills and reaps its children.
  *
- * It begins with no signal blocked, with SIGPIPE as by default, and with no descriptor
- * of ours but its three and those that are not close-on-exec.
+ * A child starts with no signal blocked, with SIGPIPE at its default, and with only these
+ * descriptors: its standard three and those that are not close-on-exec.
  */
 #ifndef WEFT_CHILD_H
 #define WEFT_CHILD_H
@@ -17,55 +17,57 @@ WEFT_BEGIN
 
 typedef struct weft_child weft_child;
 
-/* What the child's stdin, stdout and stderr are. */
+/* Where the child's stdin, stdout and stderr come from. */
 enum {
-	WEFT_CHILD_INHERIT, /* ours */
+	WEFT_CHILD_INHERIT, /* those of this process */
 	WEFT_CHILD_NULL,    /* /dev/null */
 	WEFT_CHILD_PIPE,    /* a pipe, see weft_child_stream() */
 	WEFT_CHILD_FD,      /* the descriptor in `fd[]`, borrowed until open returns */
 };
 
 typedef struct weft_child_opts {
-	const char *const *env;    /* NULL-terminated; default: ours */
-	const char        *cwd;    /* default: ours */
+	const char *const *env;    /* NULL-terminated; default: that of this process */
+	const char        *cwd;    /* default: that of this process */
 	int                std[3]; /* WEFT_CHILD_* */
 	int                fd[3];
-	bool               group;  /* a process group of its own, killed as one */
-	uint64_t           grace_ns; /* close: from SIGTERM to SIGKILL; default 2 s */
+	bool               group;  /* run in a process group of its own, killed as one */
+	uint64_t           grace_ns; /* time from SIGTERM to SIGKILL in close; default 2 s */
 	uint64_t           spare[4];
 } weft_child_opts;
 
-/* Start `argv[0]`, found by PATH, with `argv` (NULL-terminated).  The thread waits until
- * the program has been loaded; with WEFT_NOWAIT it is allowed anywhere.
- * Returns 0 and fills `out`, WEFT_EINVAL, or what fork or exec said (WEFT_ENOENT: no such
- * program); then there is no child.
+/* Start the program `argv[0]`, found by PATH, with the arguments `argv` (NULL-terminated).  The
+ * thread waits until the program has been loaded.  With WEFT_NOWAIT the call is allowed anywhere.
+ * Returns 0 and fills `out`, WEFT_EINVAL, or the error of fork or exec (WEFT_ENOENT: no such
+ * program), and then there is no child.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_child_open(const char *const *argv, const weft_child_opts *opts,
                              weft_child **out, uint64_t deadline_ns);
 
-/* Wait until it has ended; fills `out` with its wait status (<sys/wait.h>).  May
- * be called again, and by several.
- * Returns 0, or -ECHILD if somebody else has reaped it.
+/* Wait until the child has ended; fills `out` with its wait status (<sys/wait.h>).  May be
+ * called again, and by several threadlets.
+ * Returns 0, or -ECHILD if other code has reaped the child.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns);
 
-/* Send `signo`, to the child or its group; never to a reused pid.
+/* Send `signo` to the child or its group; never to a reused process ID.
  * Returns 0, WEFT_EINVAL, WEFT_EPERM, WEFT_ESRCH if it has ended.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_child_kill(weft_child *child, int signo);
 
-/* Our end of the pipe to its descriptor 0, 1 or 2, as a stream or bare and non-blocking;
- * borrowed until the child is closed, and only one of both.  A stream may be closed before
- * that, with weft_stream_close(): so the child reads the end of its input.  It is not moved.
- * Return it; NULL, or WEFT_EINVAL, if that is not a pipe, is closed, or is the other by now.
+/* Get our end of the pipe to the child's descriptor 0, 1 or 2, as a stream or as a non-blocking
+ * descriptor.  It is borrowed until the child is closed; use only one of the two forms.  A
+ * stream may be closed earlier with weft_stream_close(), for example to end the child's input.  It
+ * cannot be moved to another loop.
+ * Return the stream or descriptor; NULL or WEFT_EINVAL if it is no pipe, is closed, or is
+ * already used in the other form.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_stream *weft_child_stream(weft_child *child, int index);
 WEFT_API int weft_child_fd(const weft_child *child, int index);
 
-/* End it if it still runs (SIGTERM, after the grace SIGKILL; what is left of its group
- * is killed with it), reap it, close the pipes and end whoever waits on them.  A callback
- * does not wait for that, and has no grace to give once its loop stops.  Takes it; not
- * cancellable; accepts NULL.
+/* Close the child: if it still runs, send SIGTERM and after grace_ns SIGKILL, and kill the rest
+ * of its group with it; reap it, close the pipes and end waits on them.  A callback does not
+ * wait for this; once its loop stops there is no grace time.  Takes the child; not cancelable;
+ * accepts NULL.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API void weft_child_close(weft_child *child);
 

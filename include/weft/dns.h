@@ -1,14 +1,14 @@
-/* weft/dns.h - names to addresses and back, without blocking a loop.
+/* weft/dns.h - name resolution, forward and reverse, without blocking a loop.
  *
- * Honours hosts file, search list and resolv.conf.  Answers are kept by each loop for
- * their TTL, a second at least and an hour at most, 1,024 names in all; who asks for a
- * name that is being asked for waits for the same answer.  Names below "localhost" are
- * this host, and nobody is asked.  Names of other scripts are to be given in their ASCII
- * form (xn--...).  weft_stream_connect() does this by itself.
+ * Uses the hosts file, the search list and resolv.conf.  Each loop caches answers for their
+ * TTL, at least one second and at most one hour, up to 1,024 names.  Concurrent queries for the
+ * same name share one answer.  Names below "localhost" resolve to this host without a query.
+ * Give internationalized names in their ASCII form (xn--...).  weft_stream_connect() resolves names
+ * itself.
  *
- * The library is built with c-ares, which asks on the loop's own descriptors; or without,
- * then the system is asked on threads of WEFT_BLOCKING, and a loop that stops waits
- * for those calls to return.
+ * With c-ares the library queries servers on the loop's own descriptors.  A build without
+ * c-ares calls the system's resolver in the blocking pool (WEFT_BLOCKING); a loop that stops
+ * then waits for those calls to return.
  */
 #ifndef WEFT_DNS_H
 #define WEFT_DNS_H
@@ -19,19 +19,19 @@
 
 WEFT_BEGIN
 
-/* Find the addresses for `address` ("tcp://example.org:443"): best first by RFC 6724,
- * families in turn, what cannot be reached from here last.  Literal ones and Unix paths
- * are themselves.
- * Returns their number, at most `max`; WEFT_ENONAME, WEFT_EAGAIN if no server could
- * answer or 10,000 names wait to be asked for, WEFT_EPROTO if the answer makes no sense,
- * WEFT_ENOMEM, WEFT_EINVAL.
+/* Find the addresses for `address` ("tcp://example.org:443"), in order of RFC 6724 with
+ * alternating families, unreachable ones last.  Literal addresses and Unix paths resolve to
+ * themselves.
+ * Returns the number of addresses, at most `max`; WEFT_ENONAME; WEFT_EAGAIN if no server could
+ * answer or 10,000 names are queued; WEFT_EPROTO if the answer is malformed; WEFT_ENOMEM,
+ * WEFT_EINVAL.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_dns_resolve(const char *address, weft_addr *out, size_t max,
                               uint64_t deadline_ns);
 
-/* The same as an op, which finishes with the number; `out` belongs to it until
+/* Resolve as an op, which finishes with the number of addresses; `out` belongs to it until
  * then.
- * Returns as every start (weft/op.h); WEFT_EAGAIN if 10,000 names wait.
+ * Returns as every start (weft/op.h); WEFT_EAGAIN if 10,000 names are queued.
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dns_resolve_op(const char *address, weft_addr *out, size_t max,
                                  weft_op *op, uint64_t deadline_ns);
@@ -43,8 +43,8 @@ WEFT_API int weft_dns_resolve_op(const char *address, weft_addr *out, size_t max
 WEFT_API int weft_dns_reverse(const weft_addr *addr, char *out, size_t max,
                               uint64_t deadline_ns);
 
-/* Forget this loop's cached answers and read the configuration again.  What is being
- * asked for is asked for anew, or told and not kept.
+/* Clear this loop's cache and read the configuration again.  Queries in progress are sent
+ * again, or answered without caching the answer.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_dns_reset(void);
 

@@ -1,10 +1,10 @@
-/* weft/file.h - files by descriptor and offset, without blocking the loop.
+/* weft/file.h - file I/O by descriptor and offset, without blocking the loop.
  *
- * On io_uring, else by the loop's pool for what blocks (weft/work.h).  A read or write in
- * flight can seldom be taken back: at a deadline the call returns, and the bytes land in
- * library memory, never in the caller's.  Any number of calls may be under way on one
- * descriptor; it is closed after them.  What has no offsets, such as a pipe, is for
- * weft/op.h: here it is -ESPIPE, or on io_uring read and written all the same.
+ * Uses io_uring, or else the loop's blocking pool (weft/work.h).  A read or write in progress
+ * can rarely be canceled: at a deadline the call returns, and the kernel uses library memory,
+ * never the caller's.  Any number of calls may be in progress on one descriptor; close it after
+ * them.  Files without offsets, such as pipes, are for weft/op.h: here they give -ESPIPE, or on
+ * io_uring are read and written all the same.
  */
 #ifndef WEFT_FILE_H
 #define WEFT_FILE_H
@@ -14,23 +14,23 @@
 
 WEFT_BEGIN
 
-/* Open `path`; `flags` and `mode` as open(2), O_CLOEXEC implied.
+/* Open `path`; `flags` and `mode` as for open(2); O_CLOEXEC is implied.
  * Returns the descriptor, or -errno; WEFT_EAGAIN if the pool is full.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_file_open(const char *path, int flags, mode_t mode,
                             uint64_t deadline_ns);
 
-/* Read into, or write from, `buf` at `offset`; at most 1 MiB at a time.
- * Return the count, for a read 0 at the end; or -errno, WEFT_ENOMEM, WEFT_EAGAIN if the
- * pool is full.  After WEFT_ETIMEDOUT or WEFT_ECANCELED a write may still happen.
+/* Read into `buf`, or write from it, at `offset`; at most 1 MiB per call.
+ * Return the count, 0 for a read at the end; or -errno, WEFT_ENOMEM, WEFT_EAGAIN if the pool is
+ * full.  After WEFT_ETIMEDOUT or WEFT_ECANCELED a write may still happen.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_file_read(int fd, void *buf, size_t size, uint64_t offset,
                                 uint64_t deadline_ns);
 WEFT_API ssize_t weft_file_write(int fd, const void *buf, size_t size,
                                  uint64_t offset, uint64_t deadline_ns);
 
-/* The same as ops, up to 2 GiB at a time; `buf` belongs to the op until it has finished,
- * which is not before the kernel or the pool is through with it.
+/* Read and write as ops, up to 2 GiB per op.  `buf` belongs to the op until it has finished; it
+ * finishes only when the kernel or the pool no longer uses `buf`.
  * Return as every start (weft/op.h), WEFT_ENOMEM without io_uring.
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_file_read_op(int fd, void *buf, size_t size, uint64_t offset,
@@ -39,13 +39,13 @@ WEFT_API int weft_file_write_op(int fd, const void *buf, size_t size,
                                 uint64_t offset, weft_op *op,
                                 uint64_t deadline_ns);
 
-/* Bring what was written to the disk.
+/* Flush written data to the disk.
  * Returns 0, or -errno.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_file_sync(int fd, uint64_t deadline_ns);
 
-/* Close; takes `fd`.  Not cancellable.  What goes on with it on this loop, though its
- * caller has given up, is waited for, but in callbacks.
+/* Close `fd`, which is taken; not cancelable.  Waits for operations of this loop that are still
+ * in progress on `fd` although their callers have returned; not in callbacks.
  * Returns 0, or -errno from the disk.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_file_close(int fd);

@@ -1,17 +1,16 @@
-/* weft/hiredis.h - an asynchronous context of hiredis, driven by a loop.
+/* weft/hiredis.h - run an asynchronous hiredis context on a loop.
  *
- * For programs that have hiredis already: what was an adapter for another loop becomes
- * this one, and all else stays.  New ones find more in weft/redis.h.  Not part of
- * weft/weft.h; needs hiredis, 0.14 or 1.x, and is all in this header.
+ * For programs that already use hiredis: replace the adapter of the previous event loop by this
+ * one; nothing else changes.  New programs should prefer weft/redis.h.  Not part of
+ * weft/weft.h; needs hiredis, 0.14 or 1.x, and is implemented in this header.
  *
- *   1. An attached context is used on the loop's thread only.  Its callbacks run there,
- *      as all do, and may disconnect and free it.
- *   2. While it is connected it keeps weft_loop_run() from returning, as with other loops:
- *      end it by redisAsyncDisconnect().
- *   3. As the loop stops the context is freed: its commands are told so by a reply that is
- *      NULL, then onDisconnect is called.  One with REDIS_NO_AUTO_FREE is left alone
- *      instead, as attached to nothing.
- *   4. Timeouts are hiredis' own; version 0.14 has none.
+ *   1. An attached context is used on the loop's thread only.  Its callbacks run there, and may
+ *      disconnect and free it.
+ *   2. While it is connected it keeps weft_loop_run() from returning, as with other event
+ *      loops: end it with redisAsyncDisconnect().
+ *   3. When the loop stops, it frees the context: pending commands get a NULL reply, then
+ *      onDisconnect is called.  A context with REDIS_NO_AUTO_FREE is only detached.
+ *   4. Timeouts are those of hiredis; version 0.14 has none.
  */
 #ifndef WEFT_HIREDIS_H
 #define WEFT_HIREDIS_H
@@ -24,30 +23,30 @@
 
 WEFT_BEGIN
 
-/* Let `loop` drive `context`, just connected or connecting.  Borrows it until hiredis
- * frees it.
- * Returns 0, WEFT_EBUSY if it is attached to a loop, of whatever kind, WEFT_EINVAL,
- * WEFT_ENOMEM, WEFT_ESHUTDOWN, WEFT_EBADF if there is no connection (context->err);
- * then the context is as it was.
+/* Attach `context`, just connected or connecting, to `loop`.  Borrows it until hiredis frees
+ * it.
+ * Returns 0, WEFT_EBUSY if it is already attached to an event loop of any kind, WEFT_EINVAL,
+ * WEFT_ENOMEM, WEFT_ESHUTDOWN, WEFT_EBADF if there is no connection (context->err); after an
+ * error the context is unchanged.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_INLINE int weft_redis_attach_hiredis(weft_loop *loop,
                                           redisAsyncContext *context);
 
 /* --- private from here on --------------------------------------------------- */
 
-/* What hiredis' hooks are given.  Freed by its cleanup, which may come while a callback of
- * ours is under way: that one looks at `gone`, on its own stack, before it goes on. */
+/* The argument of the hooks of hiredis.  Its cleanup hook frees this struct, maybe during one
+ * of our callbacks: so a callback checks `gone`, on its own stack, before it continues. */
 struct weft__hiredis {
 	redisAsyncContext *context;
 	weft_loop         *loop;
-	bool              *gone;   /* NULL: no callback is under way */
-	uint32_t           events; /* that are watched for */
+	bool              *gone;   /* NULL: no callback is running */
+	uint32_t           events; /* events being watched */
 	weft_watch         watch;
-	weft_timer         timer;  /* of hiredis */
+	weft_timer         timer;  /* timeout of hiredis */
 	weft_timer         broken; /* fires if the watch could not be changed */
 };
 
-/* The context must not find us any more: it is freed after this, or let go. */
+/* Detach: the context is freed or kept after this, and must not refer to us. */
 static inline void
 weft__hiredis_clean_up(void *arg)
 {
@@ -74,7 +73,8 @@ weft__hiredis_end(struct weft__hiredis *e)
 	redisAsyncFree(e->context);
 }
 
-/* Hooks cannot fail: what cannot be watched ends in the next turn. */
+/* Hooks cannot fail.  If the watch cannot be changed, this ends the context in the next
+ * iteration. */
 static inline void
 weft__hiredis_break(weft_timer *timer, void *arg)
 {
@@ -82,8 +82,8 @@ weft__hiredis_break(weft_timer *timer, void *arg)
 	weft__hiredis_end((struct weft__hiredis *)arg);
 }
 
-/* The loop stops, or the connection is ready.  An error or its end is told as what is
- * waited for: hiredis finds out by its next call. */
+/* The loop stops (an error), or the connection is ready.  ERROR and HUP count as the awaited
+ * events: hiredis finds the error in its next call. */
 static inline void
 weft__hiredis_ready(weft_watch *watch, int what, void *arg)
 {
@@ -117,7 +117,7 @@ weft__hiredis_want(struct weft__hiredis *e, uint32_t events)
 	rc = weft_watch_start(e->loop, &e->watch, (int)e->context->c.fd, events,
 	                      weft__hiredis_ready, e);
 	e->events = events;
-	/* A loop that stops tells its watches next, also this one. */
+	/* A stopping loop calls its watches next, also this one. */
 	if (rc < 0 && rc != WEFT_ESHUTDOWN)
 		(void)weft_timer_start(e->loop, &e->broken, weft_now(), 0,
 		                       weft__hiredis_break, e);
@@ -163,7 +163,7 @@ weft__hiredis_time_out(weft_timer *timer, void *arg)
 	redisAsyncHandleTimeout(((struct weft__hiredis *)arg)->context);
 }
 
-/* It counts for nothing by itself: the connection keeps the loop running. */
+/* The timer is background work: the connection itself keeps the loop running. */
 static inline void
 weft__hiredis_set_timer(void *arg, struct timeval delay)
 {
@@ -193,7 +193,7 @@ weft_redis_attach_hiredis(weft_loop *loop, redisAsyncContext *context)
 		return WEFT_ENOMEM;
 	memset(e, 0, sizeof(*e));
 	e->context = context;
-	/* With nothing to wait for yet, but told of the loop's end. */
+	/* Wait for no event yet; only get the loop's stop. */
 	rc = weft_watch_start(loop, &e->watch, (int)context->c.fd, 0,
 	                      weft__hiredis_ready, e);
 	if (rc < 0) {

@@ -1,26 +1,28 @@
-/* weft/loop.h - the loop: its life, the door from other threads, embedding.
+/* weft/loop.h - event loops: life cycle, posting from other threads, embedding.
  *
- * idle -> starting -> running <-> sleeping -> stopping -> stopped.  A run that ends
- * for lack of work, or is told to leave, keeps everything and is back at idle.  A
- * loop stops once, for ever, and is then freed.
+ * States: idle -> starting -> running <-> sleeping -> stopping -> stopped.  A run that runs out
+ * of work, or is ended by weft_loop_break(), keeps everything, and the loop is idle again.  A
+ * loop stops only once.  A stopped loop cannot run again; it can only be freed.
  *
- *   1. Posting is accepted from creation until stopping, and what was accepted
+ *   1. A loop accepts posts from its creation until it begins to stop.  Every accepted post
  *      runs exactly once.
- *   2. An idle loop belongs to whichever one thread uses it; running takes it.
- *   3. The backend opens with the first op or watch, or weft_loop_fd().  One on io_uring
- *      binds the loop to the thread that runs it then: elsewhere it is WEFT_EWRONGLOOP,
- *      unless it was made with WEFT_LOOP_MOVABLE.
- *   4. A microtask checkpoint begins each run and follows every callback.
- *   5. After fork() a loop is only memory in the child: weft_loop_free() gives it
- *      back, whatever its state, and touches nothing the parent shares; all else
- *      is WEFT_EWRONGLOOP.  The child makes loops of its own.
+ *   2. An idle loop belongs to whichever one thread uses it.  A running loop belongs to the
+ *      thread that runs it.
+ *   3. The backend opens with the first op or watch, or with weft_loop_fd().  An io_uring
+ *      backend binds the loop to the thread that runs it then: other threads get WEFT_EWRONGLOOP,
+ *      unless the loop was made with WEFT_LOOP_MOVABLE.
+ *   4. A microtask checkpoint begins each run and follows every callback: it runs ticks and
+ *      microtasks (weft/schedule.h) until none are left.
+ *   5. After fork() the child may only call weft_loop_free() on a loop of its parent, whatever
+ *      its state.  That frees the memory and touches nothing that the parent shares.  All other
+ *      calls return WEFT_EWRONGLOOP.  The child can make new loops.
  *
- * With watchdog_ns a thread of the library looks, twice in that time, whether the loop
- * has come to another turn or threadlet; if it has not, and does not sleep, it tells the
- * report hook (WEFT_REPORT_BLOCKED) once which threadlet, or that a callback, holds it,
- * and by which calls.  For that it sends SIGURG to the loop's thread, where the signal is
- * not blocked from then on: a system call under way there may end with EINTR.  The hook
- * is called by that thread of the library, and must not free loops.
+ * With watchdog_ns a library thread checks the loop, twice in that time.  If the loop is not
+ * asleep and has neither begun another iteration nor switched threadlets, the library thread
+ * reports it once (WEFT_REPORT_BLOCKED): which threadlet, or that a callback, blocks the loop,
+ * and its call stack.  To get the stack it sends SIGURG to the loop's thread and unblocks that
+ * signal there: a system call in progress may fail with EINTR.  The report hook runs on the
+ * library thread and must not free loops.
  */
 #ifndef WEFT_LOOP_H
 #define WEFT_LOOP_H
@@ -30,22 +32,22 @@
 WEFT_BEGIN
 
 enum {
-	WEFT_LOOP_METRICS = 1 << 0, /* times, rates and depths, in 90 kB: weft/metrics.h */
-	WEFT_LOOP_NO_SPIN = 1 << 1, /* never look on for a moment before sleeping */
-	WEFT_LOOP_KEEP    = 1 << 3, /* running does not end for lack of work */
-	WEFT_LOOP_MOVABLE = 1 << 4, /* any thread may run it; io_uring unbound, slower */
+	WEFT_LOOP_METRICS = 1 << 0, /* measure times, rates and depths, in 90 kB: weft/metrics.h */
+	WEFT_LOOP_NO_SPIN = 1 << 1, /* never spin before sleeping */
+	WEFT_LOOP_KEEP    = 1 << 3, /* a run does not end when the loop runs out of work */
+	WEFT_LOOP_MOVABLE = 1 << 4, /* any thread may run it; slower with io_uring */
 };
 
 typedef struct weft_loop_opts {
 	const char *name;      /* of the loop and its thread; 15 bytes are kept */
 	const char *backend;   /* "uring", "epoll", "poll"; default: $WEFT_BACKEND, or best */
 	uint32_t    flags;     /* WEFT_LOOP_* */
-	uint32_t    budget;    /* posts run per turn; default 1024 */
-	uint32_t    inbox_max; /* posts queued at most, and first posts; 65,536 */
-	uint32_t    threadlet_max; /* alive at most; default 4,194,304 */
+	uint32_t    budget;    /* posts run per iteration; default 1,024 */
+	uint32_t    inbox_max; /* limit of queued posts, and of first posts; default 65,536 */
+	uint32_t    threadlet_max; /* limit of live threadlets; default 4,194,304 */
 	size_t      stack_bytes;   /* of a threadlet; default 64 KiB */
-	const char *cpus;      /* "0-3,6": where weft_loop_start()'s thread runs */
-	uint64_t    watchdog_ns;   /* report a loop held longer, see below; default off */
+	const char *cpus;      /* "0-3,6": CPUs of the thread of weft_loop_start() */
+	uint64_t    watchdog_ns;   /* report a loop blocked longer, see above; default off */
 	uint64_t    spare[3];
 } weft_loop_opts;
 
@@ -54,164 +56,171 @@ typedef enum weft_state {
 	WEFT_STOPPING, WEFT_STOPPED,
 } weft_state;
 
-/* Make a loop; it opens nothing until it needs to.
- * Returns it, or NULL: out of memory, or an option is wrong (weft_detail()).
+/* Make a loop.  It opens no descriptors until it needs them.
+ * Returns the loop, or NULL: out of memory, or an invalid option (weft_detail()).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_new(const weft_loop_opts *opts);
 
 /* Free a loop that is idle or stopped.  Takes it on success; accepts NULL.
- * Returns 0, WEFT_EBUSY if it runs, is referenced, or has accepted posts to run or
- * ops to finish.
+ * Returns 0; WEFT_EBUSY if it is running, is referenced, or has accepted posts to run or ops to
+ * finish.
  * Thread: any, not from inside it.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_free(weft_loop *loop);
 
-/* Run on this thread until stopped, told to leave, or nothing is alive.
- * Returns 0, WEFT_EBUSY if it runs elsewhere, WEFT_EDEADLK inside itself, WEFT_EWRONGLOOP
- * if bound to another thread, WEFT_EALREADY once stopped.
+/* Run the loop on this thread until it has stopped, weft_loop_break() is called, or nothing
+ * keeps it alive.
+ * Returns 0, WEFT_EBUSY if another thread runs it, WEFT_EDEADLK inside a run of its own or in a
+ * threadlet, WEFT_EWRONGLOOP if it is bound to another thread, WEFT_EALREADY once stopped.
  * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run(weft_loop *loop);
 
-/* Run one turn, which waits for events until the deadline at most, and with
- * WEFT_NOWAIT always polls.  A timer whose deadline ends the wait fires in the next.
- * Returns 1 while something is alive or stopping, 0 when nothing is, or as
+/* Run one loop iteration.  It waits for events until the deadline at most; with WEFT_NOWAIT it
+ * polls without waiting.  A timer whose deadline ends the wait fires in the next iteration.
+ * Returns 1 while something is alive or the loop is stopping, 0 if nothing is, or as
  * weft_loop_run().
  * Thread: its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns);
 
-/* Make the present, else the next, run return after one turn, which does not
- * block.  All is kept, and the loop can be run again.
+/* Make the current run, or else the next one, return after one iteration, which does not block.
+ * The loop keeps everything and can be run again.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_break(weft_loop *loop);
 
-/* Run on a new thread, until stopped or told to leave, as with WEFT_LOOP_KEEP.
- * Returns 0 when it runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN (no thread).
+/* Run the loop on a new thread until it has stopped or weft_loop_break() is called, as with
+ * WEFT_LOOP_KEEP.
+ * Returns 0 once it runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN (no thread).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_start(weft_loop *loop);
 
-/* Begin to stop: refuse posts, disarm timers and numbers without a call, finish ops
- * and watches with WEFT_ESHUTDOWN, run what was accepted.  Any number of times.  It
- * happens as the loop goes on running; an idle one that has nothing to run or finish
- * is stopped at once.
+/* Begin to stop the loop: it refuses new posts, disarms all timers without calling their
+ * callbacks, runs the posts it has accepted, and finishes ops and watches with WEFT_ESHUTDOWN.
+ * This happens while the loop continues to run.  An idle loop with nothing to run or finish is
+ * stopped at once.  Further calls have no effect.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_shutdown(weft_loop *loop);
 
-/* Wait until the loop is stopped: nothing of it runs after this returned 0.  At
- * the deadline what has not ended is reported (WEFT_REPORT_LATE_STOP).
- * Returns 0, WEFT_EDEADLK on its own thread, WEFT_ENOSUSPEND in callbacks of another loop.
+/* Wait until the loop has stopped.  After this returned 0, nothing of the loop runs.  At the
+ * deadline the library reports what has not ended (WEFT_REPORT_LATE_STOP).
+ * Returns 0; WEFT_EDEADLK on the loop's own thread, WEFT_ENOSUSPEND in callbacks of another loop.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
 
-/* The state at this moment.
+/* Get the state of the loop at this moment.
+ * Returns the state.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_state weft_loop_state(const weft_loop *loop);
 
-/* The loop that runs on this thread, or NULL.
+/* Get the loop that runs on this thread.
+ * Returns the loop, or NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_current(void);
 
-/* A key for a value that each loop has of its own.  `drop` (may be NULL) ends the value
- * with it.  Keys are for ever: at most 64.
+/* Make a key for values that are local to a loop or threadlet.  `drop` (may be NULL) frees a
+ * value at the end of its loop or threadlet.  Keys are never freed; a process can make 64.
  * Returns the key, which is not 0, or WEFT_EAGAIN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_key_new(weft_fn drop);
 
-/* Read and set the loop's value for a key of weft_key_new(); NULL if unset.  The
- * key's drop ends a value that is replaced, at once, and what is left as the loop stops,
- * else as it is freed: last key first, by the thread that does that, and not in a
- * forked child.  It may read other values, but none can be set any more.
- * set takes `value` on success, else it stays the caller's, and returns 0, WEFT_EINVAL,
- * WEFT_ENOMEM, WEFT_ESHUTDOWN.
+/* Get and set the loop's value for a key of weft_key_new(); NULL if unset.  The key's `drop`
+ * frees a replaced value at once, and the last value when the loop stops, or else when it is
+ * freed: in reverse order of keys, on the thread that stops or frees it, and not in a forked
+ * child.  By then `drop` may read other values, but can set none.
+ * set takes `value` on success, else it still belongs to the caller, and returns 0,
+ * WEFT_EINVAL, WEFT_ENOMEM, WEFT_ESHUTDOWN.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void *weft_loop_local_get(const weft_loop *loop, int key);
 WEFT_API int   weft_loop_local_set(weft_loop *loop, int key, void *value);
 
-/* The clock of this turn: one reading, renewed when a wait is over; outside of
- * turns, as it is now.
+/* Get the time of the current iteration: the loop reads the clock once, and again after a wait.
+ * Outside of iterations it is the present time.
+ * Returns the time in nanoseconds, as weft_now() does.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
 
-/* Run `fn(arg)` on the loop; _first ahead of all other posts.  Posts of a thread run in
- * its order; those of two threads in none, even if one is known to have been made
- * first.  A thread keeps the room that its posts have once taken, until it ends:
- * where many threads post, some find the inbox full before inbox_max are queued; but
- * each can always have one.
- * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for that, WEFT_ESHUTDOWN
- * once stopping.
+/* Run `fn(arg)` on the loop; weft_loop_post_first() ahead of all other posts.  Posts from one
+ * thread run in the order they were made.  Posts from different threads are unordered, even if
+ * one happened before the other.  A thread keeps the inbox space that its posts have used until
+ * it ends.  So if many threads post, some may find the inbox full before inbox_max posts are
+ * queued; but every thread can always queue one.
+ * Return 0, WEFT_EAGAIN if the inbox is full or has no memory, WEFT_ESHUTDOWN once stopping.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
 WEFT_API int weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg);
 
-/* Run `node->fn(node->arg)` on the loop, in order with weft_loop_post(), from the
- * caller's memory.
+/* Run `node->fn(node->arg)` on the loop, in order with weft_loop_post().  The node is the
+ * caller's memory, so the inbox is never full for it.
  * Returns 0, WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post_node(weft_loop *loop, weft_node *node);
 
-/* Run `node->fn(node->arg)` before the loop next waits, after all else: what many
- * callbacks of a turn add to is flushed once.  A node that is queued stays so.
- * Returns 0, also while stopping.
+/* Run `node->fn(node->arg)` once, after all other work of this iteration and before the loop
+ * waits.  Use it to flush once what many callbacks have added.  A node that is already queued
+ * stays queued.
+ * Returns 0, also while the loop is stopping.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post_before_wait(weft_loop *loop, weft_node *node);
 
-/* Make the present, else the next, wait of the loop return at once.
+/* Make the current wait of the loop, or else the next one, return at once.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_wake(weft_loop *loop);
 
-/* Hold the loop's memory: while referenced it cannot be freed.  ref returns its
- * argument, unref NULL.
+/* Add and drop a reference to the loop.  A referenced loop cannot be freed.
+ * ref returns its argument, unref returns NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_ref(weft_loop *loop);
 WEFT_API weft_loop *weft_loop_unref(weft_loop *loop);
 
-/* Give back memory that is kept for reuse and in use by nothing now.
- * Returns the bytes given back.
+/* Free memory that the loop caches for reuse and does not use now.
+ * Returns the number of bytes freed.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int64_t weft_loop_trim(weft_loop *loop);
 
-/* --- for bindings, and for life inside another loop --------------------- */
+/* --- for bindings, and for embedding in a foreign loop ------------------ */
 
-/* Calls at points of each turn; those that are NULL are not made.  Zeroed at first; must
- * stay put and unchanged while pushed.  What is called may push and drop any hook: one
- * that was pushed meanwhile takes part from the next point on. */
+/* Functions that the loop calls at fixed points of each iteration; NULL ones are skipped.
+ * Zeroed at first; must not move or change while pushed.  The functions may push and drop any
+ * hook.  A hook pushed meanwhile takes part from the next point on. */
 typedef struct weft_loop_hook {
-	/* Once a turn, before the wait is decided and before weft_loop_post_before_wait():
-	 * run a queue of one's own, return > 0 if more is left: do not block or end. */
+	/* Called once per iteration, before the loop decides how long to wait and before
+	 * weft_loop_post_before_wait() nodes run.  Runs a queue of the binding.  Returns > 0 if
+	 * work is left: the loop then neither blocks nor ends its run. */
 	int  (*ready)(weft_loop *loop, void *arg);
-	/* Around each wait and each look at descriptors, spinning included; `may_block`
-	 * tells whether it can take time (a GIL).  No microtasks run between the two.  A
-	 * signal (EINTR) ends a wait: after_wait can see to it. */
+	/* Called around each wait and each poll of descriptors, spinning included.  `may_block`
+	 * is true if it can take time (release a GIL then).  No microtasks run between the two.
+	 * A signal (EINTR) ends a wait, so that after_wait can handle it. */
 	void (*before_wait)(weft_loop *loop, bool may_block, void *arg);
 	void (*after_wait)(weft_loop *loop, bool may_block, void *arg);
-	/* Part of each microtask checkpoint: run some jobs, return how many.
-	 * Called until it returns 0 and the microtask queue is empty. */
+	/* Part of each microtask checkpoint: runs some jobs, returns how many.  Called until it
+	 * returns 0 and the microtask queue is empty. */
 	int  (*checkpoint)(weft_loop *loop, void *arg);
-	/* weft_loop_next() has changed; outside of turns only, and not for what goes
-	 * through the inbox (posts, numbers), which the descriptor tells. */
+	/* The result of weft_loop_next() has changed.  Called only outside of iterations, and
+	 * not for posts and timer IDs: those make the descriptor readable. */
 	void (*next_changed)(weft_loop *loop, void *arg);
 	void    *arg;       /* caller's */
 	uint64_t opaque[4]; /* private */
 	uint64_t spare[1];
 } weft_loop_hook;
 
-/* Add a hook, any number of them, called in order, after_wait last to first; and
- * take it off: afterwards it is not called and its memory is the caller's.  A loop that
- * has stopped, or is freed, has dropped them all.
- * push returns 0, WEFT_EBUSY if it is on a loop.
+/* Add and remove a hook.  A loop can have any number; it calls them in the order they were
+ * pushed, after_wait in reverse.  A removed hook is not called again, and its memory belongs to
+ * the caller.  A loop that has stopped, or is freed, has removed all hooks.
+ * push returns 0, WEFT_EBUSY if the hook is already on a loop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int  weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook);
 WEFT_API void weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook);
 
-/* A descriptor that becomes readable when weft_loop_run_once() has something to do; for
- * no more than that: it is never read, and may be readable for nothing.  The loop is the
- * calling thread's from then on, also between turns: if another thread stops it, it
- * stops when it is next run.
- * Returns it, borrowed until the loop is freed, or WEFT_ENOSYS (poll backend).
+/* Get a descriptor that becomes readable when weft_loop_run_once() has work.  Only poll it,
+ * never read it; it may be readable although there is no work.  From this call on the loop
+ * belongs to the calling thread, also between iterations: if another thread stops it, it stops
+ * when it is next run.
+ * Returns the descriptor, borrowed until the loop is freed, or WEFT_ENOSYS (poll backend).
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_fd(weft_loop *loop);
 
-/* When weft_loop_run_once() must be called even if the descriptor stays quiet:
- * WEFT_NOWAIT if work is runnable, WEFT_NEVER if nothing is planned.  To be asked after
- * each turn; and before each wait of the host's, unless next_changed is called.
+/* Get the time at which weft_loop_run_once() must be called even if the descriptor is not
+ * readable.  Call this after each iteration; and before each wait of the host loop, unless a
+ * hook has next_changed.
+ * Returns the time, WEFT_NOWAIT if work is runnable, WEFT_NEVER if nothing is scheduled.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_next(weft_loop *loop);
 

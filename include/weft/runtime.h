@@ -1,9 +1,8 @@
-/* weft/runtime.h - whole programs: several loops, each on a thread of its own; signals.
+/* weft/runtime.h - whole programs: one loop per thread, startup, shutdown, signals.
  *
- * weft_main() is all that most programs need.  A runtime is the same in parts, for
- * programs that have a main of their own.  Threadlets stay on the loop they were started
- * on; WEFT_LEAST_LOADED, and a start from a plain thread, choose the loop of the runtime
- * with the fewest threadlets.
+ * Most programs need only weft_main().  A runtime gives the same in parts, to programs with a
+ * main of their own.  A threadlet stays on the loop it was started on.  WEFT_LEAST_LOADED, and
+ * a start from a plain thread, choose the loop of the runtime with the fewest threadlets.
  */
 #ifndef WEFT_RUNTIME_H
 #define WEFT_RUNTIME_H
@@ -19,64 +18,64 @@ WEFT_BEGIN
 typedef struct weft_runtime weft_runtime;
 
 typedef struct weft_runtime_opts {
-	uint32_t       loops;    /* default: the cores allowed, cgroup quota included */
-	bool           pin;      /* each loop's thread to a CPU of its own, of those that the
-	                          * caller may use, and of `loop.cpus` if that is set; beyond
-	                          * the last they begin anew */
-	int            dump_signal; /* weft_dump(2) at this signal, by a thread of its own:
-	                             * also while the loops are held up, until they have
-	                             * stopped; default none */
-	uint64_t       grace_ns; /* of weft_main(): to end after a signal, or after the
-	                          * function has returned; 10 s */
-	weft_loop_opts loop;     /* of each loop; default name: "weft-0" and so on */
+	uint32_t       loops;    /* default: the allowed cores, cgroup quota included */
+	bool           pin;      /* pin each loop's thread to a CPU of its own, out of those that
+	                          * the caller may use and, if set, `loop.cpus`; with more loops
+	                          * than CPUs, CPUs are used again */
+	int            dump_signal; /* call weft_dump(2) at this signal, on a thread of its own:
+	                             * also while loops are blocked, until they have stopped;
+	                             * default: none */
+	uint64_t       grace_ns; /* weft_main(): time to end after a signal, or after the function
+	                          * has returned; default 10 s */
+	weft_loop_opts loop;     /* for each loop; default name: "weft-0" and so on */
 	uint64_t       spare[4];
 } weft_runtime_opts;
 
-/* Run `fn(arg)` as a threadlet on a new runtime; when it has ended, stop all.  SIGINT and
- * SIGTERM cancel it, unless the program waits for them itself; SIGPIPE is ignored; stack
- * overflows are reported (weft_catch_overflow()), unless the program has a handler for
- * SIGSEGV.  The grace begins at the first signal, else when `fn` has returned.  What still
- * runs at its end is reported by name and place (WEFT_REPORT_LATE_STOP); then, after a
- * signal, the process exits with 128 + its number, as by _exit(2); without one, it is left
- * behind.  A SIGINT that follows another signal exits at once.
- * Returns an exit status: 0, or 1 if `fn` failed or something could not be started; either
- * is reported.
+/* Run `fn(arg)` as a threadlet on a new runtime; when it has ended, stop all loops.  SIGINT and
+ * SIGTERM cancel it, unless the program waits for them itself.  SIGPIPE is ignored.  Stack
+ * overflows are reported (weft_catch_overflow()), unless the program has a handler for SIGSEGV.
+ * The grace time begins at the first signal, or else when `fn` has returned.  Work that still
+ * runs at its end is reported by name and place (WEFT_REPORT_LATE_STOP).  Then, after a signal,
+ * the process exits with 128 + the signal number, as by _exit(2); without a signal, that work
+ * is abandoned.  A SIGINT that follows another signal exits at once.
+ * Returns an exit status: 0, or 1 if `fn` failed or the runtime could not be started; both are
+ * reported.
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn,
                        void *arg);
 
-/* The whole of a simple server: weft_main() with a listener at `address`, one threadlet for
- * each peer, on every loop.  `fn` takes its peer and closes it.
+/* Run a simple server: weft_main() with a listener at `address` and one threadlet for each
+ * peer, on all loops.  `fn` takes its peer and must close it.
  * Returns an exit status as weft_main().
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_serve(const char *address, weft_peer_fn fn, void *arg);
 
-/* Make a runtime whose loops run on threads of their own once started.
- * Returns it, or NULL: out of memory, or an option is wrong (weft_detail()).
+/* Make a runtime.  Once started, its loops run on threads of their own.
+ * Returns the runtime, or NULL: out of memory, or an invalid option (weft_detail()).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_runtime *weft_runtime_new(const weft_runtime_opts *opts);
 
-/* Free a runtime that was not started, or has stopped.  Takes it on success; accepts
- * NULL.
+/* Free a runtime that was never started, or has stopped.  Takes it on success; accepts NULL.
  * Returns 0, WEFT_EBUSY.
  * Thread: any but its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_runtime_free(weft_runtime *runtime);
 
-/* Start all its loops.  While it runs, plain threads start threadlets on the runtime
- * that was started first.
- * Returns 0, WEFT_EALREADY, WEFT_EAGAIN (no threads: then it has stopped).
+/* Start all loops of the runtime.  Plain threads start threadlets on the running runtime that
+ * was started first.
+ * Returns 0, WEFT_EALREADY, WEFT_EAGAIN (no threads; the runtime has stopped then).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_runtime_start(weft_runtime *runtime);
 
-/* Begin to stop all its loops, as weft_loop_shutdown(); wait until all are stopped.
+/* Begin to stop all loops of the runtime, as weft_loop_shutdown() does; wait until all have
+ * stopped.
  * wait returns as weft_loop_wait_stopped().
  * Thread: any.  Blocks: no; waits.  Since: 0.1. */
 WEFT_API void weft_runtime_shutdown(weft_runtime *runtime);
 WEFT_API int  weft_runtime_wait_stopped(weft_runtime *runtime,
                                         uint64_t deadline_ns);
 
-/* The runtime of the caller's loop, or NULL; one of its loops, NULL past the
- * last.
+/* Get the runtime of the caller's loop, or NULL; get a loop of a runtime by its index, NULL
+ * past the last.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_runtime *weft_runtime_current(void);
 WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);
@@ -86,11 +85,10 @@ WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);
 /* A set of signals is an OR of these. */
 #define WEFT_SIG(signo) (UINT64_C(1) << (signo))
 
-/* Wait for one of `signals`.  The first call takes them over for the process,
- * until its loop is freed: one that comes between two calls is kept for the next.
- * All threadlets of a loop that wait for a signal get it.
- * Callbacks use weft_watch_start_signal().
- * Returns the signal's number, WEFT_EINVAL.
+/* Wait for one of `signals`.  The first call installs the library's handler for them, until its
+ * loop is freed: a signal that comes between two calls is kept for the next call.  All
+ * threadlets of a loop that wait for a signal get it.  Callbacks use weft_watch_start_signal().
+ * Returns the signal number, WEFT_EINVAL.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_signal_wait(uint64_t signals, uint64_t deadline_ns);
 

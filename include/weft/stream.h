@@ -1,15 +1,16 @@
-/* weft/stream.h - bytes both ways: TCP, Unix, pipe, tty, socketpair, TLS.
+/* weft/stream.h - byte streams: TCP, Unix, pipe, tty, socketpair, TLS.
  *
- * A stream belongs to no loop until the first call that waits on it, then to that
- * loop, which cannot be freed before it is closed; from another it is WEFT_EWRONGLOOP.  One
- * reader and one writer at a time, else WEFT_EBUSY.  What has arrived lies in the
- * stream's queue, in buffers of the loop: an idle stream keeps none, and at read_max
- * (64 KiB) it stops reading.  weft_stream_peek() shows the queue, weft_stream_skip() consumes it, and
- * the callback face shows the same queue; so a leased read, a look ahead and a buffered
- * reader are one thing.
+ * A stream belongs to no loop until the first call that waits on it, then to that loop, which
+ * cannot be freed before the stream is closed.  Calls from another loop return WEFT_EWRONGLOOP.
+ * One reader and one writer at a time, else WEFT_EBUSY.
  *
- * A read with WEFT_NOWAIT takes what is in the queue or with the kernel; on io_uring, once a read
- * has waited, what the loop has fetched, which it does in every turn.
+ * Bytes that have arrived are in the stream's read queue, in buffers of the loop.  An idle
+ * stream uses no buffers.  At read_max (64 KiB) the stream stops receiving.  weft_stream_peek()
+ * shows the queue and weft_stream_skip() consumes it; the callbacks below show the same queue.
+ *
+ * A read with WEFT_NOWAIT takes bytes from the queue or from the kernel.  On io_uring, once a read
+ * has waited, it takes only bytes that the loop has fetched; the loop fetches in every
+ * iteration.
  */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H
@@ -24,85 +25,87 @@ WEFT_BEGIN
 typedef struct weft_stream weft_stream;
 typedef struct weft_tls    weft_tls;
 
-/* Serves one peer on its own threadlet; takes `peer`. */
+/* Serves one peer on a threadlet of its own; takes `peer`. */
 typedef int (*weft_peer_fn)(weft_stream *peer, void *arg);
 
 typedef struct weft_stream_connect_opts {
-	weft_addr   local;         /* to connect from; default: any */
+	weft_addr   local;         /* local address to connect from; default: any */
 	weft_tls   *tls;           /* for tls://; default: verify with the system's CAs */
-	const char *tls_name;      /* to verify; default: the host in the address */
-	uint64_t    stagger_ns;    /* happy eyeballs: next address after; default 250 ms */
-	uint64_t    handshake_ns;  /* TLS; default 10 s */
+	const char *tls_name;      /* host name to verify; default: the host in the address */
+	uint64_t    stagger_ns;    /* delay before trying the next address; default 250 ms */
+	uint64_t    handshake_ns;  /* limit of the TLS handshake; default 10 s */
 	uint64_t    spare[4];
 } weft_stream_connect_opts;
 
-/* Connect to `address`, trying all addresses of its name, with no-delay on.
- * Returns 0 and fills `out`, WEFT_ENONAME, WEFT_ECONNREFUSED, WEFT_ECERT, ...; the error of
- * the last attempt, with the address in weft_detail().
+/* Connect to `address`, trying all addresses of its host name (happy eyeballs).  TCP_NODELAY is
+ * set.
+ * Returns 0 and fills `out`; WEFT_ENONAME, WEFT_ECONNREFUSED, WEFT_ECERT, ...: the error of the
+ * last attempt, with its address in weft_detail().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_connect(const char *address, const weft_stream_connect_opts *opts,
                           weft_stream **out, uint64_t deadline_ns);
 
-/* The same as an op, which fills `out` before it finishes with 0.
+/* Connect as weft_stream_connect() does, as an op.  The op fills `out` before it finishes with 0.
  * Returns as every start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_connect_op(const char *address, const weft_stream_connect_opts *opts,
                              weft_stream **out, weft_op *op,
                              uint64_t deadline_ns);
 
-/* Make a stream of a connected or piped descriptor, which becomes non-blocking; takes
- * `fd` on success, or with `borrow` leaves it open and the caller's, who may close it once
- * the stream is gone.
+/* Make a stream of a connected socket or a pipe; the descriptor becomes non-blocking.  Takes
+ * `fd` on success.  With `borrow` it stays open and belongs to the caller; it may be closed
+ * once the stream is gone.
  * Returns 0 and fills `out`, WEFT_EBADF, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_open_fd(int fd, bool borrow, weft_stream **out);
 
-/* Make two streams that are connected with each other.
+/* Make two streams that are connected to each other.
  * Returns 0 and fills both, or -errno.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b);
 
-/* Read what there is, at least one byte, at most `size`.
- * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED,
- * WEFT_ENOBUFS if the peer was dropped at write_max; of a terminal that has hung up, -EIO.
+/* Read available bytes: at least one, at most `size`.
+ * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED, WEFT_ENOBUFS
+ * if the peer was dropped at write_max; -EIO from a terminal that has hung up.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_read(weft_stream *stream, void *buf, size_t size,
                            uint64_t deadline_ns);
 
-/* Read exactly `size` bytes.  On error what arrived stays in the queue.
- * Returns `size`, WEFT_EOF if the stream ends before, or as weft_stream_read().
+/* Read exactly `size` bytes.  On error all bytes stay in the queue.
+ * Returns `size`, WEFT_EOF if the stream ends earlier, or as weft_stream_read().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_read_exact(weft_stream *stream, void *buf, size_t size,
                                  uint64_t deadline_ns);
 
-/* Read up to and with the first `delimiter`.  On error all stays in the queue.
- * Returns the count, WEFT_EMSGSIZE if it is not within `max`, 0 at the end of an
- * empty stream, WEFT_EOF at the end of another.
+/* Read up to and including the first `delimiter`.  On error all bytes stay in the queue.
+ * Returns the count; WEFT_EMSGSIZE if the delimiter is not within `max` bytes; 0 if the stream
+ * ends and no bytes are left; WEFT_EOF if it ends with bytes but no delimiter.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_read_until(weft_stream *stream, const char *delimiter,
                                  void *buf, size_t max, uint64_t deadline_ns);
 
-/* Wait until the queue holds `min` bytes or the stream has ended, and show them in
- * one piece.  Borrowed until skipped, or until the next peek with a larger `min`.
- * Returns the count, less than `min` only at the end; WEFT_EMSGSIZE if `min` is
- * above the stream's read_max.
+/* Wait until the queue holds `min` bytes or the stream has ended, and show the start of the
+ * queue in one piece: at least `min` bytes, fewer only at the end.  The bytes are not consumed.
+ * They are borrowed until skipped, or until the next peek with a larger `min`.
+ * Returns the count; WEFT_EMSGSIZE if `min` is above the stream's read_max.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_peek(weft_stream *stream, size_t min, const void **out,
                            uint64_t deadline_ns);
 
-/* The same as an op, which finishes with the count and is the one reader until
- * then; weft_stream_peek() with WEFT_NOWAIT shows the bytes.  So a stream can be selected.
+/* Peek as an op, which finishes with the number of queued bytes.  Until then it is the one
+ * reader.  Get the bytes with weft_stream_peek() and WEFT_NOWAIT.  This makes streams usable in
+ * weft_select().
  * Returns as every start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op,
                           uint64_t deadline_ns);
 
-/* Consume `size` bytes of the queue.
+/* Remove `size` bytes from the queue.
  * Returns 0, WEFT_EINVAL if there are fewer.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_skip(weft_stream *stream, size_t size);
 
-/* Write all of it.  On error some may have been sent.
+/* Write all bytes.  On error some of them may have been sent.
  * Return the count, WEFT_EPIPE, WEFT_ECONNRESET.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_write(weft_stream *stream, const void *buf, size_t size,
@@ -110,110 +113,111 @@ WEFT_API ssize_t weft_stream_write(weft_stream *stream, const void *buf, size_t 
 WEFT_API ssize_t weft_stream_write_spans(weft_stream *stream, const weft_span *spans,
                                   size_t count, uint64_t deadline_ns);
 
-/* Write what the kernel takes now, for callbacks; the rest is the caller's still.
- * Returns the count, 0 if it is full or writes are queued; or as weft_stream_write().
+/* Write as many bytes as the kernel accepts now, for use in callbacks.  The caller keeps the
+ * rest.
+ * Returns the count, 0 if the kernel accepts none or writes are queued; or as weft_stream_write().
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_write_some(weft_stream *stream, const weft_span *spans,
                                  size_t count);
 
-/* Write all as an op; spans and bytes belong to it until it has finished.  Any
- * number may be queued, up to the stream's write_max: then the peer is dropped and
- * they finish with WEFT_ENOBUFS, and so does a reader, behind what had arrived.
- * Returns 1 if the queue is above its high mark (wait for on_drain), else as every
- * start (weft/op.h).
+/* Write all bytes as an op; spans and bytes belong to it until it has finished.  Any number of
+ * ops may be queued, up to write_max bytes.  Above that the peer is dropped, and the ops finish
+ * with WEFT_ENOBUFS; a reader gets that error after the bytes that had arrived.
+ * Returns 1 if the queue is above its high watermark (wait for on_drain), else as every start
+ * (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_write_op(weft_stream *stream, const weft_span *spans,
                            size_t count, weft_op *op, uint64_t deadline_ns);
 
-/* Write `size` bytes of the file `fd`, borrowed, from `offset`.  The kernel sends them
- * itself where it can (sendfile(2), not under TLS): then the loop's thread waits for the
- * disk, if they are not in memory, and what is changed in the file meanwhile may show.
- * Returns the count, less only at the end of the file; or as weft_stream_write().
+/* Write `size` bytes of the file `fd`, borrowed, from `offset`.  Where possible the kernel
+ * sends them itself (sendfile(2), not with TLS).  Then the loop's thread waits for the disk if
+ * the bytes are not in memory, and changes of the file meanwhile may be sent.
+ * Returns the count, less than `size` only at the end of the file; or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int64_t weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset,
                                  uint64_t size, uint64_t deadline_ns);
 
-/* Say the last on our side, after what is queued: the peer reads to the end;
- * reading goes on.  As an op it finishes with 0.
+/* Close our side for sending (half-close), after all queued writes.  The peer then reads the
+ * end of the stream; we can continue to read.  The op finishes with 0.
  * Return 0, WEFT_EPIPE; the op: as every start (weft/op.h).
  * Thread: loop.  Blocks: suspends; no.  Since: 0.1. */
 WEFT_API int weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns);
 WEFT_API int weft_stream_shutdown_op(weft_stream *stream, weft_op *op,
                                      uint64_t deadline_ns);
 
-/* Close: waiters end with WEFT_ESHUTDOWN, TLS says goodbye, queued writes are sent
- * as long as the peer takes bytes; after linger_ns without any (default 10 s) the rest is
- * dropped.  Takes it; accepts NULL; not cancellable.  From a
- * callback it returns at once; a stream with on_close is valid until that, and
- * meanwhile may be closed or reset again, all else being WEFT_ESHUTDOWN.  In a
- * threadlet it returns after the results of all ops on the stream.
+/* Close the stream: waiting calls return WEFT_ESHUTDOWN, TLS sends its close_notify, and queued
+ * writes are sent as long as the peer accepts bytes.  After linger_ns without progress (default
+ * 10 s) the rest is dropped.  Takes the stream; accepts NULL; not cancelable.
+ * In a threadlet it returns after all ops on the stream have finished.  In a callback it
+ * returns at once.  A stream with on_close is valid until on_close is called: meanwhile it may
+ * be closed or reset again, and all other calls return WEFT_ESHUTDOWN.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API void weft_stream_close(weft_stream *stream);
 
-/* Close at once and drop what is queued, also after weft_stream_close(); a TCP peer sees a
- * reset.  Takes it, with on_close as weft_stream_close() does.
+/* Close at once and drop queued writes, also after weft_stream_close(); a TCP peer sees a reset.
+ * Takes the stream; on_close is called as with weft_stream_close().
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_reset(weft_stream *stream);
 
-/* End the present, else the next, wait on the stream with WEFT_EINTR, once.
+/* End the current wait on the stream, or else the next one, with WEFT_EINTR, once.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_interrupt(weft_stream *stream);
 
-/* Hand an idle stream, with its queue, to `loop`.
- * Returns 0, WEFT_EBUSY if somebody reads or writes it, in a callback of its own, or if it
- * still receives and the caller is no threadlet; WEFT_ESHUTDOWN if it is closed meanwhile.
+/* Move an idle stream, with its read queue, to `loop`.
+ * Returns 0; WEFT_EBUSY if a caller reads or writes it, in one of its own callbacks, or if it
+ * still receives and the caller is not a threadlet; WEFT_ESHUTDOWN if it is closed meanwhile.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_move(weft_stream *stream, weft_loop *loop);
 
 /* --- callbacks ------------------------------------------------------------ */
 
 typedef struct weft_stream_events {
-	/* `size` > 0: the first piece of the queue, borrowed until skipped, at once
-	 * or later; comes again when more has arrived, and after a skip that leaves
-	 * some.  0: the end.  < 0: the error, WEFT_ESHUTDOWN as its loop stops.  These
-	 * two are the last. */
+	/* `size` > 0: `data` is the first piece of the queue, borrowed until skipped, in this
+	 * call or later.  Called again when more has arrived, and after a skip that leaves
+	 * bytes.  0: the end of the stream.  < 0: an error, WEFT_ESHUTDOWN when the loop stops.
+	 * The end and an error are the last call. */
 	void (*on_data)(weft_stream *stream, const void *data, ssize_t size, void *arg);
-	/* May be NULL.  Below the low mark again. */
+	/* May be NULL.  The write queue is below the low watermark again. */
 	void (*on_drain)(weft_stream *stream, void *arg);
-	/* May be NULL.  Gone: every op on it has finished; no call after this.  The loop
-	 * calls it, never a call of the program's, unless the loop has stopped before the
-	 * stream was closed. */
+	/* May be NULL.  The stream is gone: every op on it has finished, and no callback
+	 * follows.  The loop calls it, never a call of the program, unless the loop stopped
+	 * before the stream was closed. */
 	void (*on_close)(void *arg);
-	/* May be NULL.  Much is waiting and the queue is empty: give memory of
-	 * `*size` bytes to receive into, or NULL.  It is filled at once, and shown by
-	 * the on_data that follows next, if any; such bytes are not skipped. */
+	/* May be NULL.  Called when many bytes are queued, `*size` of them.  Return memory for
+	 * them and set `*size` to its size, or return NULL.  Bytes of the queue move there at
+	 * once, and the next on_data, if any, shows them; do not skip them. */
 	void *(*on_buffer)(weft_stream *stream, size_t *size, void *arg);
 	uint64_t spare[2];
 } weft_stream_events;
 
-/* Deliver what arrives to callbacks (copied) on `loop` (NULL: the one it has, else
- * the caller's), instead of threadlets; and pause.  Start again to go on: what was
- * not skipped is shown again.
- * Return 0, WEFT_EBUSY if a threadlet reads, WEFT_EWRONGLOOP if it has another loop.
+/* Deliver arriving bytes to callbacks (copied) on `loop` (NULL: the stream's loop, else the
+ * caller's) instead of threadlets; stop delivering.  After another start, bytes that were not
+ * skipped are shown again.
+ * Return 0, WEFT_EBUSY if a threadlet reads, WEFT_EWRONGLOOP if the stream belongs to another loop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_start(weft_stream *stream, weft_loop *loop,
                                const weft_stream_events *events, void *arg);
 WEFT_API int weft_stream_stop(weft_stream *stream);
 
-/* Say whether its callbacks are background work, which does not keep
- * weft_loop_run() from returning.  Off at first; any time; stays over stop and start.
+/* Set whether the callbacks are background work: they then do not keep weft_loop_run() from
+ * returning.  Off by default.  May be called at any time; stop and start keep the setting.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_set_background(weft_stream *stream, bool on);
 
 /* --- properties ----------------------------------------------------------- */
 
-/* Set and get a numeric option by name: nodelay, keepalive_s, linger_ns, rcvbuf,
- * sndbuf, high_water, low_water, write_max (INT64_MAX: no bound), read_max, fds (1: see
- * weft_stream_recv_fd()), queued (get only: bytes of the caller's and of files not yet sent,
- * under TLS the plain ones), unsent (get only: queued, and the bytes that the kernel holds
- * because the peer has not acknowledged them), ...
+/* Set and get a numeric option by name: nodelay, keepalive_s, linger_ns, rcvbuf, sndbuf,
+ * high_water, low_water, write_max (INT64_MAX: no limit), read_max, fds (1: see
+ * weft_stream_recv_fd()); get only: queued (bytes of writes and files not yet sent, with TLS
+ * before encryption) and unsent (queued plus the bytes in the kernel that the peer has not
+ * acknowledged).
  * Return 0, WEFT_ENOENT for an unknown name, WEFT_EINVAL for a bad value.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t value);
 WEFT_API int weft_stream_get(weft_stream *stream, const char *name, int64_t *out);
 
-/* The addresses of the peer and of our side; the descriptor, borrowed: only weft_stream_close()
- * closes it, and ends what waits on it with WEFT_ESHUTDOWN.
+/* Get the address of the peer, the local address, and the descriptor.  The descriptor is
+ * borrowed: only weft_stream_close() may close it, and ends waits on it with WEFT_ESHUTDOWN.
  * Return 0 (the descriptor), or -errno.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_peer(weft_stream *stream, weft_addr *out);
@@ -222,16 +226,17 @@ WEFT_API int weft_stream_fd(weft_stream *stream);
 
 typedef struct weft_creds { pid_t pid; uid_t uid; gid_t gid; } weft_creds;
 
-/* Who the peer of a Unix stream is.
+/* Get the credentials of the peer of a Unix stream.
  * Returns 0, WEFT_EINVAL for other kinds.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_creds(weft_stream *stream, weft_creds *out);
 
-/* Pass a descriptor over a Unix stream, with one byte: send borrows `fd`, recv
- * fills `out` with a new one, close-on-exec.  One whose byte is read otherwise is closed; so
- * where others are read before it, set the option fds first, else these may take it.
- * Return 0, WEFT_EINVAL for other kinds, WEFT_EPIPE; recv: WEFT_EOF, and WEFT_EPROTO
- * if the next byte brings none.
+/* Pass a descriptor over a Unix stream, together with one byte.  send borrows `fd`; recv fills
+ * `out` with a new descriptor, close-on-exec.  If another read consumes the byte, the
+ * descriptor is closed.  If the receiver reads other bytes before it, it must first set the
+ * option fds, else those reads may discard the descriptor.
+ * Return 0, WEFT_EINVAL for other kinds, WEFT_EPIPE; recv: WEFT_EOF; WEFT_EPROTO if the next
+ * byte carries no descriptor.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns);
 WEFT_API int weft_stream_recv_fd(weft_stream *stream, int *out,

@@ -1,20 +1,19 @@
-/* weft/tls.h - TLS, client and server: certificates and whom to trust.
+/* weft/tls.h - TLS, client and server: certificates and trust.
  *
- * Verification and the host-name check are on; TLS 1.2 at least.  A context holds
- * certificates and settings for both roles, may be used by all loops and threads, and
- * is immutable but for reloading.
+ * Verification and the host-name check are on by default; the oldest version is TLS 1.2.  A
+ * context holds certificates and settings for both roles, may be used by all loops and threads,
+ * and never changes except by weft_tls_reload().
  *
- *   1. A client verifies the server's chain, its dates, what it is meant for, and that
- *      it is for the host asked for: one of its alternative names or addresses, never
- *      its common name; a "*" stands for one whole label.  There is one way around
- *      that, and its name says so.
- *   2. A server that asks for a certificate of the client accepts none without.
- *   3. Keys of RSA below 2,048 bits and signatures with MD5 or SHA-1 are refused; so are
+ *   1. A client verifies the server's chain, its validity dates, its purpose, and that it is
+ *      valid for the requested host.  The host must match one of the certificate's alternative
+ *      names or addresses, never its common name; a "*" matches one whole label.  The only way
+ *      to turn this off is dangerously_accept_any_peer.
+ *   2. A server that requests a client certificate accepts no client without one.
+ *   3. RSA keys below 2,048 bits and signatures with MD5 or SHA-1 are refused; so are
  *      renegotiation, compression and ciphers without forward secrecy.
- *   4. Sessions are resumed by tickets, under the server name that they were made for and no
- *      other; a client keeps the last one of up to 64 hosts.
- *      Reloading forgets them, on both sides: nobody whom new files do not trust comes
- *      in by an old ticket.
+ *   4. Sessions are resumed by tickets, only under the server name they were made for.  A
+ *      client keeps the last ticket of up to 64 hosts.  A reload invalidates all tickets on
+ *      both sides: a peer that the new files do not trust cannot connect with an old ticket.
  */
 #ifndef WEFT_TLS_H
 #define WEFT_TLS_H
@@ -25,69 +24,71 @@
 
 WEFT_BEGIN
 
-/* Two of the same name with different kinds of keys (RSA, ECDSA) are both used: which,
- * the client's abilities decide. */
+/* Two certificates with the same name and different key types (RSA, ECDSA) are both used: the
+ * client's capabilities decide which. */
 typedef struct weft_tls_cert {
 	const char *name;       /* SNI name, "*.example.org"; NULL: the default */
-	const char *chain_file; /* PEM, the own certificate first */
+	const char *chain_file; /* PEM, the server's or client's own certificate first */
 	const char *key_file;   /* PEM, without a password; NULL: in chain_file */
 } weft_tls_cert;
 
 typedef struct weft_tls_opts {
-	const weft_tls_cert *certs;    /* a server needs one; a client may have one: the
-	                                * default, or else the first */
+	const weft_tls_cert *certs;    /* a server needs one; a client may have one: the default, or
+	                                * else the first */
 	size_t               cert_count;
-	const char          *ca_file;  /* whom to trust; default: the system's */
+	const char          *ca_file;  /* trusted CAs; default: the system's */
 	const char *const   *alpn;     /* in order of preference, NULL-terminated */
-	bool                 ask_client_cert;   /* server: demand one; needs ca_file */
+	bool                 ask_client_cert;   /* server: require one; needs ca_file */
 	uint32_t             version_min;       /* 0x0303 (default), 0x0304 */
 	bool dangerously_accept_any_peer;       /* client: no verification at all */
-	bool                 no_tickets;        /* server: every handshake is a full one */
+	bool                 no_tickets;        /* server: no resumption, only full handshakes */
 	uint64_t             spare[4];
 } weft_tls_opts;
 
-/* Read certificates and make a context; borrows `opts` until it returns.  A certificate
- * of one's own that has expired is taken, and weft_detail() says so.
- * Returns 0 and fills `out`, WEFT_ENOENT, WEFT_EPERM, WEFT_EINVAL (key and certificate
- * do not match, a password, not PEM, ...), with the file in weft_detail(); WEFT_ENOMEM,
+/* Read certificates and make a context; borrows `opts` until it returns.  An expired
+ * certificate of the caller's own is accepted, and weft_detail() reports it.
+ * Returns 0 and fills `out`, WEFT_ENOENT, WEFT_EPERM, WEFT_EINVAL (key and certificate do not
+ * match, the key has a password, not PEM, ...), with the file in weft_detail(); WEFT_ENOMEM,
  * WEFT_ENOSYS if this build has no TLS.
  * Thread: any.  Blocks: reads files.  Since: 0.1. */
 WEFT_API int weft_tls_open(const weft_tls_opts *opts, weft_tls **out);
 
-/* Read the files again; new handshakes use them.  On error all stays as it was.
+/* Read the files again; new handshakes use them.  On error the context does not change.
  * Returns as weft_tls_open().
  * Thread: any.  Blocks: reads files.  Since: 0.1. */
 WEFT_API int weft_tls_reload(weft_tls *tls);
 
-/* Close; streams and listeners that use it keep it as long as they need.  NULL is fine.
+/* Close the context.  Streams and listeners that use it keep it as long as they need it.
+ * Accepts NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_tls_close(weft_tls *tls);
 
 enum { WEFT_TLS_CLIENT, WEFT_TLS_SERVER };
 
-/* Turn a plain stream into TLS, as `role`; `name` is the host to verify (client), or NULL.
- * Plain bytes that arrived before and were not read are never taken for those of TLS.  A
- * client refuses to begin: WEFT_EPROTO, and the stream is plain as before.  To a server
- * they are the beginning of the handshake; if they are none, that fails with WEFT_EPROTO,
- * as it does in both roles by what comes later.  It needs some 16 KiB of stack.
- * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; after an error of the handshake
- * the stream can only be closed: reads and writes tell the same error.
+/* Start TLS on a plain stream, as `role`; `name` is the host to verify (client), or NULL.  The
+ * call needs about 16 KiB of stack.
+ * Bytes that arrived before and were not read are never delivered as decrypted data.  A client
+ * refuses to start if there are any: WEFT_EPROTO, and the stream stays plain.  A server takes
+ * them as the start of the handshake.  In both roles bytes that are not TLS make the handshake
+ * fail with WEFT_EPROTO.
+ * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; after a failed handshake the stream
+ * can only be closed: reads and writes return the same error.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_tls_start(weft_stream *stream, weft_tls *tls, int role,
                             const char *name, uint64_t deadline_ns);
 
-typedef struct weft_tls_info { /* texts borrowed until the stream is closed */
+typedef struct weft_tls_info { /* texts are borrowed until the stream is closed */
 	const char *version;      /* "TLSv1.3" */
 	const char *cipher;
-	const char *alpn;         /* "" if none was agreed */
-	const char *server_name;  /* SNI; "" without */
+	const char *alpn;         /* "" if none was negotiated */
+	const char *server_name;  /* SNI; "" if none */
 	const char *peer_subject; /* "" without a certificate */
-	weft_span   peer_cert;    /* DER; empty without */
+	weft_span   peer_cert;    /* DER; empty without a certificate */
 	bool        resumed;
 	uint64_t    spare[4];
 } weft_tls_info;
 
-/* What was agreed on a stream.
+/* Get the negotiated properties of a TLS stream.
  * Returns 0, WEFT_EINVAL if it is not TLS.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_tls(weft_stream *stream, weft_tls_info *out);

@@ -1,4 +1,4 @@
-/* weft/weft.h - all of weft. */
+/* weft/weft.h - includes all headers of the core library. */
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
