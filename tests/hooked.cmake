@@ -1,7 +1,7 @@
 # hooked.cmake - the simulator and the schedule explorer.
 
-# The library once more, with every atomic operation a call of the hook by which
-# the simulator and the schedule explorer choose what happens next.
+# The library is built a second time.  In it every atomic operation calls a hook, through
+# which the simulator and the schedule explorer choose what happens next.
 add_library(weft_hooked STATIC ${WEFT_HOOKED_SOURCES})
 weft_compile(weft_hooked)
 target_include_directories(weft_hooked PUBLIC ${PROJECT_SOURCE_DIR}/include
@@ -13,14 +13,14 @@ if(WEFT_USE_CARES)
   target_link_libraries(weft_hooked PUBLIC ${CARES_LIBRARY})
 endif()
 
-# The simulated kernel, and what runs on it.
+# The simulated kernel, and the simulations that run on it.
 file(GLOB sim_sources CONFIGURE_DEPENDS sim/kernel/*.c sim/run/*.c)
 list(REMOVE_ITEM sim_sources ${CMAKE_CURRENT_SOURCE_DIR}/sim/run/main.c)
 file(GLOB sim_plays CONFIGURE_DEPENDS sim/scenarios/*.c)
 list(FILTER sim_plays EXCLUDE REGEX scenarios\\.c$)
 
-# HTTP once more, too: its atomics are the compiler's, and are hooked by name; what it asks
-# of the system is simulated.
+# HTTP is built a second time, too.  It uses the compiler's atomics, so they are hooked by
+# name.  Its system calls are simulated.
 get_target_property(http_hooked weft_http_objects SOURCES)
 list(FILTER http_hooked EXCLUDE REGEX os_http\\.c$)
 list(TRANSFORM http_hooked PREPEND ${PROJECT_SOURCE_DIR}/proto/)
@@ -31,7 +31,7 @@ target_include_directories(weft_http_hooked PUBLIC ${PROJECT_SOURCE_DIR}/proto)
 target_compile_options(weft_http_hooked PRIVATE
   -include ${CMAKE_CURRENT_SOURCE_DIR}/sim/kernel/builtins.h)
 
-# And Redis.
+# The same for Redis.
 get_target_property(redis_hooked weft_redis_objects SOURCES)
 list(TRANSFORM redis_hooked PREPEND ${PROJECT_SOURCE_DIR}/proto/)
 add_library(weft_redis_hooked OBJECT ${redis_hooked})
@@ -54,9 +54,9 @@ target_link_libraries(sim PRIVATE weft_sim)
 add_test(NAME sim COMMAND sim --seeds 3000)
 set_tests_properties(sim PROPERTIES TIMEOUT 900 COST 100)
 
-# Bugs are planted in what is built without more ado: they are those of the source.  A
-# server among 10,000 idle peers and 1,000 slow ones is looked at where memory is watched,
-# too.
+# The planted bugs of the self-test are source bugs, independent of the build: coverage and
+# portable builds omit them, and the label slow keeps them out of the sanitizer runs.
+# sim_crowd, a server with 10,000 idle and 1,000 slow peers, also runs under the sanitizers.
 if(WEFT_COVERAGE OR WEFT_PORTABLE)
   return()
 endif()
@@ -69,7 +69,7 @@ set_tests_properties(sim_selftest PROPERTIES TIMEOUT 900 LABELS slow)
 add_test(NAME sim_crowd COMMAND sim_selftest crowd)
 set_tests_properties(sim_crowd PROPERTIES TIMEOUT 300)
 
-# Schedules are explored in the same.
+# Schedules are explored in the same builds, except those with sanitizers.
 if(WEFT_SANITIZE)
   return()
 endif()
@@ -93,7 +93,7 @@ function(weft_explore_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS slow)
 endfunction()
 
-# Orders are weakened in one build; where that takes minutes, with --deep.
+# The memory-order weakening runs in one build; where it takes minutes, only with --deep.
 set(weaken)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
   set(weaken no)

@@ -1,4 +1,4 @@
-"""What tests with packages of npm share: installing them, or being skipped (exit 77)."""
+"""Shared by the tests with npm packages: install them, or skip the test (exit 77)."""
 import re
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ def find(program):
 
 
 def install(source, folder):
-    """Install what package-lock.json in `source` says into `folder`."""
+    """Install the packages of package-lock.json in `source` into `folder`."""
     npm = find("npm")
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):

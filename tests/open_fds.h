@@ -1,14 +1,14 @@
-/* open_fds.h - count the descriptors of this process, to see whether one is left.
+/* open_fds.h - counts the descriptors of this process, to detect leaks.
  *
- * In a header, as programs with a main() of their own cannot be linked to test.c.
+ * In a header, because programs with their own main() cannot be linked with test.c.
  */
 #ifndef WEFT_TESTS_OPEN_FDS_H
 #define WEFT_TESTS_OPEN_FDS_H
 
 #include <dirent.h>
 
-/* Some entries of the folder are none, always as many: compare two counts.  -1 if it
- * cannot be read. */
+/* Some entries of the directory (".", "..", its own descriptor) are not counted descriptors.
+ * Their number is constant: compare two counts.  Returns -1 if the directory cannot be read. */
 static inline int
 test_open_fds(void)
 {

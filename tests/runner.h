@@ -1,7 +1,7 @@
-/* runner.h - between test.c and what runs its tests.
+/* runner.h - the interface between test.c and the runner of its tests.
  *
- * runner_cmocka.c does it where cmocka is at hand, runner_plain.c where it is not,
- * as for a CPU that is emulated.  A program has one of them.
+ * A program has one runner: runner_cmocka.c where cmocka is available, otherwise
+ * runner_plain.c, for example for an emulated CPU.
  */
 #ifndef WEFT_TESTS_RUNNER_H
 #define WEFT_TESTS_RUNNER_H
@@ -12,13 +12,13 @@
 
 #define TESTS_MAX 512
 
-/* Run one test and look at what it holds after it; of test.c. */
+/* Runs one test and checks that it leaks no allocation and no descriptor; in test.c. */
 void test_run(struct test *test);
 
-/* Run all of them, in order: 0, or what the program ends with if one failed. */
+/* Runs the tests in order.  Returns 0, or the exit code of the program if a test failed. */
 int runner_run(const char *name, struct test *const *tests, size_t count);
 
-/* The running test has failed, and ends here. */
+/* Fails and ends the running test. */
 _Noreturn void runner_fail(const char *file, int line, const char *format,
                            va_list args) __attribute__((format(printf, 3, 0)));
 

@@ -1,4 +1,4 @@
-/* runner_cmocka.c - tests are run by cmocka, each to its own end. */
+/* runner_cmocka.c - runs the tests with cmocka.  A failed test does not end the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* runner_plain.c - tests are run one after the other, up to the first that fails. */
+/* runner_plain.c - runs the tests one after another, up to the first failure. */
 #include "runner.h"
 
 int

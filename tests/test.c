@@ -1,4 +1,4 @@
-/* test.c - what stands behind test.h, but for the runner. */
+/* test.c - the implementation of test.h, without the runner. */
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,8 +11,9 @@
 
 const bool test_misuse_aborts = WEFT__DEBUG;
 
-/* Asked for by ThreadSanitizer.  OpenSSL counts references where it does not see that: what
- * one thread has read before it let go is freed by another, in these. */
+/* ThreadSanitizer calls this.  It does not see OpenSSL's reference counts: an object that
+ * one thread has read before it dropped its reference is freed by another thread, in these
+ * functions. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 
 const char *
@@ -66,7 +67,8 @@ test_fork(void)
 	return child;
 }
 
-/* Past the sanitizer: to it, threads that only the parent has are leaked here. */
+/* Bypasses the sanitizer's exit handlers: they would report the threads that only the parent
+ * has as leaked. */
 void
 test_child_exit(int code)
 {
@@ -112,7 +114,7 @@ test_seed(void)
 	return seed;
 }
 
-/* splitmix64: every state is a good one, also small seeds. */
+/* splitmix64: every state is a good one, including small seeds. */
 uint64_t
 test_random(uint64_t *state)
 {
@@ -123,7 +125,7 @@ test_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* --- what is held ------------------------------------------------------- */
+/* --- live allocations --------------------------------------------------- */
 
 static weft__a64 live;
 static struct weft__sys counting;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Run one example and check what it says, and that it ends well.
+"""Run one example; check its output and its exit status.
 
     tests/examples/run.py PROGRAM
 
-Most end by themselves and are compared with the text they print.  Servers are talked to,
-then told to end by SIGTERM.
+Most examples end by themselves: their output is compared.  Servers get requests and are
+then ended with SIGTERM.
 """
 import contextlib
 import http.client
@@ -23,7 +23,7 @@ from pathlib import Path
 
 PATIENCE = 300  # seconds until something that must happen has happened
 
-# What is printed, as regular expressions that match all of it.
+# The outputs, as regular expressions that match the whole text.
 SAYS = {
     "abort": r"near: success\nfar: cancelled\nasleep: cancelled\nthe answer is near's\n",
     "child": r"hello\ntimed out: ending it\n",
@@ -44,7 +44,7 @@ SAYS = {
 }
 
 
-# Those that give up after some time: a machine that is busy can make them do so early.
+# Examples with time limits of their own: on a busy machine they may give up early.
 HASTY = ("child", "fanout", "ranking")
 
 
@@ -59,13 +59,13 @@ def start(program, *words, fds=(), stdin=subprocess.DEVNULL):
 
 
 def await_line(process, begin):
-    """Read what it prints, up to the line that begins so."""
+    """Read the output up to the line that starts with `begin`."""
     while not (line := process.stdout.readline()).startswith(begin):
         check(f"no {begin!r} before its end", line)
 
 
 def finish(process, status=0):
-    """Wait for its end; what it has printed that was not read yet."""
+    """Wait for the process to end.  Return its output that was not read yet."""
     out, _ = process.communicate(timeout=PATIENCE)
     check(f"status {process.returncode}\n{out}", process.returncode == status)
     return out
@@ -79,7 +79,7 @@ def receive(peer, size):
 
 
 def reserve(stack):
-    """A port that is bound and not listened at: nobody else gets it."""
+    """Return a port that is bound, but not listened on: no other process can get it."""
     reserved = stack.enter_context(socket.socket())
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))
@@ -87,7 +87,8 @@ def reserve(stack):
 
 
 def listen(stack):
-    """A socket that a program is given: who connects to it waits for the program."""
+    """Return a listening socket for a program to inherit: connections wait until it
+    accepts."""
     return stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
 
@@ -96,7 +97,8 @@ def connect(port):
 
 
 def talk(port):
-    """Three peers at once, more than a buffer each; one is left when the end comes."""
+    """Three peers at once, each sending more than a buffer; one stays until the server
+    ends."""
     peers = [connect(port) for _ in range(3)]
     for i, peer in enumerate(peers):
         peer.sendall(bytes([i]) * 10000)
@@ -137,7 +139,7 @@ def echo_callback(program):
 
 
 def proxy(program):
-    """Before the echo server; and before nobody."""
+    """In front of the echo server; then in front of a closed port."""
     with contextlib.ExitStack() as stack:
         behind = listen(stack)
         fd, port = behind.fileno(), behind.getsockname()[1]
@@ -154,7 +156,7 @@ def proxy(program):
 
 
 def udp_time(program):
-    """Several ask at once, and each gets the time; one of them is not there any more."""
+    """Several peers request the time at once, and each gets it; one peer closes early."""
     process = start(program, "udp://127.0.0.1:0")
     line = process.stdout.readline()
     check(line, line.startswith("listening on udp://127.0.0.1:"))
@@ -173,7 +175,7 @@ def udp_time(program):
 
 
 def make_certificate(folder):
-    """A certificate for this host that is its own authority: chain, key."""
+    """Make a self-signed certificate for this host; return the names of chain and key."""
     names = [str(folder / "cert.pem"), str(folder / "key.pem")]
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=weft test",
@@ -184,7 +186,7 @@ def make_certificate(folder):
 
 
 def ask_ours(port, chain):
-    """OpenSSL's client, and Python's, to our server."""
+    """OpenSSL's client and Python's client, connected to our server."""
     theirs = start("openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", chain,
                    "-verify_return_error", "-quiet", "-no_ign_eof", stdin=subprocess.PIPE)
     theirs.stdin.write("hello\n")
@@ -200,7 +202,8 @@ def ask_ours(port, chain):
 
 
 def secure(program):
-    """Ours to theirs, theirs to ours, ours to ours; and a stranger is refused."""
+    """Our client to our server, our client to OpenSSL, OpenSSL to our server; an unknown
+    certificate is refused."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         chain, key = make_certificate(folder)
@@ -225,7 +228,7 @@ def secure(program):
 
 
 def ask(port, method, path, body=None, headers=None):
-    """One request: status, headers, body."""
+    """Make one request; return status, headers, body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request(method, path, body, headers or {})
     reply = connection.getresponse()
@@ -235,7 +238,7 @@ def ask(port, method, path, body=None, headers=None):
 
 
 def files(program):
-    """Whole, in part, again, and not at all; none from outside the folder."""
+    """Files in full, in part, revalidated, and missing; none from outside the folder."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "inside").mkdir()
@@ -262,7 +265,7 @@ def files(program):
 
 
 def hear(port):
-    """A page that listens, and the first line that it hears."""
+    """Connect a listener of the chat; check the first line that it gets."""
     peer = connect(port)
     peer.sendall(b"GET /lines HTTP/1.1\r\nHost: here\r\n\r\n")
     lines = peer.makefile("rb")
@@ -276,7 +279,8 @@ def hear_line(lines, text):
 
 
 def chat(program):
-    """What one says all hear, also when some have left; a page is there to say it with."""
+    """Every line posted reaches all listeners, also after one has left; the page is
+    served."""
     with contextlib.ExitStack() as stack:
         door = listen(stack)
         fd, port = door.fileno(), door.getsockname()[1]
@@ -297,7 +301,7 @@ def chat(program):
 
 
 class Site(http.server.BaseHTTPRequestHandler):
-    """A page that is moved, one that is long, one that comes in chunks."""
+    """A page that redirects, one that is long, one that is sent in chunks."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -319,7 +323,7 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 
 def site(stack, chain, key):
-    """Python's server, with TLS; its port."""
+    """Start Python's HTTP server with TLS; return its port."""
     server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site))
     server.daemon_threads = True
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -331,7 +335,7 @@ def site(stack, chain, key):
 
 
 def fetch(program):
-    """Pages of a server that is trusted; then of one that is not, and of none."""
+    """Pages of a trusted server; then of an untrusted one, and of a closed port."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         chain, key = make_certificate(folder)
@@ -350,7 +354,7 @@ def fetch(program):
 
 
 def hiredis(program):
-    """Against a server, and against none."""
+    """With a server, and without one."""
     if not shutil.which("redis-server"):
         print("skipped: there is no redis-server")
         sys.exit(77)
@@ -369,7 +373,7 @@ def hiredis(program):
 
 
 def cache_aside(program):
-    """Nothing is there at first, then all of it; and without a server it goes without."""
+    """First every lookup misses, then every one hits; without a server all miss."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         address = f"redis+unix:{folder}/socket"
@@ -392,7 +396,8 @@ def cache_aside(program):
 
 
 def observed(program):
-    """The service is asked, and its window tells of that; nobody else's page may."""
+    """The admin endpoint counts the requests of the service; cross-site requests are
+    refused."""
     with contextlib.ExitStack() as stack:
         doors = [listen(stack) for _ in range(2)]
         fds, ports = [d.fileno() for d in doors], [d.getsockname()[1] for d in doors]
@@ -409,7 +414,7 @@ def observed(program):
 
 
 def shutdown(program):
-    """All jobs that were taken before the signal are done after it."""
+    """All jobs that were accepted before the signal are finished after it."""
     process = start(program)
     lines = [process.stdout.readline() for _ in range(5)]
     process.send_signal(signal.SIGTERM)
@@ -421,7 +426,7 @@ def shutdown(program):
 
 
 def build(weft, flags, libs):
-    """A DAG file that builds other examples; a second run of it does all again."""
+    """A DAG file that builds other examples."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(__file__).resolve().parents[2] / "examples" / "build.dag"
         copy = Path(folder, "examples")

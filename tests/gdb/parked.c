@@ -1,4 +1,4 @@
-/* parked.c - threadlets that wait, for the test of the gdb script to look at. */
+/* parked.c - a program with waiting threadlets, for the test of the gdb script to inspect. */
 #include <stdlib.h>
 #include <weft/weft.h>
 

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Look at parked threadlets with the gdb script: in a live process, in the core that the
-# kernel writes, and in the one that gdb writes.  The last two as far as they are to be
-# had: the kernel may hand cores to another program, and gdb cannot save memory with
-# guard pages that are marks in the page table.
+# Inspect waiting threadlets with the gdb script: in a live process, in a core written by
+# the kernel, and in a core written by gdb.  The two cores are checked only if they exist:
+# the kernel may pass cores to another program, and gdb cannot save memory whose guard pages
+# are markers in the page table.
 set -eu
 program=$1
 script=$2
@@ -19,14 +19,14 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
-# look OUTPUT GDB-ARGUMENTS: list, print, switch there and back.
+# look OUTPUT GDB-ARGUMENTS: run gdb with the script; its output goes to OUTPUT.
 look() {
 	output=$1
 	shift
 	gdb -nx -batch -ex "source $script" "$@" >"$output" 2>&1 || true
 }
 
-ask() { # what is asked of a program that has stopped
+ask() { # the gdb commands for a stopped program
 	cat <<'END'
 echo == list\n
 weft threadlets
@@ -42,7 +42,7 @@ echo == wrong\n
 END
 }
 
-part() { # part NAME FILE: what was answered to one question
+part() { # part NAME FILE: the output of one command
 	sed -n "/^== $1\$/,/^== /p" "$2" | grep -v '^== '
 }
 

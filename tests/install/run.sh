@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install a build into a prefix of its own, and use it from outside, as a C
-# project with CMake, a C++ one with CMake, and both again with pkg-config.
+# Install a build into its own prefix and use it from outside: from a C and a C++ project
+# with CMake, and from C again with pkg-config.
 set -eu
 build=$1
 work=$2
@@ -55,22 +55,22 @@ cc "$here/c/admin.c" -o "$work/admin_by_pkg_config" \
 	$(pkg-config --cflags --libs weft_admin) -Wl,-rpath,"$libdir"
 "$work/admin_by_pkg_config"
 
-# The static library brings along what it stands on.
+# The static library brings its dependencies.
 static=$(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')
 cc "$here/c/main.c" -o "$work/by_pkg_config_static" $static
 "$work/by_pkg_config_static"
 
-# One symbol prefix, and nothing else, leaves the shared libraries.
+# The shared libraries export only symbols with the weft_ prefix.
 strays=$(nm -D --defined-only "$libdir"/libweft*.so |
 	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
 [ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
 
-# A closed plugin does not unload them.
+# Closing a plugin does not unload the libraries.
 for lib in "$libdir"/libweft*.so; do
 	readelf -d "$lib" | grep -q NODELETE || { echo "$lib can be unloaded"; exit 1; }
 done
 
-# Every header compiles alone, in both languages; that of hiredis where there is hiredis.
+# Every header compiles alone, in both languages; hiredis.h only where hiredis is installed.
 for header in "$work"/prefix/include/weft/*.h; do
 	if [ "$(basename "$header")" = hiredis.h ] &&
 		! echo '#include <hiredis/async.h>' | cc -E - >/dev/null 2>&1; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `weft eval`, `weft run` and a misused `weft` print, and end with.
+"""The output and exit status of `weft eval`, `weft run`, and a misused `weft`.
 
     tests/js/command.py WEFT
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 PATIENCE = 300  # seconds
 
-# What is evaluated: the status, what is printed, how what is told begins.
+# For each script: the exit status, stdout, and the start of stderr.
 EVALS = {
     "6 * 7": (0, "42\n", ""),
     "'text'": (0, "text\n", ""),
@@ -56,7 +56,7 @@ EVALS = {
 }
 
 
-# Words of the program: the status, and how what it prints on each stream begins.
+# For each command line: the exit status, and the start of stdout and of stderr.
 COMMANDS = {
     "frob": (2, "", "weft: there is no verb frob\n\nusage: weft run"),
     "": (2, "", "usage: weft run"),

@@ -1,7 +1,7 @@
-/* js_engine_test.c - the life of an engine, calls both ways, what scripts throw. */
+/* js_engine_test.c - lifetime of an engine, calls in both directions, exceptions. */
 #include "js/script.h"
 
-TEST(js_a_script_gives_its_last_value)
+TEST(js_eval_returns_the_last_value_of_the_script)
 {
 	struct script s;
 
@@ -11,7 +11,7 @@ TEST(js_a_script_gives_its_last_value)
 	end(&s);
 }
 
-TEST(js_an_error_has_a_message_a_place_and_a_stack)
+TEST(js_error_detail_has_message_position_and_stack)
 {
 	struct script s;
 
@@ -21,11 +21,11 @@ TEST(js_an_error_has_a_message_a_place_and_a_stack)
 	check_fails(&s, "throw 42", WEFT_ESCRIPT, "42");
 	check_fails(&s, "throw {}", WEFT_ESCRIPT, "[object Object]");
 	check_fails(&s, "throw { toString() { throw 1 } }", WEFT_ESCRIPT, "");
-	CHECK_EQ(s.errors, 0); /* who called was told */
+	CHECK_EQ(s.errors, 0); /* the caller got the errors */
 	end(&s);
 }
 
-TEST(js_a_syntax_error_says_where)
+TEST(js_syntax_error_has_a_position)
 {
 	struct script s;
 
@@ -64,7 +64,7 @@ fail_with_text(weft_js *js, const weft_value *args, size_t count, weft_value *ou
 	return weft_fail(WEFT_EADDRINUSE, "listen: in use");
 }
 
-TEST(js_an_error_of_c_goes_through_a_script_and_stays_itself)
+TEST(js_error_from_c_keeps_its_code_and_text_through_a_script)
 {
 	struct script s;
 
@@ -87,7 +87,7 @@ fail_silently(weft_js *js, const weft_value *args, size_t count, weft_value *out
 	return WEFT_EPIPE;
 }
 
-TEST(js_an_error_without_a_text_does_not_have_that_of_another)
+TEST(js_error_without_a_text_does_not_get_the_text_of_another)
 {
 	struct script s;
 
@@ -110,7 +110,7 @@ fail_with_value(weft_js *js, const weft_value *args, size_t count, weft_value *o
 	return WEFT_EINVAL;
 }
 
-TEST(js_a_host_function_can_throw_any_value)
+TEST(js_host_function_can_throw_any_value)
 {
 	struct script s;
 
@@ -121,7 +121,7 @@ TEST(js_a_host_function_can_throw_any_value)
 	end(&s);
 }
 
-TEST(js_exposing_makes_the_objects_on_the_way)
+TEST(js_expose_creates_the_objects_of_the_path)
 {
 	struct script s;
 
@@ -147,7 +147,7 @@ call_back(weft_js *js, const weft_value *args, size_t count, weft_value *out, vo
 	return weft_js_call(js, "inner", NULL, 0, out);
 }
 
-TEST(js_a_host_function_may_call_the_script_again)
+TEST(js_host_function_can_call_the_script_again)
 {
 	struct script s;
 
@@ -168,7 +168,7 @@ free_engine(weft_js *js, const weft_value *args, size_t count, weft_value *out, 
 	return weft_js_free(js);
 }
 
-TEST(js_an_engine_is_not_freed_inside_of_its_script)
+TEST(js_engine_cannot_be_freed_from_its_own_script)
 {
 	struct script s;
 
@@ -182,7 +182,7 @@ TEST(js_an_engine_is_not_freed_inside_of_its_script)
 	OK(weft_js_free(NULL));
 }
 
-TEST(js_an_exception_in_a_callback_is_told_and_kept)
+TEST(js_exception_in_a_callback_is_reported_and_kept)
 {
 	struct script s;
 
@@ -202,7 +202,7 @@ TEST(js_an_exception_in_a_callback_is_told_and_kept)
 	end(&s);
 }
 
-TEST(js_a_host_may_end_the_script_at_an_error)
+TEST(js_host_can_end_the_script_at_an_error)
 {
 	struct script s;
 
@@ -216,7 +216,7 @@ TEST(js_a_host_may_end_the_script_at_an_error)
 	end(&s);
 }
 
-TEST(js_process_exit_ends_the_script_there)
+TEST(js_process_exit_ends_the_script_immediately)
 {
 	struct script s;
 
@@ -245,7 +245,7 @@ try_to_free(weft_js *js, const weft_value *args, size_t count, weft_value *out, 
 	return 0;
 }
 
-TEST(js_to_ask_for_the_status_runs_nothing_of_the_script)
+TEST(js_status_query_runs_no_script_code)
 {
 	struct script s;
 
@@ -264,7 +264,7 @@ TEST(js_to_ask_for_the_status_runs_nothing_of_the_script)
 	end(&s);
 }
 
-TEST(js_a_getter_that_throws_for_a_handler_leaves_nothing_behind)
+TEST(js_throwing_onerror_getter_leaks_nothing)
 {
 	struct script s;
 
@@ -280,7 +280,7 @@ TEST(js_a_getter_that_throws_for_a_handler_leaves_nothing_behind)
 	end(&s);
 }
 
-TEST(js_the_status_is_what_the_script_wants)
+TEST(js_status_is_the_exit_code_set_by_the_script)
 {
 	struct script s;
 
@@ -311,7 +311,7 @@ TEST(js_scripts_see_arguments_and_only_granted_environment)
 	OK(unsetenv("WEFT_JS_TEST"));
 }
 
-TEST(js_an_engine_needs_a_loop_and_its_thread)
+TEST(js_engine_needs_a_loop_and_the_loops_thread)
 {
 	struct script s;
 
@@ -328,7 +328,7 @@ TEST(js_an_engine_needs_a_loop_and_its_thread)
 	OK(weft_loop_free(s.loop));
 }
 
-TEST(js_a_loop_that_stops_takes_the_timers_along)
+TEST(js_stopping_the_loop_drops_the_timers)
 {
 	struct script s;
 
@@ -370,7 +370,7 @@ use_engine_cancelled(void *arg)
 	return use_engine(arg);
 }
 
-TEST(js_threadlets_use_an_engine_on_the_loops_stack)
+TEST(js_threadlets_run_scripts_on_the_loops_stack)
 {
 	weft_js_opts engine = { .stack_bytes = 4 << 20 };
 	struct script s;

@@ -1,7 +1,7 @@
-/* js_event_test.c - what goes wrong, told to the script first; the console, told to the host.
+/* js_event_test.c - errors are reported to the script first; console output goes to the host.
  *
- * Events and the console are written in JavaScript: without that part of the library there
- * is nothing to test.
+ * Events and the console are written in JavaScript.  Without that part of the library there is
+ * nothing to test.
  */
 #include "js/script.h"
 
@@ -19,7 +19,7 @@ has(const char *name)
 	return is;
 }
 
-TEST(js_a_script_may_deal_with_its_rejections)
+TEST(js_script_can_handle_its_rejections)
 {
 	if (!has("addEventListener"))
 		return;
@@ -33,7 +33,7 @@ TEST(js_a_script_may_deal_with_its_rejections)
 	           "by property ");
 }
 
-TEST(js_a_script_may_deal_with_its_errors)
+TEST(js_script_can_handle_its_errors)
 {
 	if (!has("addEventListener"))
 		return;
@@ -47,7 +47,7 @@ TEST(js_a_script_may_deal_with_its_errors)
 	           "told tick job ");
 }
 
-TEST(js_what_a_script_does_not_deal_with_is_the_hosts)
+TEST(js_errors_that_the_script_does_not_handle_reach_the_host)
 {
 	struct script s;
 
@@ -64,7 +64,7 @@ TEST(js_what_a_script_does_not_deal_with_is_the_hosts)
 	end(&s);
 }
 
-TEST(js_handled_in_the_listener_of_another_is_not_told)
+TEST(js_rejection_handled_in_the_listener_of_another_is_not_reported)
 {
 	if (!has("addEventListener"))
 		return;
@@ -91,7 +91,7 @@ write_text(weft_js *js, int fd, weft_span text, void *arg)
 	strncat(to, text.data, text.size);
 }
 
-TEST(js_the_console_writes_where_the_host_wants)
+TEST(js_console_writes_to_the_function_of_the_host)
 {
 	struct output output = { 0 };
 	weft_js_opts opts = { .write = write_text, .arg = &output };

@@ -1,8 +1,8 @@
-/* js_limit_test.c - scripts that run away, and the host that lives on. */
+/* js_limit_test.c - runaway scripts are ended, and the host continues. */
 #include <sched.h>
 #include "js/script.h"
 
-TEST(js_a_loop_without_end_is_ended)
+TEST(js_endless_loop_is_ended)
 {
 	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
 	struct script s;
@@ -16,7 +16,7 @@ TEST(js_a_loop_without_end_is_ended)
 	end(&s);
 }
 
-TEST(js_a_callback_without_end_is_ended_and_told)
+TEST(js_endless_callback_is_ended_and_reported)
 {
 	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
 	struct script s;
@@ -29,7 +29,7 @@ TEST(js_a_callback_without_end_is_ended_and_told)
 	end(&s);
 }
 
-TEST(js_a_script_is_ended_while_it_tells_an_error)
+TEST(js_script_is_ended_while_it_reports_an_error)
 {
 	static const char *const sources[] = {
 		"{ const e = new Error('x'); Object.defineProperty(e, 'stack',"
@@ -66,7 +66,7 @@ check_job(const char *source)
 	end(&s);
 }
 
-TEST(js_a_job_without_end_is_ended_and_told_whoever_handles_its_promise)
+TEST(js_endless_job_is_reported_even_if_its_promise_is_handled)
 {
 	check_job("Promise.resolve().then(() => { for (;;); })");
 	check_job("Promise.resolve().then(() => { for (;;); }).catch(() => {})");
@@ -76,7 +76,7 @@ TEST(js_a_job_without_end_is_ended_and_told_whoever_handles_its_promise)
 	          ".finally(() => {}).catch(() => {})");
 }
 
-TEST(js_a_script_whose_promise_took_the_limit_fails)
+TEST(js_eval_fails_if_its_async_function_hits_the_time_limit)
 {
 	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
 	struct script s;
@@ -112,18 +112,18 @@ check_endless(const char *source)
 	CHECK(eval_integer(&s, "const before = n; n") > 1000);
 	weft_loop_break(s.loop);
 	OK(weft_loop_run(s.loop));
-	CHECK_EQ(eval_integer(&s, "n > before"), 1); /* and they go on */
+	CHECK_EQ(eval_integer(&s, "n > before"), 1); /* and they continue */
 	end(&s);
 }
 
-TEST(js_jobs_that_make_jobs_for_ever_do_not_hold_up_the_loop)
+TEST(js_jobs_that_queue_jobs_forever_do_not_block_the_loop)
 {
 	check_endless("var n = 0; (function f() { n++; Promise.resolve().then(f) })()");
 	check_endless("var n = 0; (function f() { n++; queueMicrotask(f) })()");
 	check_endless("var n = 0; (function f() { n++; process.nextTick(f) })()");
 }
 
-TEST(js_without_a_limit_of_time_jobs_may_be_many)
+TEST(js_many_jobs_run_without_a_time_limit)
 {
 	weft_js_opts opts = { .run_ns = WEFT_NEVER };
 	struct script s;
@@ -149,7 +149,7 @@ TEST(js_endless_recursion_is_an_error_that_can_be_caught)
 	end(&s);
 }
 
-TEST(js_deep_source_is_an_error)
+TEST(js_deeply_nested_source_is_an_error)
 {
 	struct script s;
 	char source[60001];
@@ -162,7 +162,7 @@ TEST(js_deep_source_is_an_error)
 	end(&s);
 }
 
-TEST(js_a_memory_bomb_is_refused)
+TEST(js_memory_bomb_is_refused)
 {
 	weft_js_opts opts = { .memory_bytes = 4 << 20 };
 	struct script s;
@@ -177,7 +177,7 @@ TEST(js_a_memory_bomb_is_refused)
 	end(&s);
 }
 
-TEST(js_too_little_memory_makes_no_engine)
+TEST(js_engine_is_not_created_with_too_little_memory)
 {
 	weft_js_opts opts = { .memory_bytes = 10000 };
 	weft_loop *loop = make();
@@ -186,7 +186,7 @@ TEST(js_too_little_memory_makes_no_engine)
 	OK(weft_loop_free(loop));
 }
 
-TEST(js_what_goes_to_the_host_is_bounded)
+TEST(js_values_passed_to_the_host_are_bounded)
 {
 	weft_js_opts opts = { .memory_bytes = 4 << 20 };
 	struct script s;
@@ -251,7 +251,7 @@ TEST(js_another_thread_interrupts_a_script)
 	other = thread(interrupt, &dog);
 	check_fails(&s, "running(); for (;;);", WEFT_EINTR, "interrupted");
 	OK(pthread_join(other, NULL));
-	weft_js_interrupt(s.js); /* nothing runs */
+	weft_js_interrupt(s.js); /* no script runs: this has no effect */
 	CHECK_EQ(eval_integer(&s, "let n = 0; while (n < 1e6) n++; n"), 1000000);
 	end(&s);
 }
@@ -267,8 +267,9 @@ interrupt_now(weft_js *js, const weft_value *args, size_t count, weft_value *out
 	return 0;
 }
 
-/* A script itself is looked at now and then only: not each time it would be that. */
-TEST(js_a_list_on_its_way_to_the_host_is_interrupted)
+/* The engine checks for interrupts only occasionally while a script runs: a plain script
+ * would not be interrupted every time.  The conversion of the list must be. */
+TEST(js_conversion_of_a_list_for_the_host_is_interrupted)
 {
 	struct script s;
 

@@ -1,9 +1,9 @@
-/* js_loops_test.c - many engines: one after the other, and at once on several loops. */
+/* js_loops_test.c - many engines: one after another, and at once on several loops. */
 #include "js/script.h"
 
 #define THREADS 4
 
-TEST(js_engines_come_and_go_and_leave_nothing)
+TEST(js_engines_are_created_and_freed_many_times_without_leaks)
 {
 	weft_loop *loop = make();
 
@@ -61,7 +61,7 @@ run_alone(void *arg)
 	return NULL;
 }
 
-TEST(js_engines_on_several_loops_do_not_meet)
+TEST(js_engines_on_several_loops_do_not_affect_each_other)
 {
 	static struct script scripts[THREADS];
 	pthread_t threads[THREADS];

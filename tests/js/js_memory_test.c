@@ -1,4 +1,5 @@
-/* js_memory_test.c - memory runs out: the host's as an engine is made, the script's own. */
+/* js_memory_test.c - memory runs out: the host's while an engine is created, the script's
+ * own. */
 #include "base/sys.h"
 #include "js/script.h"
 
@@ -44,7 +45,7 @@ end_failing(void)
 	weft__sys = real;
 }
 
-TEST(js_an_engine_is_made_whole_or_not_at_all)
+TEST(js_engine_is_created_completely_or_not_at_all)
 {
 	weft_loop *loop = make();
 	weft_js *js = NULL;
@@ -58,9 +59,9 @@ TEST(js_an_engine_is_made_whole_or_not_at_all)
 	stop_idle(loop);
 }
 
-/* --- bombs ------------------------------------------------------------------------ */
+/* --- memory bombs ----------------------------------------------------------------- */
 
-/* It ends with an error, and the engine is there again once it is over. */
+/* The script ends with an error, and the engine is usable afterwards. */
 static void
 check_bomb(const char *source, size_t limit)
 {
@@ -80,7 +81,7 @@ check_bomb(const char *source, size_t limit)
 	end(&s);
 }
 
-TEST(js_bombs_of_all_sizes_are_refused)
+TEST(js_memory_bombs_of_all_sizes_are_refused)
 {
 	static const char *const bombs[] = {
 		"all = []; for (;;) all.push({})",
@@ -107,7 +108,7 @@ TEST(js_bombs_of_all_sizes_are_refused)
 			check_bomb(bombs[i], limit);
 }
 
-TEST(js_a_script_that_goes_on_after_a_refusal_is_ended)
+TEST(js_script_that_ignores_a_failed_allocation_is_ended)
 {
 	check_bomb("all = []; for (;;) try { all.push(new Array(5000).fill(1.5)) } catch { }",
 	           4 << 20);
@@ -117,8 +118,8 @@ TEST(js_a_script_that_goes_on_after_a_refusal_is_ended)
 	           1 << 20);
 }
 
-/* All of it is arguments, and the places of timers. */
-TEST(js_timers_and_their_arguments_count)
+/* All of the memory is used by arguments and timer entries. */
+TEST(js_timers_and_their_arguments_count_as_memory)
 {
 	weft_js_opts opts = { .memory_bytes = 4 << 20, .run_ns = HOUR };
 	struct script s;
@@ -137,8 +138,9 @@ TEST(js_timers_and_their_arguments_count)
 	end(&s);
 }
 
-/* Texts of many lengths, up to 2 MiB, with so much of the memory in use that the parser needs
- * more.  Functions of one name take quadratic time: up to 256 KiB of them. */
+/* Parses sources of many lengths, up to 2 MiB, while so much memory is in use that the
+ * parser needs more than is left.  Functions with the same name take quadratic time: only up
+ * to 256 KiB of them. */
 static void
 check_parse(const char *piece, unsigned eighths)
 {
@@ -162,7 +164,7 @@ check_parse(const char *piece, unsigned eighths)
 	end(&s);
 }
 
-TEST(js_a_parser_may_need_more_than_there_is)
+TEST(js_parser_survives_running_out_of_memory)
 {
 	static const char *const pieces[] = {
 		"a(1);",  "if(a){b()}else{c()};", "for(;a;)b();",   "a||b&&c;",
@@ -177,8 +179,8 @@ TEST(js_a_parser_may_need_more_than_there_is)
 	}
 }
 
-/* What is garbage in a circle is collected before anything is refused for it. */
-TEST(js_garbage_does_not_count)
+/* Cyclic garbage is collected before an allocation is refused because of it. */
+TEST(js_garbage_does_not_count_as_memory)
 {
 	weft_js_opts opts = { .memory_bytes = 2 << 20, .run_ns = HOUR };
 	struct script s;

@@ -1,11 +1,11 @@
-/* js_module_test.c - modules from files, and what they may do. */
+/* js_module_test.c - modules from files, and their permissions. */
 #include <sys/stat.h>
 #include <unistd.h>
 #include "js/script.h"
 
-#define DEEP 2000 /* imports in each other: more than there is stack for */
+#define DEEP 2000 /* nested imports: more than fit on the stack */
 
-/* A folder of its own, with files in it. */
+/* A temporary folder for the files of a test. */
 struct folder {
 	char path[256];
 };
@@ -83,7 +83,7 @@ TEST(js_modules_import_each_other_relative_to_their_files)
 	remove_folder(&folder, names);
 }
 
-TEST(js_a_module_may_await_and_import_later)
+TEST(js_module_can_await_and_import_later)
 {
 	static const char *const names[] = { "main.js", "later.js", NULL };
 	struct folder folder;
@@ -109,7 +109,7 @@ TEST(js_a_module_may_await_and_import_later)
 	remove_folder(&folder, names);
 }
 
-TEST(js_jobs_of_a_module_come_before_its_ticks)
+TEST(js_module_runs_its_jobs_before_its_ticks)
 {
 	static const char *const names[] = { "main.js", "timer.js", NULL };
 	struct folder folder;
@@ -129,7 +129,7 @@ TEST(js_jobs_of_a_module_come_before_its_ticks)
 	remove_folder(&folder, names);
 }
 
-TEST(js_imports_need_a_grant_and_the_hosts_file_does_not)
+TEST(js_imports_need_a_grant_and_the_main_file_does_not)
 {
 	static const char *const names[] = { "main.js", "alone.js", "late.js", "other.js", NULL };
 	struct folder folder;
@@ -149,7 +149,7 @@ TEST(js_imports_need_a_grant_and_the_hosts_file_does_not)
 	remove_folder(&folder, names);
 }
 
-TEST(js_what_is_wrong_with_a_module_is_told)
+TEST(js_load_returns_the_error_of_a_module)
 {
 	static const char *const names[] = { "broken.js", "throws.js", "missing.js", "names.js",
 		                             NULL };
@@ -171,12 +171,12 @@ TEST(js_what_is_wrong_with_a_module_is_told)
 	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "missing.js"), NULL), WEFT_ENOENT);
 	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "names.js"), NULL), WEFT_ESCRIPT);
 	OK(weft_loop_run(s.loop));
-	CHECK_STR(s.text, ""); /* who loaded was told */
+	CHECK_STR(s.text, ""); /* the caller of load got the errors */
 	end(&s);
 	remove_folder(&folder, names);
 }
 
-TEST(js_a_module_that_fails_after_an_await_is_nobodys)
+TEST(js_module_that_fails_after_an_await_is_reported)
 {
 	static const char *const names[] = { "main.js", NULL };
 	struct folder folder;
@@ -192,7 +192,7 @@ TEST(js_a_module_that_fails_after_an_await_is_nobodys)
 	remove_folder(&folder, names);
 }
 
-/* Import modules one after the other, by absolute paths, and say what came of each. */
+/* Imports modules one after another, by absolute paths, and says the outcome of each. */
 static void
 import_each(struct script *s, const struct folder *folder, const char *names)
 {
@@ -209,7 +209,7 @@ import_each(struct script *s, const struct folder *folder, const char *names)
 	CHECK_STR(s->text, "");
 }
 
-TEST(js_a_circle_with_a_file_that_is_missing_stays_whole)
+TEST(js_import_cycle_with_a_missing_file_stays_consistent)
 {
 	static const char *const names[] = { "a.js", "b.js", "good.js", NULL };
 	struct folder folder;
@@ -232,7 +232,7 @@ TEST(js_a_circle_with_a_file_that_is_missing_stays_whole)
 	remove_folder(&folder, names);
 }
 
-TEST(js_a_circle_of_three_with_a_broken_text_stays_whole)
+TEST(js_import_cycle_of_three_with_a_syntax_error_stays_consistent)
 {
 	static const char *const names[] = { "a.js", "b.js", "c.js", "bad.js", NULL };
 	struct folder folder;
@@ -266,7 +266,7 @@ TEST(js_a_circle_of_three_with_a_broken_text_stays_whole)
 	remove_folder(&folder, names);
 }
 
-TEST(js_a_circle_in_which_one_throws_throws_for_all)
+TEST(js_import_cycle_with_a_throwing_module_fails_for_all)
 {
 	static const char *const names[] = { "a.js", "b.js", "c.js", "good.js", NULL };
 	struct folder folder;
@@ -285,7 +285,7 @@ TEST(js_a_circle_in_which_one_throws_throws_for_all)
 	remove_folder(&folder, names);
 }
 
-TEST(js_what_is_missing_can_be_imported_once_it_is_there)
+TEST(js_missing_module_can_be_imported_once_it_exists)
 {
 	static const char *const names[] = { "late.js", NULL };
 	struct folder folder;
@@ -301,7 +301,7 @@ TEST(js_what_is_missing_can_be_imported_once_it_is_there)
 	remove_folder(&folder, names);
 }
 
-TEST(js_a_module_is_a_regular_file_of_some_size)
+TEST(js_module_must_be_a_regular_file_within_the_size_limit)
 {
 	static const char *const names[] = { "fifo.js", "in", "big.js", "main.js", NULL };
 	struct folder folder;
@@ -323,7 +323,7 @@ TEST(js_a_module_is_a_regular_file_of_some_size)
 	remove_folder(&folder, names);
 }
 
-TEST(js_imports_that_are_too_deep_fail_and_others_do_not)
+TEST(js_too_deeply_nested_imports_fail_and_others_do_not)
 {
 	static const char *const names[] = { "good.js", NULL };
 	struct folder folder;

@@ -1,4 +1,4 @@
-/* js_net_test.c - fetch, as its host sees it: what is granted, and an engine that goes. */
+/* js_net_test.c - fetch from the host's view: its grant, and freeing the engine during it. */
 #define _GNU_SOURCE /* accept4() */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static const weft_js_opts granted = { .grants = WEFT_JS_NET };
 
-/* --- a peer, by hand ---------------------------------------------------------- */
+/* --- a hand-written peer ----------------------------------------------------------- */
 
 static int listener, peer;
 static char url[64];
@@ -25,7 +25,7 @@ listen_here(void)
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/", ntohs(addr.sin_port));
 }
 
-/* Turn the loop until the request is there. */
+/* Runs the loop until the request has arrived. */
 static void
 hear(struct script *s)
 {
@@ -43,7 +43,7 @@ hear(struct script *s)
 	CHECK(size > 0);
 }
 
-/* Turn the loop until the peer sees the end. */
+/* Runs the loop until the peer sees the end of the connection. */
 static void
 see_end(weft_loop *loop)
 {
@@ -59,7 +59,7 @@ see_end(weft_loop *loop)
 	OK(close(listener));
 }
 
-/* The engine is gone, and what it had begun ends. */
+/* Frees the engine and checks that its operations in progress end. */
 static void
 free_and_end(struct script *s)
 {
@@ -80,14 +80,14 @@ eval_fetch(struct script *s, const char *then)
 
 /* --- tests ---------------------------------------------------------------------- */
 
-TEST(js_without_the_grant_nothing_is_fetched)
+TEST(js_fetch_without_the_grant_is_refused)
 {
 	check_says("fetch('http://127.0.0.1:1/')"
 	           ".catch(e => say(e.name, e.cause.code))",
 	           "TypeError WEFT_EPERM ");
 }
 
-TEST(js_with_the_grant_the_network_says_why_not)
+TEST(js_fetch_with_the_grant_reports_network_errors)
 {
 	struct script s;
 
@@ -98,7 +98,7 @@ TEST(js_with_the_grant_the_network_says_why_not)
 	end(&s);
 }
 
-TEST(js_fetch_takes_no_options_from_a_polluted_prototype)
+TEST(js_fetch_ignores_options_from_a_polluted_prototype)
 {
 	check_says("for (const k of ['method', 'headers', 'body', 'redirect',"
 	           " 'signal', 'status', 'statusText'])"
@@ -117,7 +117,7 @@ TEST(js_fetch_takes_no_options_from_a_polluted_prototype)
 	           "PUT POST ");
 }
 
-TEST(js_an_engine_may_go_while_it_waits_for_a_reply)
+TEST(js_engine_can_be_freed_while_it_waits_for_a_reply)
 {
 	struct script s;
 
@@ -129,7 +129,7 @@ TEST(js_an_engine_may_go_while_it_waits_for_a_reply)
 	CHECK_STR(s.said, "");
 }
 
-TEST(js_an_engine_may_go_while_it_reads_a_body)
+TEST(js_engine_can_be_freed_while_it_reads_a_body)
 {
 	struct script s;
 
@@ -146,7 +146,7 @@ TEST(js_an_engine_may_go_while_it_reads_a_body)
 	CHECK_STR(s.said, "200 ");
 }
 
-TEST(js_an_engine_may_go_with_a_body_that_nobody_reads)
+TEST(js_engine_can_be_freed_with_an_unread_body)
 {
 	struct script s;
 
@@ -155,12 +155,12 @@ TEST(js_an_engine_may_go_with_a_body_that_nobody_reads)
 	eval_fetch(&s, ".then(r => { globalThis.kept = r; say(r.ok) })");
 	hear(&s);
 	put(peer, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
-	OK(weft_loop_run(s.loop)); /* an open body is nothing to wait for */
+	OK(weft_loop_run(s.loop)); /* an unread body does not keep the loop alive */
 	CHECK_STR(s.said, "1 ");
 	free_and_end(&s);
 }
 
-TEST(js_a_response_that_is_dropped_lets_go_of_its_connection)
+TEST(js_dropped_response_closes_its_connection)
 {
 	struct script s;
 

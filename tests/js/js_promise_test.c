@@ -1,4 +1,4 @@
-/* js_promise_test.c - promises both ways, host functions that suspend, rejections. */
+/* js_promise_test.c - promises in both directions, host functions that suspend, rejections. */
 #include "js/script.h"
 
 static weft_promise *
@@ -22,7 +22,7 @@ check_settled(weft_promise *promise, weft_outcome outcome, int64_t number)
 	(void)weft_promise_unref(promise);
 }
 
-TEST(js_a_promise_of_a_script_settles_one_of_c)
+TEST(js_promise_of_a_script_settles_a_promise_of_c)
 {
 	struct script s;
 	weft_promise *good, *bad, *thrown, *number;
@@ -37,7 +37,7 @@ TEST(js_a_promise_of_a_script_settles_one_of_c)
 	check_settled(bad, WEFT_REJECTED, WEFT_ESCRIPT);
 	check_settled(thrown, WEFT_REJECTED, WEFT_ESCRIPT);
 	check_settled(number, WEFT_REJECTED, 9);
-	CHECK_EQ(s.errors, 0); /* C handles them, or is told by its own report */
+	CHECK_EQ(s.errors, 0); /* C handles these, or the promise reports them */
 	end(&s);
 }
 
@@ -54,7 +54,7 @@ await_script(void *arg)
 	return 0;
 }
 
-TEST(js_a_threadlet_awaits_a_script_and_reads_its_error)
+TEST(js_threadlet_awaits_a_script_and_reads_its_error)
 {
 	struct script s;
 	weft_go_opts opts = { 0 };
@@ -75,7 +75,7 @@ keep_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out,
 	return weft_value_share(&args[0], arg);
 }
 
-TEST(js_garbage_does_not_change_what_an_error_says)
+TEST(js_garbage_collection_does_not_change_the_text_of_an_error)
 {
 	struct script s;
 	weft_value kept = { 0 };
@@ -93,7 +93,7 @@ TEST(js_garbage_does_not_change_what_an_error_says)
 	end(&s);
 }
 
-TEST(js_a_promise_that_nobody_can_settle_is_rejected)
+TEST(js_promise_that_can_no_longer_be_settled_is_rejected)
 {
 	struct script s;
 	weft_promise *promise;
@@ -107,7 +107,7 @@ TEST(js_a_promise_that_nobody_can_settle_is_rejected)
 	end(&s);
 }
 
-TEST(js_what_c_waits_for_ends_with_the_engine)
+TEST(js_freeing_the_engine_rejects_promises_held_by_c)
 {
 	struct script s;
 	weft_promise *promise;
@@ -119,7 +119,7 @@ TEST(js_what_c_waits_for_ends_with_the_engine)
 	stop_idle(s.loop);
 }
 
-/* --- of C, to scripts ---------------------------------------------------------------- */
+/* --- from C to scripts ----------------------------------------------------------------- */
 
 static int
 give_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
@@ -134,7 +134,7 @@ give_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out,
 static const char wait_text[] =
 	"given().then(v => say('ok', v), e => say('bad', e.code, e.message))";
 
-TEST(js_a_promise_of_c_settles_one_of_the_script)
+TEST(js_promise_of_c_settles_a_promise_of_the_script)
 {
 	struct script s;
 	weft_promise *promise;
@@ -146,13 +146,13 @@ TEST(js_a_promise_of_c_settles_one_of_the_script)
 	CHECK_STR(s.said, "");
 	OK(weft_promise_resolve(promise, weft_value_text("late")));
 	OK(weft_loop_run(s.loop));
-	run(&s, wait_text); /* settled before */
+	run(&s, wait_text); /* already settled */
 	CHECK_STR(s.said, "ok late ok late ");
 	(void)weft_promise_unref(promise);
 	end(&s);
 }
 
-TEST(js_a_rejection_of_c_brings_its_text)
+TEST(js_rejection_of_c_keeps_its_text)
 {
 	struct script s;
 	weft_promise *promise;
@@ -176,7 +176,7 @@ resolve_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(js_a_promise_of_another_loop_settles_on_this_one)
+TEST(js_promise_of_another_loop_settles_on_this_loop)
 {
 	struct script s;
 	weft_loop *far = make_started();
@@ -195,7 +195,7 @@ TEST(js_a_promise_of_another_loop_settles_on_this_one)
 	stop_and_free(far);
 }
 
-TEST(js_a_promise_of_c_may_outlive_the_engine)
+TEST(js_promise_of_c_can_outlive_the_engine)
 {
 	struct script s;
 	weft_promise *promise;
@@ -212,7 +212,7 @@ TEST(js_a_promise_of_c_may_outlive_the_engine)
 	stop_idle(s.loop);
 }
 
-TEST(js_a_loop_that_stops_rejects_what_scripts_wait_for)
+TEST(js_stopping_the_loop_rejects_promises_that_scripts_await)
 {
 	struct script s;
 	weft_promise *promise;
@@ -245,7 +245,7 @@ double_it(weft_js *js, const weft_value *args, size_t count, weft_value *out, vo
 	return 0;
 }
 
-TEST(js_a_host_function_that_suspends_gives_a_promise)
+TEST(js_host_function_that_suspends_returns_a_promise)
 {
 	struct script s;
 
@@ -272,7 +272,7 @@ use_freed(weft_js *js, const weft_value *args, size_t count, weft_value *out, vo
 	return 0;
 }
 
-TEST(js_a_suspended_host_function_may_outlive_the_engine)
+TEST(js_suspended_host_function_can_outlive_the_engine)
 {
 	struct script s;
 	bool freed = false;
@@ -290,7 +290,7 @@ TEST(js_a_suspended_host_function_may_outlive_the_engine)
 
 /* --- rejections ---------------------------------------------------------------------------- */
 
-TEST(js_a_rejection_that_nobody_handles_is_told)
+TEST(js_unhandled_rejection_is_reported)
 {
 	struct script s;
 
@@ -304,7 +304,7 @@ TEST(js_a_rejection_that_nobody_handles_is_told)
 	end(&s);
 }
 
-TEST(js_a_rejection_handled_by_the_end_of_the_checkpoint_is_not_told)
+TEST(js_rejection_handled_before_the_end_of_the_checkpoint_is_not_reported)
 {
 	struct script s;
 
@@ -318,7 +318,7 @@ TEST(js_a_rejection_handled_by_the_end_of_the_checkpoint_is_not_told)
 	end(&s);
 }
 
-TEST(js_many_rejections_handled_in_order_are_forgotten)
+TEST(js_many_handled_rejections_are_not_reported)
 {
 	struct script s;
 

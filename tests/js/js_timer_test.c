@@ -3,7 +3,7 @@
 #include "base/sys.h"
 #include "js/script.h"
 
-TEST(js_jobs_run_in_one_queue_behind_ticks)
+TEST(js_jobs_run_in_one_queue_after_ticks)
 {
 	check_says("Promise.resolve().then(() => say('p1')); queueMicrotask(() => say('q1'));"
 	           "Promise.resolve().then(() => say('p2')); process.nextTick(() => say('t1'));"
@@ -13,7 +13,7 @@ TEST(js_jobs_run_in_one_queue_behind_ticks)
 	           "main t1 t2 args p1 q1 p2 q2 q3 t3 ");
 }
 
-TEST(js_a_checkpoint_follows_every_callback)
+TEST(js_microtask_checkpoint_follows_every_callback)
 {
 	check_says("for (const n of [1, 2]) setTimeout(() => { say('timer' + n);"
 	           "  Promise.resolve().then(() => say('job' + n));"
@@ -21,7 +21,7 @@ TEST(js_a_checkpoint_follows_every_callback)
 	           "timer1 tick1 job1 timer2 tick2 job2 ");
 }
 
-TEST(js_timers_fire_in_order_of_their_time_and_then_of_their_setting)
+TEST(js_timers_fire_in_order_of_their_time_then_of_their_creation)
 {
 	check_says("setTimeout(() => say('c'), 160); setTimeout(() => say('a'), 80);"
 	           "setTimeout(() => say('b'), 80); setTimeout(() => say('0'), 0);"
@@ -29,7 +29,7 @@ TEST(js_timers_fire_in_order_of_their_time_and_then_of_their_setting)
 	           "0 1 a b c ");
 }
 
-TEST(js_delays_are_converted_as_the_web_does)
+TEST(js_delays_are_converted_as_on_the_web)
 {
 	check_says("let n = 0; const f = () => n++;"
 	           "for (const ms of [-1, NaN, Infinity, undefined, null, '1', 'x', {}, 2**32,"
@@ -55,7 +55,7 @@ TEST(js_handlers_take_arguments_and_may_be_text)
 	check_says("setImmediate(say, 'i', 'j')", "i j ");
 }
 
-TEST(js_numbers_are_positive_and_never_come_again)
+TEST(js_timer_ids_are_positive_and_never_reused)
 {
 	check_says("const seen = new Set();"
 	           "for (let i = 0; i < 1000; i++) {"
@@ -67,7 +67,7 @@ TEST(js_numbers_are_positive_and_never_come_again)
 	           "1000 ");
 }
 
-TEST(js_clearing_works_from_everywhere)
+TEST(js_timers_can_be_cleared_from_everywhere)
 {
 	check_says("const a = setTimeout(() => say('never'), 1); clearTimeout(a); clearTimeout(a);"
 	           "const b = setTimeout(() => { clearTimeout(b); clearTimeout(c); say('b') }, 1);"
@@ -85,7 +85,7 @@ TEST(js_clearing_works_from_everywhere)
 	           "f ");
 }
 
-TEST(js_a_script_cannot_clear_timers_of_c)
+TEST(js_script_cannot_clear_timers_of_c)
 {
 	struct script s;
 
@@ -97,14 +97,14 @@ TEST(js_a_script_cannot_clear_timers_of_c)
 	end(&s);
 }
 
-TEST(js_immediates_set_by_immediates_wait_a_turn)
+TEST(js_immediates_set_by_immediates_wait_one_iteration)
 {
 	check_says("setImmediate(() => { say(1); setImmediate(() => say(3)) });"
 	           "setImmediate(() => say(2))",
 	           "1 2 3 ");
 }
 
-/* --- the clamp, on a clock that hardly moves but for waits -------------- */
+/* --- the clamp, with a clock that advances almost only by waits -------------- */
 
 static const struct weft__sys *real;
 static uint64_t clock_ns;
@@ -112,7 +112,7 @@ static uint64_t clock_ns;
 static uint64_t
 fake_now(void)
 {
-	return clock_ns++; /* so that a loop that spins comes to an end */
+	return clock_ns++; /* so that a loop that spins ends */
 }
 
 static int
@@ -120,13 +120,13 @@ fake_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 {
 	(void)word;
 	(void)value;
-	CHECK(deadline_ns != WEFT_NEVER); /* nothing would end it */
+	CHECK(deadline_ns != WEFT_NEVER); /* nothing would end this wait */
 	if (clock_ns < deadline_ns)
 		clock_ns = deadline_ns;
 	return -ETIMEDOUT;
 }
 
-/* How long the script waits in all, in milliseconds. */
+/* Returns the total time that the script waits, in milliseconds. */
 static uint64_t
 waits_of(const char *source)
 {
@@ -154,21 +154,21 @@ waits_of(const char *source)
 	"let n = 0; const id = setInterval(() => { if (++n " \
 	"== 10) clearInterval(id) }, " #ms ")"
 
-/* Of ten waits the last ones are of timers nested more than five deep. */
-TEST(js_only_timers_nested_deep_are_clamped_and_to_4_ms)
+/* Of ten waits, the last four are of timers nested more than five deep. */
+TEST(js_only_deeply_nested_timers_are_clamped_to_4_ms)
 {
 	CHECK_EQ(waits_of(CHAIN(2)), 6 * 2 + 4 * 4);
 	CHECK_EQ(waits_of(CHAIN(4)), 10 * 4);
 	CHECK_EQ(waits_of(CHAIN(7)), 10 * 7);
 	CHECK_EQ(waits_of(BEATS(2)), 6 * 2 + 4 * 4);
 	CHECK_EQ(waits_of(BEATS(7)), 10 * 7);
-	/* What an immediate sets begins at the first level. */
+	/* Timers that an immediate sets start at the first nesting level. */
 	CHECK_EQ(waits_of("let n = 0; (function again() { if (n++ < 20) "
 	                  "setTimeout(setImmediate, 2, again) })()"),
 	         20 * 2);
 }
 
-TEST(js_a_throw_in_a_microtask_is_an_error_and_no_rejection)
+TEST(js_throw_in_a_microtask_is_an_error_and_not_a_rejection)
 {
 	struct script s;
 
@@ -182,7 +182,7 @@ TEST(js_a_throw_in_a_microtask_is_an_error_and_no_rejection)
 	end(&s);
 }
 
-TEST(js_an_interval_goes_on_after_a_throw)
+TEST(js_interval_continues_after_a_throw)
 {
 	struct script s;
 
@@ -193,7 +193,7 @@ TEST(js_an_interval_goes_on_after_a_throw)
 	end(&s);
 }
 
-TEST(js_many_timers_fire_and_their_places_are_used_again)
+TEST(js_many_timers_fire_and_their_entries_are_reused)
 {
 	check_says("let n = 0; for (let r = 0; r < 3; r++)"
 	           "  setTimeout(() => { for (let i = 0; i < 3000; i++)"

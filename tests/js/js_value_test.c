@@ -1,4 +1,4 @@
-/* js_value_test.c - values from one side to the other. */
+/* js_value_test.c - conversion of values between C and scripts. */
 #include <math.h>
 #include "js/script.h"
 
@@ -23,7 +23,7 @@ check_type(struct script *s, const char *source, const weft_type *type)
 	weft_value_drop(&value);
 }
 
-TEST(js_values_become_what_c_has_for_them)
+TEST(js_script_values_are_converted_to_c_types)
 {
 	struct script s;
 
@@ -55,7 +55,7 @@ TEST(js_values_become_what_c_has_for_them)
 	end(&s);
 }
 
-TEST(js_lists_keep_their_order_and_have_a_depth)
+TEST(js_lists_keep_their_order_and_have_a_maximum_depth)
 {
 	struct script s;
 	weft_value value;
@@ -79,7 +79,8 @@ TEST(js_lists_keep_their_order_and_have_a_depth)
 	end(&s);
 }
 
-/* Calls `back(value)`, which gives it back; what the script says of it is `said`. */
+/* Calls `back(value)`, which returns its argument.  `said` is the script's description of
+ * it. */
 static weft_value
 go_round(struct script *s, weft_value value, const char *said)
 {
@@ -97,7 +98,7 @@ static const char back_text[] =
 	"function back(v) { say(typeof v, v instanceof Error ? v.code : String(v));"
 	" return v }";
 
-TEST(js_values_of_c_go_in_and_come_back)
+TEST(js_values_of_c_are_passed_in_and_returned)
 {
 	weft_value items[2] = { weft_value_integer(1), { 0 } };
 	weft_value number = { &weft_type_number, { .number = 0.25 } };
@@ -128,7 +129,7 @@ TEST(js_values_of_c_go_in_and_come_back)
 	end(&s);
 }
 
-/* --- values of C's own types ---------------------------------------------------------- */
+/* --- values of custom C types --------------------------------------------------------- */
 
 static int drops;
 
@@ -159,7 +160,7 @@ give_own(weft_js *js, const weft_value *args, size_t count, weft_value *out, voi
 	return 0;
 }
 
-TEST(js_a_value_of_ones_own_type_is_passed_on_and_ends_once)
+TEST(js_value_of_a_custom_type_is_passed_through_and_dropped_once)
 {
 	struct script s;
 	weft_value out;
@@ -171,7 +172,7 @@ TEST(js_a_value_of_ones_own_type_is_passed_on_and_ends_once)
 	out = evaluate(&s, "let kept = own(); kept");
 	CHECK(out.type == &shared_type && out.as.ptr == &drops);
 	weft_value_drop(&out);
-	CHECK_EQ(drops, 0); /* the script has it still */
+	CHECK_EQ(drops, 0); /* the script still has it */
 	eval(&s, "kept = null");
 	CHECK_EQ(drops, 1);
 	CHECK_EQ(weft_js_eval(s.js, "kept = lone()", NULL, &out), WEFT_EPERM);
@@ -181,9 +182,9 @@ TEST(js_a_value_of_ones_own_type_is_passed_on_and_ends_once)
 	CHECK_EQ(drops, 2);
 }
 
-/* --- held --------------------------------------------------------------------------------- */
+/* --- held values ------------------------------------------------------------------------ */
 
-TEST(js_a_held_value_is_the_same_object_again)
+TEST(js_held_value_is_passed_back_as_the_same_object)
 {
 	struct script s;
 	weft_value held[2], out = { 0 };
@@ -200,7 +201,7 @@ TEST(js_a_held_value_is_the_same_object_again)
 	end(&s);
 }
 
-TEST(js_a_held_value_of_another_engine_is_refused)
+TEST(js_held_value_of_another_engine_is_refused)
 {
 	struct script s, other;
 	weft_value held;
@@ -222,7 +223,7 @@ drop_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(js_a_held_value_is_dropped_on_any_thread)
+TEST(js_held_value_can_be_dropped_on_any_thread)
 {
 	struct script s;
 	weft_value held;
@@ -232,13 +233,13 @@ TEST(js_a_held_value_is_dropped_on_any_thread)
 	OK(weft_js_expose(s.js, "own", false, give_own, (void *)(uintptr_t)&lone_type));
 	held = evaluate(&s, "({ part: own() })");
 	OK(pthread_join(thread(drop_elsewhere, &held), NULL));
-	CHECK_EQ(drops, 0); /* it belongs to the loop's thread */
+	CHECK_EQ(drops, 0); /* the object belongs to the loop's thread */
 	OK(weft_loop_run(s.loop));
 	CHECK_EQ(drops, 1);
 	end(&s);
 }
 
-TEST(js_a_held_value_outlives_its_engine_empty)
+TEST(js_held_value_can_outlive_its_engine)
 {
 	struct script s;
 	weft_value held, second;
@@ -252,7 +253,7 @@ TEST(js_a_held_value_outlives_its_engine_empty)
 	stop_idle(s.loop);
 }
 
-TEST(js_values_dropped_elsewhere_while_the_engine_ends_leak_nothing)
+TEST(js_values_dropped_on_another_thread_while_the_engine_ends_do_not_leak)
 {
 	for (int i = 0; i < 50; i++) {
 		struct script s;

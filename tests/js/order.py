@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Compare what scripts print under `weft run` with what they print under Node.
+"""Compare the output of scripts under `weft run` with their output under Node.
 
     tests/js/order.py WEFT [NAME...]
 
-NAME is a script of tests/js/scripts, or "ends": small programs of which the exit status
-counts, too; default: all.  Node runs each as a module, as weft does.  Exit 77: there is no
-Node of version 20 or later.
+NAME is a script of tests/js/scripts, or "ends": small programs whose exit status is
+compared, too.  Default: all.  Node runs each one as a module, as weft does.  Exit 77: there
+is no Node of version 20 or later.
 
-Not compared, since the contracts differ:
-  - timers are numbers in weft, as in HTML, and objects in Node; those nested deeper than
+Not compared, because the contracts differ:
+  - timers are numbers in weft, as in HTML, and objects in Node; timers nested deeper than
     five levels wait 4 ms (check_timer_*.js);
   - events where Node departs from the DOM standard (check_events.js);
-  - the lines of stacks: engines name and number places in their own ways;
+  - the lines of stacks: engines name and number positions in their own ways;
   - `for await` that is left by break: QuickJS does not wait for the end of the generator;
-  - what the console shows of proxies with traps, and of iterators of maps and sets, which
-    only an engine can look into.
+  - the console's output for proxies with traps, and for iterators of maps and sets, which
+    only an engine can inspect.
 """
 import difflib
 import re
@@ -29,7 +29,7 @@ PATIENCE = 300  # seconds
 PLACE = re.compile(r"^ +(at .*|\.\.\. \d+ lines matching cause stack trace \.\.\.)$")
 COMPARED = ("order_jobs", "order_timers", "order_random", "events", "abort", "performance", "text",
             "console_values", "console_format")
-LINES_MIN = 600  # a comparison of nothing with nothing would not do
+LINES_MIN = 600  # guards against comparing nothing with nothing
 
 ENDS = {
     "an empty program": "",
@@ -86,7 +86,7 @@ ENDS = {
 
 
 def tidy(text):
-    """Without places, which stacks of other engines name otherwise."""
+    """Remove the lines of stacks, which differ between engines."""
     return [line for line in text.splitlines() if not PLACE.match(line)]
 
 
@@ -97,7 +97,7 @@ def run(program, *words, cwd):
 
 
 def compare(what, weft, node):
-    """The number of lines that are the same; -1: not all are."""
+    """Return the number of equal lines, or -1 if the outputs differ."""
     if weft[:2] == node[:2]:
         return len(node[1])
     print(f"not the same: {what}: status {weft[0]}, under Node {node[0]}")

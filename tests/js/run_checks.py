@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a script that checks itself: it must end well, with "ok" as its last line.
+"""Run scripts that check themselves: each must exit with 0, with "ok" as its last line.
 
     tests/js/run_checks.py WEFT NAME...
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the scripts of examples/js and check what they print, and that they end well.
+"""Run the scripts of examples/js; check their output and exit status.
 
     tests/js/run_examples.py WEFT [NAME...]
 """
@@ -110,7 +110,7 @@ beat 3
 
 
 def check(weft, name):
-    """Whether it says what it should."""
+    """Run one example; return whether its output is as expected."""
     done = subprocess.run([weft, "run", EXAMPLES / f"{name}.js"], capture_output=True,
                           encoding="utf-8", timeout=PATIENCE, check=False)
     if done.returncode == 0 and done.stdout == SAYS[name] and not done.stderr:

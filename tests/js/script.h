@@ -1,7 +1,7 @@
-/* script.h - what the tests of the JavaScript adapter share: an engine that is listened to.
+/* script.h - shared by the tests of the JavaScript adapter: an engine whose output is recorded.
  *
- * Scripts say things: say(...) adds its arguments, as text, to `said`, with a space behind
- * each.  What nobody handles is counted, and the first of it kept.
+ * In a script, say(...) appends its arguments to `said`, as text with a space after each.
+ * Errors that the script does not handle are counted, and the first of them is kept.
  */
 #ifndef WEFT_TEST_SCRIPT_H
 #define WEFT_TEST_SCRIPT_H
@@ -13,9 +13,9 @@ struct script {
 	weft_loop *loop;
 	weft_js *js;
 	char said[8192];
-	int errors, error; /* how many, the first */
+	int errors, error; /* their number, and the first code */
 	char text[2048];
-	bool ends; /* at an error */
+	bool ends; /* the script ends at an unhandled error */
 	int exits, status;
 };
 
@@ -84,7 +84,7 @@ begin_with(struct script *script, const weft_js_opts *like)
 
 	if (like)
 		opts = *like;
-	if (opts.run_ns == 0) /* a busy machine takes long */
+	if (opts.run_ns == 0) /* no time limit: a busy machine is slow */
 		opts.run_ns = WEFT_NEVER;
 	opts.on_error = on_error;
 	opts.on_exit = on_exit_called;
@@ -109,7 +109,7 @@ end(struct script *script)
 	stop_idle(script->loop);
 }
 
-/* Evaluate; that must work. */
+/* Evaluates a script that must succeed. */
 static inline void
 eval(struct script *script, const char *source)
 {
@@ -117,7 +117,7 @@ eval(struct script *script, const char *source)
 		test_fail(__FILE__, __LINE__, "%s", weft_detail());
 }
 
-/* Evaluate, and run the loop until nothing is left. */
+/* Evaluates a script, and runs the loop until nothing is left. */
 static inline void
 run(struct script *script, const char *source)
 {
@@ -125,7 +125,8 @@ run(struct script *script, const char *source)
 	OK(weft_loop_run(script->loop));
 }
 
-/* Run a script in an engine of its own; what it says is this, and nothing goes wrong. */
+/* Runs a script in its own engine.  It must produce exactly `want`, without an unhandled
+ * error. */
 static inline void
 check_says(const char *source, const char *want)
 {
@@ -139,7 +140,7 @@ check_says(const char *source, const char *want)
 	free(script);
 }
 
-/* Evaluating fails with this error, and a text that has this in it. */
+/* Evaluates a script that must fail with `error`, and with a text that contains `part`. */
 static inline void
 check_fails(struct script *script, const char *source, int error,
             const char *part)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Which version of quickjs-ng cmake/quickjs.sh takes of those that an index offers.
+"""Check which version of quickjs-ng cmake/quickjs.sh chooses from those that an index
+offers.
 
     tests/js/versions.py SCRIPT
 """
 import subprocess
 import sys
 
-# What the index offers, and what is taken: the newest in the tested range.
+# The offered versions, and the chosen one: the newest in the tested range.
 OFFERS = {
     ("0.15.1-1~bpo13+1", "0.16.2-2~bpo13+1"): "0.16.2-2~bpo13+1",
     ("0.16.2-2~bpo13+1", "0.16.10-1", "0.16.3-1"): "0.16.10-1",

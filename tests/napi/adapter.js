@@ -1,16 +1,17 @@
-// adapter.js - promises of weft as the suite wants them: { deferred }.
+// adapter.js - weft's promises in the form that the suite needs: { deferred }.
 //
-// With WEFT_CALLS=far, calls are made where the suite makes them, which is outside of the
-// loop's turns: as another thread would.  With WEFT_CALLS=near, those are kept, and made
-// by the loop in its next turn, in order.  Turns are immediates of Node.  WEFT_PLANT has
-// one made at once after each call instead, which the suite must find.
+// With WEFT_CALLS=far, calls are made where the suite makes them, outside of the loop's
+// iterations, as another thread would make them.  With WEFT_CALLS=near, calls are queued,
+// and the loop makes them in its next iteration, in order.  Loop iterations run as
+// immediates of Node.  WEFT_PLANT plants a mistake: the loop runs an iteration right after
+// each call, which the suite must detect.
 'use strict';
 
 const native = require(process.env.WEFT_ADDON);
 const near = process.env.WEFT_CALLS === 'near';
 const planted = Boolean(process.env.WEFT_PLANT);
 
-let kept = []; // calls for the next turn
+let kept = []; // calls for the next iteration
 let turning = false;
 let due = false;
 
@@ -53,7 +54,7 @@ class Promised {
 	}
 }
 
-// What a value is; `then` is looked at once.
+// Describes a value; reads `then` once.
 function lift(x) {
 	if (x instanceof Promised)
 		return { promise: x.handle };
@@ -66,7 +67,7 @@ function lift(x) {
 	return { then: (handle) => settle_by(handle, x, then) };
 }
 
-// The handle is settled by the first of these; later ones do nothing.
+// The first of these calls settles the promise of the handle; later ones do nothing.
 function settle_by(handle, x, then) {
 	try {
 		then.call(x, (y) => resolve(handle, y), (reason) => reject(handle, reason));

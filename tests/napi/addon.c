@@ -1,17 +1,17 @@
-/* addon.c - promises of weft for Node, as the conformance suite needs them.
+/* addon.c - weft's promises for Node, in the form that the conformance suite needs.
  *
- * adapter.js has what is JavaScript's business: it lifts each value into an object, its
- * box, that says what the value is: { value }, { promise: handle }, or { then: fn(handle) }
- * for a foreign thenable.  Here a box becomes a value of weft, and the other way round.
- * A handle is a JavaScript object with a promise of weft behind it.
+ * adapter.js does the JavaScript part: it puts each value into an object, its box, which
+ * describes the value: { value }, { promise: handle }, or { then: fn(handle) } for a foreign
+ * thenable.  This file converts a box to a weft value, and back.  A handle is a JavaScript
+ * object that wraps a weft promise.
  *
- *   1. All of it is of Node's one thread.  The loop runs only in run(), which the adapter
- *      calls with nothing of the suite's on the stack; so handlers do.
- *   2. A value holds its box by a reference, which its drop gives back.
- *   3. In JavaScript a promise that nobody can settle any more just stays pending; weft
- *      rejects it.  So the handle of a pending one never lets go of it.
- *   4. Handlers of which only one is called are never told that they can go: both stay
- *      until the process ends.
+ *   1. All of this runs on Node's single thread.  The loop runs only in run(), which the adapter
+ *      calls with no code of the suite on the stack.  So handlers are called like that, too.
+ *   2. A value holds its box by a reference, and drops the reference with itself.
+ *   3. In JavaScript a promise that can no longer be settled stays pending; weft rejects it.
+ *      So the handle of a pending promise never drops its reference.
+ *   4. Only one of two handlers is called, and there is no notification for the other: both
+ *      stay allocated until the process ends.
  */
 #include <node_api.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 	         : napi_fatal_error(__FILE__, NAPI_AUTO_LENGTH, #call, NAPI_AUTO_LENGTH))
 #define MUST(cond) CHECK((cond) ? napi_ok : napi_generic_failure)
 
-static napi_env node; /* the only one */
+static napi_env node; /* the only environment */
 static weft_loop *loop;
 
 /* --- boxes and values --------------------------------------------------- */
@@ -81,7 +81,7 @@ on_handle_gone(napi_env env, void *promise, void *hint)
 		(void)weft_promise_unref(promise);
 }
 
-/* Takes the promise. */
+/* Takes over the reference to the promise. */
 static napi_value
 make_handle(weft_promise *promise)
 {
@@ -93,8 +93,8 @@ make_handle(weft_promise *promise)
 	return handle;
 }
 
-/* A foreign thenable: the function of its box settles the promise behind a handle, and
- * throws nothing. */
+/* A foreign thenable: the function in its box settles the promise of the handle, and does
+ * not throw. */
 static int
 call_then(void *ptr, weft_promise *into)
 {
@@ -131,7 +131,7 @@ box_of(napi_value value)
 	return box;
 }
 
-/* The only error that weft makes here is that of a promise resolved with itself. */
+/* The only error that weft creates here is that of a promise resolved with itself. */
 static napi_value
 box_of_error(int error)
 {
@@ -146,7 +146,7 @@ box_of_error(int error)
 /* --- handlers ----------------------------------------------------------- */
 
 struct handlers {
-	napi_ref fulfilled, rejected; /* functions of boxes; or NULL */
+	napi_ref fulfilled, rejected; /* functions that take a box; or NULL */
 };
 
 static int
@@ -182,7 +182,7 @@ on_rejected(const weft_value *in, weft_value *out, void *arg)
 	return call_handler(((struct handlers *)arg)->rejected, in, out);
 }
 
-/* A reference of a function; NULL of anything else. */
+/* Returns a reference to a function, or NULL if `fn` is not a function. */
 static napi_ref
 keep_function(napi_value fn)
 {
@@ -195,7 +195,7 @@ keep_function(napi_value fn)
 	return ref;
 }
 
-/* --- what the adapter calls --------------------------------------------- */
+/* --- functions for the adapter ------------------------------------------- */
 
 struct call {
 	napi_value args[3];
@@ -211,7 +211,7 @@ arguments(napi_callback_info info)
 	return call;
 }
 
-/* make(): a handle. */
+/* make(): returns a handle. */
 static napi_value
 make(napi_env env, napi_callback_info info)
 {
@@ -220,7 +220,7 @@ make(napi_env env, napi_callback_info info)
 	return make_handle(weft_promise_new(loop));
 }
 
-/* resolve(handle, box), reject(handle, box); they may be late. */
+/* resolve(handle, box), reject(handle, box); no effect if already settled. */
 static napi_value
 resolve(napi_env env, napi_callback_info info)
 {
@@ -241,7 +241,7 @@ reject(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* then(handle, fulfilled, rejected): a handle. */
+/* then(handle, fulfilled, rejected): returns a handle. */
 static napi_value
 then(napi_env env, napi_callback_info info)
 {
@@ -266,7 +266,8 @@ call_first(void *arg)
 	CHECK(napi_call_function(node, self, *(napi_value *)arg, 0, NULL, NULL));
 }
 
-/* run(first): one turn of the loop, which calls `first` there; whether another is due. */
+/* run(first): runs one loop iteration, in which the loop calls `first`.  Returns whether
+ * another iteration is due. */
 static napi_value
 run(napi_env env, napi_callback_info info)
 {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Run the conformance suite of Promises/A+ against the promises of weft, inside Node.
+"""Run the Promises/A+ conformance suite on the promises of weft, inside Node.
 
     tests/napi/run.py CC SOURCE LIBRARY FOLDER
 
-compiles the addon with CC against the shared LIBRARY, installs the suite from npm into
-FOLDER, as package-lock.json says, and runs it: with calls from outside of the loop and
-from inside, and with a planted mistake, which it must find.  Exit 77: no Node, none of
-its headers, no npm, or no way to its registry.
+Compiles the addon with CC and the shared LIBRARY, installs the suite from npm into FOLDER,
+with the versions of package-lock.json, and runs it: with calls from outside of the loop and
+from inside, and with a planted mistake, which it must find.  Exit 77: no Node, no Node
+headers, no npm, or its registry is not reachable.
 """
 import os
 import re
@@ -20,12 +20,12 @@ sys.path.insert(0, str(HERE.parent))
 import npm  # noqa: E402
 
 TESTS = 872
-PATIENCE = 600  # seconds, of a whole run
-TEST_MS = "120000"  # of one test: the suite's own 200 ms fail on a busy machine
+PATIENCE = 600  # seconds for a whole run
+TEST_MS = "120000"  # milliseconds for one test: the suite's default of 200 fails on a busy machine
 
 
 def find_headers(node):
-    """Where this Node's headers are: beside it, or where the system has them."""
+    """Find this Node's headers: next to it, or in the system's folders."""
     for folder in (Path(node).resolve().parent.parent / "include/node",
                    Path("/usr/include/node"), Path("/usr/include/nodejs/src")):
         if (folder / "node_api.h").exists():
@@ -43,7 +43,7 @@ def compile_addon(cc, source, library, folder, headers):
 
 
 def run_suite(node, folder, addon, **more):
-    """How many tests pass and fail, and what was printed."""
+    """Run the suite; return the numbers of tests that pass and fail, and the output."""
     cli = folder / "node_modules/promises-aplus-tests/lib/cli.js"
     words = [node, cli, "adapter.js", "--reporter", "dot"]
     if "WEFT_PLANT" in more:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program weft as an outsider sees it: how it is linked, and what it prints of secrets.
+"""Test the weft program from outside: its link options, and that it prints no secrets.
 
     tests/outside/program.py WEFT [hardened]
 """
@@ -45,7 +45,7 @@ def is_hardened(weft):
 
 
 def dev_tells_before_sudo():
-    """./dev without ninja, by a user who is not root: sudo is a script that refuses."""
+    """./dev without ninja, as a user that is not root: `sudo` is a script that fails."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("id", "echo 1000"), ("sudo", "echo sudo was called >&2; exit 1")):
             path = Path(folder) / name

@@ -1,11 +1,11 @@
-"""What tests that look at a program from outside share: a list of them, checks, and waiting.
+"""Shared by tests that drive a program from outside: a list of tests, checks, and waiting.
 
-Nothing is waited for by time: whoever waits looks again until something is there, up to an
-end that says what never came.
+No test waits for a fixed time.  wait_until() polls a condition and fails with a description
+if it never becomes true.
 """
 import time
 
-PATIENCE = 300  # seconds until something that must happen has happened
+PATIENCE = 300  # seconds until an expected event must have happened
 TESTS = []
 
 
@@ -24,7 +24,8 @@ def equal(got, want):
 
 
 def wait_until(what, happened):
-    """What `happened` gives, as soon as it is something; `what` may be asked at the end."""
+    """Poll `happened` until its result is true, and return that.  `what` is the text of
+    the failure, or a function that makes it."""
     end = time.monotonic() + PATIENCE
     while not (found := happened()):
         if time.monotonic() >= end:

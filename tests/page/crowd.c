@@ -1,9 +1,9 @@
-/* crowd.c - a program with a crowd of threadlets, and a window without a panel.
+/* crowd.c - a program with many threadlets and an admin endpoint without a panel.
  *
  *   crowd PORT COUNT
  *
- * Half of the threadlets sleep, half wait for an event that never comes; their names have
- * what a page might take for HTML.
+ * Half of the threadlets sleep, half wait for an event that never comes.  Their names contain
+ * text that a page might interpret as HTML.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The page in a Chromium without a window: what somebody who looks at it relies on.
+"""Test the dashboard page in a headless Chromium.
 
     tests/page/run.py [--load N] [--seconds N] [--height N] FOLDER WEFT CROWD [WORD]
 
-WEFT is the program whose `demo` is looked at, CROWD is crowd.c, which has a window
-without a panel and ten thousand threadlets; with WORD only the tests run whose names
-contain it.  Pictures of the page, so high, are left in FOLDER, after so many seconds at
-that load, which is low by default: tests run where others want the processor, too.
-Nothing is waited for by time, and every server ends with its test.  Exits with 77 if
-there is no browser.
+WEFT is the weft program: the tests open the page of its `demo`.  CROWD is crowd.c, which
+has an admin endpoint without a panel and ten thousand threadlets.  With WORD, only the
+tests run whose names contain it.  Screenshots of the page are left in FOLDER.  --height is
+their height, --seconds is how long the demo runs before them, --load its load.  The default
+load is low, because other tests need the CPU, too.  No test waits for a fixed time, and
+every server ends with its test.  Exits with 77 if there is no browser.
 """
 import argparse
 import base64
@@ -32,7 +32,7 @@ import world  # noqa: E402
 from cdp import Browser, Tab  # noqa: E402
 from world import check, until  # noqa: E402
 
-# A browser beside many compilers is slow.
+# A browser is slow while many compilers run.
 PATIENCE = cdp.PATIENCE = world.PATIENCE = 300
 
 TESTS = []
@@ -51,7 +51,7 @@ def equal(got, want):
 
 
 class Server:
-    """A program whose page is looked at."""
+    """A program that serves a page."""
 
     def __init__(self, stage, *command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
@@ -69,7 +69,7 @@ class Server:
         self.process.stdout.close()
 
     def ask(self, path, data=None):
-        """With data it is posted, as the page does."""
+        """Make a request; with data it is a POST, with the headers that the page sends."""
         request = urllib.request.Request(self.url + path, data and data.encode(), {
             "Origin": self.url.rstrip("/"), "Sec-Fetch-Site": "same-origin"})
         return urllib.request.urlopen(request, timeout=PATIENCE)
@@ -82,7 +82,7 @@ class Server:
 
 
 class Stage(contextlib.ExitStack):
-    """What the tests share: the browser, a folder, and the way to start servers."""
+    """Shared by the tests: the browser, a folder, and the way to start servers."""
 
     def __init__(self, options):
         super().__init__()
@@ -103,7 +103,8 @@ class Stage(contextlib.ExitStack):
         return Server(self, self.crowd_program, "0", str(CROWD))
 
     def page(self):
-        """The one that most tests share, at the top and without a past."""
+        """The page that most tests share, scrolled to the top and without earlier
+        events."""
         if not self.pages:
             Page(self, self.server)
         page = self.pages[0]
@@ -118,7 +119,7 @@ class Stage(contextlib.ExitStack):
 
 
 class Page(Tab):
-    """The page of a server, shown and alive."""
+    """The page of a server, loaded and connected."""
 
     def __init__(self, stage, server):
         super().__init__(stage.browser, "about:blank")
@@ -154,8 +155,8 @@ class Page(Tab):
                    ".scrollIntoView({block: 'center', behavior: 'instant'})")
 
     def press(self, name):
-        """Press a button by the keyboard.  The mouse could miss it: the page moves its content
-        as values arrive, also between the measuring of a place and the click."""
+        """Press a button with the keyboard.  A click could miss it: the page moves its
+        content as values arrive, also between measuring the position and the click."""
         self.show(name)
         self.key(name, "Space", key=" ", text=" ")
 
@@ -166,7 +167,7 @@ class Page(Tab):
                       windowsVirtualKeyCode=KEYS[code], **{"key": code, **words})
 
     def complaints(self):
-        """Of the console, of scripts, of the policy."""
+        """Messages of the console, of scripts, and of the content security policy."""
         said = [one for one in self.events("Runtime.consoleAPICalled")
                 if one["type"] in ("error", "warning", "assert")]
         return said + self.events("Runtime.exceptionThrown") + self.events("Log.entryAdded")
@@ -176,7 +177,7 @@ class Page(Tab):
         file.write_bytes(base64.b64decode(data))
 
 
-# --- a page that is there ------------------------------------------------------
+# --- the loaded page ------------------------------------------------------------
 
 @test
 def page_loads_without_complaints_and_asks_nobody_else(stage, server, page):
@@ -215,7 +216,7 @@ def program_without_a_panel_has_a_window_too(stage, server, page):
     crowd.kill()
 
 
-# --- what is set -------------------------------------------------------------------
+# --- settings ----------------------------------------------------------------------
 
 @test
 def sliders_take_effect(stage, server, page):
@@ -231,13 +232,13 @@ def sliders_take_effect(stage, server, page):
 @test
 def slider_follows_what_somebody_else_has_set(stage, server, page):
     server.ask("demo/set", "fan_out=77").close()
-    page.until("document.querySelector('#demo-fan_out').value == 76")  # it counts from 0
+    page.until("document.querySelector('#demo-fan_out').value == 76")  # the slider counts from 0
     page.until("document.querySelector('#demo-fan_out-text').value == '77'")
 
 
 @test
 def setting_that_is_refused_is_said(stage, server, page):
-    page = Page(stage, server)  # the browser complains about a 400
+    page = Page(stage, server)  # the browser logs an error for a 400
     page.until("document.querySelector('#demo-load-text').value != '–'")
     page.value("""(() => { const input = document.querySelector('#demo-fan_out');
         input.max = 5000; input.value = 5000; Object.defineProperty(input, 'value',
@@ -357,7 +358,7 @@ def threadlets_are_asked_for_only_while_they_are_seen(stage, server, page):
     page.value("scrollTo({top: 0, behavior: 'instant'})")
     page.until("scrollY == 0 && document.querySelector('#threadlets')"
                ".getBoundingClientRect().top > innerHeight + 200")
-    page.await_change("#uptime")  # what was under way has come
+    page.await_change("#uptime")  # requests in progress have been answered
     page.await_change("#uptime")
     page.await_change("#uptime")
     page.forget_events()
@@ -367,7 +368,7 @@ def threadlets_are_asked_for_only_while_they_are_seen(stage, server, page):
            if "debug/threadlets" in one["request"]["url"]], [])
 
 
-# --- a server that goes ---------------------------------------------------------------
+# --- a server that ends ----------------------------------------------------------------
 
 @test
 def server_that_is_killed_and_started_again_is_noticed(stage, server, page):
@@ -420,9 +421,9 @@ def server_that_hangs_is_noticed(stage, server, page):
     mine.kill()
 
 
-# --- for everybody ----------------------------------------------------------------------
+# --- accessibility ----------------------------------------------------------------------
 
-# Texts whose contrast to what is behind them is less than 4.5, or 3 if large.
+# Texts whose contrast to their background is less than 4.5, or less than 3 if large.
 CONTRAST = """(() => {
 	const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
 	const light = (c) => c.slice(0, 3).map((v) => v / 255)
@@ -533,7 +534,7 @@ def trace_is_taken_away_as_a_file(stage, server, page):
 
 
 def run(stage, one):
-    """True if it was well, the shared page included."""
+    """Run one test.  Return whether it passed, without complaints on the shared page."""
     begin = time.monotonic()
     try:
         page = stage.page()

@@ -1,4 +1,4 @@
-"""A Chromium without a window, driven through its DevTools protocol over a pair of pipes."""
+"""A headless Chromium, driven through its DevTools protocol over a pair of pipes."""
 import collections
 import json
 import os
@@ -16,7 +16,7 @@ FLAGS = ["--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu
 
 
 class Browser:
-    """The process, and messages from and to it: JSON that ends with a NUL."""
+    """The process, and the messages to and from it: JSON that ends with a NUL."""
 
     def __init__(self, stage):
         folder = stage.folder / "browser"
@@ -24,7 +24,7 @@ class Browser:
         self.source, theirs_out = os.pipe()
         self.log = open(stage.folder / "browser.log", "wb")
 
-        def arrange():  # they are expected as 3 and 4
+        def arrange():  # the browser expects them as descriptors 3 and 4
             spare = [os.dup(fd) for fd in (theirs_in, theirs_out)]
             spare = [os.dup(fd) if fd < 5 else fd for fd in spare]
             for number, fd in enumerate(spare, 3):
@@ -41,7 +41,7 @@ class Browser:
         stage.callback(self.end)
 
     def read(self):
-        """Take what it says next."""
+        """Read its next message."""
         end = time.monotonic() + PATIENCE
         while b"\0" not in self.rest:
             ready = select.select([self.source], [], [], max(0, end - time.monotonic()))[0]
@@ -70,7 +70,7 @@ class Browser:
         return reply["result"]
 
     def end(self):
-        """It ends its own processes before it ends itself."""
+        """End the browser; it ends its own processes before itself."""
         try:
             self.call("Browser.close")
             self.process.wait(PATIENCE)
@@ -83,7 +83,7 @@ class Browser:
 
 
 class Tab:
-    """A page, opened, with what its network does written down."""
+    """An open page; its network events are recorded."""
 
     def __init__(self, browser, url):
         self.browser = browser
@@ -98,7 +98,7 @@ class Tab:
         return self.browser.call(method, self.session, **params)
 
     def value(self, expression):
-        """What a piece of script comes to, promises awaited."""
+        """Evaluate an expression in the page; promises are awaited."""
         reply = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
                           awaitPromise=True)
         check(f"{expression}: {reply}", "exceptionDetails" not in reply)
@@ -108,7 +108,7 @@ class Tab:
         return until(f"{expression} in a page", lambda: self.value(expression))
 
     def until_so(self, what, look):
-        """Take what the browser says until `look` is content with the events."""
+        """Read messages of the browser until `look` returns true for the events."""
         return until(what, lambda: look() or self.value("0"))
 
     def events(self, method):
@@ -119,7 +119,7 @@ class Tab:
         self.browser.events[self.session].clear()
 
     def click(self, name):
-        """With the mouse, in the midst of it."""
+        """Click with the mouse, in the center of the element."""
         self.call("Page.bringToFront")
         spot = self.value(f"(() => {{ const r = document.querySelector('{name}')"
                           ".getBoundingClientRect();"

@@ -1,4 +1,5 @@
-/* fetch.js - what scripts rely on of fetch; the first word says which part, the second where. */
+/* fetch.js - checks of fetch in scripts; the first argument is the part to run, the
+ * second the URL. */
 const [, , part, base] = process.argv;
 
 function check(what, good) {

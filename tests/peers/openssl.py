@@ -1,7 +1,8 @@
-"""What the tests with openssl(1) share: an authority, those whom it vouches for, and others.
+"""Shared by the tests with openssl(1): a certificate authority and its certificates, and
+others.
 
-Of what openssl says only what every version says alike is looked at, and of alerts their
-numbers; texts that are compared as a whole are ours.
+Of openssl's output only those parts are compared that are the same in every version, and of
+alerts only their numbers.  Texts that are compared as a whole are ours.
 """
 import re
 import subprocess
@@ -11,7 +12,7 @@ from world import PATIENCE, check, need
 
 OPENSSL, SETPRIV = need("openssl"), need("setpriv")
 VERSIONS = {"TLSv1.2": "-tls1_2", "TLSv1.3": "-tls1_3"}
-# Who is vouched for by whom, and under which names.
+# For each certificate: its issuer, and its names.
 NAMES = {
     "server": ("authority", "DNS:localhost,IP:127.0.0.1,IP:::1"),
     "one": ("authority", "DNS:one.test"),
@@ -26,8 +27,9 @@ CUT = "the connection has ended without a goodbye"
 
 
 def start(stack, *words):
-    """openssl, which ends with `stack`, after long at the latest, and also if we are killed.
-    It is our own child: a signal to one between might be lost."""
+    """Start openssl.  It ends with `stack`, at the latest after a long time, and also if
+    this process is killed.  It is a direct child: a process in between might not forward
+    a signal."""
     process = subprocess.Popen([SETPRIV, "--pdeathsig", "KILL", OPENSSL, *words],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
@@ -47,7 +49,7 @@ def end(process, limit):
 
 
 def issue(stage, name):
-    """A certificate and its key, made once."""
+    """Return the files of a certificate and its key; both are made once."""
     chain, key = stage.folder / f"{name}.pem", stage.folder / f"{name}-key.pem"
     if not chain.exists():
         words = []
@@ -64,7 +66,7 @@ def issue(stage, name):
 
 
 def cert(stage, name, *, sni=None):
-    """The same as words for tls_peer."""
+    """The same, as options for tls_peer."""
     chain, key = issue(stage, name)
     return [f"chain={chain}", f"key={key}", *([f"name={sni}"] if sni else [])]
 
@@ -74,11 +76,11 @@ def trust(stage, name="authority"):
 
 
 def agreed(version, *, alpn="", name="localhost", peer="", how="full"):
-    """What tls_peer says of a session."""
+    """The line that tls_peer prints about a session."""
     return f"{version} alpn={alpn} name={name} peer={peer and f'CN = {peer}'} {how}"
 
 
 def check_alert(said, *numbers):
-    """The peer was told why."""
+    """The peer received an alert with one of these numbers."""
     found = re.search(r"SSL alert number (\d+)", said)
     check(f"alert {numbers} in\n{said}", found and int(found[1]) in numbers)

@@ -1,4 +1,4 @@
-"""Chromium: a site of files, requests that pages make, and the chat in two tabs."""
+"""Chromium: a site of files, requests made by pages, and the chat in two tabs."""
 import struct
 import zlib
 from pathlib import Path
@@ -25,7 +25,7 @@ const part = await fetch("large.txt", { headers: { Range: "bytes=26-51" } });
 window.seen = { answer, first: window.first, data, status: part.status, part: await part.text() };
 """
 
-# What pages ask of the server that has everything; what comes of it is compared.
+# Requests of a page to peer_server; the results are compared.
 REQUESTS = """(async () => {
   const seen = {};
   const body = new Uint8Array(400000).map((_, i) => i * 7);
@@ -63,7 +63,7 @@ SEEN = {"mirror": True, "chunks": 1000000, "form": True, "statuses": [204, 404, 
 
 
 def png(color):
-    """A picture of one colour."""
+    """An image of one color."""
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data
                 + struct.pack(">I", zlib.crc32(kind + data)))
@@ -88,15 +88,15 @@ def make_site(folder):
 
 
 def browser(stage):
-    """The one that all tests share."""
+    """The browser that all tests share."""
     if not hasattr(stage, "browser"):
         stage.browser = Browser(stage)
     return stage.browser
 
 
 def codes_of(tab, name=""):
-    """The statuses that came for what ends in `name`; they are reported after the page
-    has the reply."""
+    """The statuses of the responses for URLs that end in `name`.  The browser reports
+    them after the page has the response."""
     asked = {event["requestId"] for event in tab.events("Network.requestWillBeSent")
              if event["request"]["url"].endswith(name)}
     return [event["statusCode"] for event in tab.events("Network.responseReceivedExtraInfo")
@@ -104,14 +104,14 @@ def codes_of(tab, name=""):
 
 
 def check_network(tab, least, statuses):
-    """Nothing has failed, and what came is of those statuses."""
+    """Wait for `least` responses; none has failed, and all have one of the statuses."""
     tab.until_so(f"{least} replies", lambda: len(codes_of(tab)) >= least)
     failures = tab.events("Network.loadingFailed") + tab.events("Log.entryAdded")
     check(failures, not failures)
     check(codes_of(tab), set(codes_of(tab)) <= set(statuses))
 
 
-# What a page sees that asks by itself whether its copy is the last one.
+# The status that a page gets if it revalidates its copy itself.
 ASK_AGAIN = """(async () => {
   const first = await fetch("style/main.css", { cache: "no-store" });
   const tag = first.headers.get("ETag");
@@ -124,7 +124,7 @@ IN_CACHE = """fetch("style/main.css", { cache: "only-if-cached", mode: "same-ori
 
 
 def check_cache(tab):
-    """A file that the browser has and asks for again is not sent again."""
+    """A file in the browser's cache is revalidated, and not sent again."""
     tab.until(IN_CACHE)
     tab.forget_events()
     size = tab.value('fetch("style/main.css", { cache: "no-cache" })'
@@ -153,7 +153,7 @@ def visit_site(stage, url):
     tab.until("performance.getEntriesByType('navigation')[0].type == 'reload' && " + loaded)
     check_network(tab, 1, (200, 206, 304))
     check("a page that has the file", tab.value(ASK_AGAIN) == 304)
-    if url.startswith("http:"):  # it caches nothing from a server whose certificate it doubts
+    if url.startswith("http:"):  # a site with an untrusted certificate is not cached
         check_cache(tab)
     tab.close()
 
@@ -183,7 +183,7 @@ def lines_of(tab):
 
 
 def say(tabs, speaker, text, heard):
-    """What is typed and sent in one tab appears in all."""
+    """A line that is typed and sent in one tab appears in all tabs."""
     tabs[speaker].write("#line", text)
     tabs[speaker].click("button")
     for tab in tabs:
@@ -202,7 +202,7 @@ def test_chat_in_two_tabs(stage):
     for speaker, text in ((0, "good day"), (1, "ünïcödé & <b>tags</b>"), (0, "bye")):
         heard.append(text)
         say(tabs, speaker, text, heard)
-    # The server ends, another takes its place, and the pages come back by themselves.
+    # The server ends, another one replaces it, and the pages reconnect by themselves.
     stage.servers.remove(server)
     server.end()
     for tab in tabs:
@@ -214,7 +214,7 @@ def test_chat_in_two_tabs(stage):
     heard.append("here again")
     say(tabs, 1, "here again", heard)
     for tab in tabs:
-        # A reply without a body that nobody looks at counts as cancelled.
+        # The browser counts a response without a body that no script reads as canceled.
         failed = [event for event in tab.events("Network.loadingFailed")
                   if event["type"] != "EventSource" and not event.get("canceled")]
         check(failed, not failed)

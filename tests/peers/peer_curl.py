@@ -1,4 +1,4 @@
-"""curl: every kind of request that it can make, in plain and over TLS."""
+"""curl: every kind of request that it can make, plain and over TLS."""
 import json
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from world import PATIENCE, check, letters, need, until
 
 CURL = need("curl")
-BIG = 5_000_000  # bytes: more than sockets hold
+BIG = 5_000_000  # bytes: more than socket buffers hold
 
 
 def command(server, *words):
@@ -17,7 +17,7 @@ def command(server, *words):
 
 
 def curl(server, path, *words, fails=0, send=None):
-    """One request: what curl says of it, head, body."""
+    """Make one request; return curl's information about it, the headers, and the body."""
     head, body = server.world.folder / "head", server.world.folder / "body"
     for file in (head, body):
         file.unlink(missing_ok=True)
@@ -38,7 +38,7 @@ def expect(server, path, *words, status=200, body=None, **named):
 
 
 def both(stage):
-    """The two servers, which all tests share."""
+    """The two servers that all tests share."""
     if not stage.servers:
         stage.serve("http")
         stage.serve("https")
@@ -76,7 +76,7 @@ def test_plain_requests(stage):
 
 
 def test_reply_cut_short(stage):
-    """It must not look whole: 18 is a partial transfer, 56 a reset."""
+    """curl must see an error: 18 is a partial transfer, 56 a reset."""
     for server in both(stage):
         done = subprocess.run(command(server, server.url("/half")), capture_output=True,
                               timeout=PATIENCE)
@@ -131,7 +131,7 @@ def test_resumed_download(stage):
 
 
 def test_downloads_that_are_left(stage):
-    """curl does not want that much: the connection goes, and the server stays."""
+    """curl aborts a large download: the connection ends, and the server continues."""
     for server in both(stage):
         _, _, body = curl(server, f"/letters?size={BIG}", "--max-filesize", "1000", fails=63)
         check(body, body == b"")
@@ -149,7 +149,7 @@ def leave_early(server):
 
 
 def test_kept_connections(stage):
-    """Many URLs, replies of all kinds between, errors as well: one connection."""
+    """Many URLs, with responses of all kinds, also errors: one connection."""
     paths = ["/hello", "/letters?size=300000", "/chunks?size=300000", "/status/204", "/nothing",
              "/files/small.txt", "/hello", "/slow?pieces=2", "/status/304", "/fail", "/hello"]
     make_site(stage)
@@ -176,7 +176,8 @@ def test_uploads(stage):
         expect(server, "/echo", "-X", "POST", "-d", "", body=b"")
         expect(server, "/echo", "-F", "name=value")
         for path, reply in (("/echo", big), ("/count", answer)):
-            # curl asks before it sends that much, and waits no second for the answer.
+            # curl sends an Expect header for a body of this size, and does not wait a
+            # second.
             info, head, _ = expect(server, path, "-T", file, body=reply)
             check(head, head.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"))
             expect(server, path, "-H", "Expect:", "-T", file, body=reply)
@@ -189,7 +190,8 @@ def test_uploads(stage):
 
 
 def test_uploads_that_are_too_long(stage):
-    """413 without reading, where curl asks first; and where it does not, it hears it, too."""
+    """413 without reading the body if curl sends Expect; without it curl gets the
+    response, too."""
     file = stage.folder / "upload"
     with open(file, "wb") as out:
         out.truncate(257 << 20)
@@ -204,7 +206,7 @@ def test_uploads_that_are_too_long(stage):
 
 
 def test_events(stage):
-    """They come while they are made, and the server notices when curl has gone."""
+    """Events arrive as they are made, and the server notices when curl has gone."""
     for server in both(stage):
         _, head, _ = expect(server, "/events?end=1", "-N", body=b"".join(
             b"event: number\ndata: %d\n\n" % i for i in range(3)))
@@ -237,7 +239,7 @@ def test_many_at_once(stage):
 
 
 def test_targets(stage):
-    """As a proxy would be asked, and for all that there is."""
+    """A request with an absolute URL, as for a proxy; OPTIONS for `*`; too long ones."""
     for server in both(stage)[:1]:
         done = subprocess.run([CURL, "-q", "-sS", "--noproxy", "", "--proxy", server.url(""),
                                "http://localhost/hello"], capture_output=True, timeout=PATIENCE)
@@ -250,7 +252,8 @@ def test_targets(stage):
 
 
 def test_tls_only_with_the_right_name(stage):
-    """Who does not trust us, or asks for another, gets nothing; the old protocol neither."""
+    """A client that does not trust us, or expects another name, gets nothing; old
+    versions of TLS are refused, too."""
     server = both(stage)[1]
     curl_words = ["--cacert", "/dev/null"]
     for words, status in ((curl_words, (60, 77)), (["--tls-max", "1.1"], (35,)),
@@ -268,7 +271,7 @@ def test_tls_only_with_the_right_name(stage):
 
 
 def test_chat(stage):
-    """What one curl says another hears."""
+    """A line that one curl posts reaches another curl."""
     examples = Path(__file__).resolve().parents[2] / "examples"
     server = stage.serve_example(stage.chat_program, examples)
     _, _, page = expect(server, "/")

@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).parent / "fetch.js"
 
 
 def run(stage, *words, trust=True):
-    """Run the script; returns what it printed, and its status."""
+    """Run the script; return its output and its status."""
     environment = dict(os.environ)
     environment.pop("SSL_CERT_FILE", None)
     if trust and stage.chain:

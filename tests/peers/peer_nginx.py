@@ -1,7 +1,7 @@
-"""nginx as a reverse proxy before our server: kept connections, bodies, TLS, other protocols.
+"""nginx as a reverse proxy for our server: kept connections, bodies, TLS, upgrades.
 
-Behind it stand the server in plain (/plain/, /direct/ without any buffering) and over TLS,
-verified (/secure/); nginx itself is asked in plain and over TLS.
+nginx forwards to the plain server (/plain/; /direct/ without any buffering) and to the one
+with TLS, verified (/secure/).  Requests to nginx itself are made plain and over TLS.
 """
 import http.client
 import socket
@@ -100,12 +100,12 @@ http {{
 }}
 """
 
-# All prefixes behind which there is a server that is asked in the usual way.
+# All prefixes that lead to a server in the usual way.
 WAYS = ("plain", "secure", "direct", "direct-secure", "old")
 
 
 class Front:
-    """nginx, and how it is asked."""
+    """nginx, and requests to it."""
 
     def __init__(self, stage):
         self.stage = stage
@@ -150,7 +150,7 @@ class Front:
                                            context=context)
 
     def ask(self, path, method="GET", body=None, headers=None, tls=False):
-        """One request: status, headers, body."""
+        """Make one request; return status, headers, body."""
         connection = self.connection(tls)
         connection.request(method, path, body, headers or {},
                            encode_chunked=hasattr(body, "__next__"))
@@ -167,7 +167,7 @@ class Front:
 
 
 def front(stage):
-    """The one that all tests share."""
+    """The nginx that all tests share."""
     if not hasattr(stage, "front"):
         stage.front = Front(stage)
     return stage.front
@@ -214,7 +214,7 @@ def test_large_bodies_both_ways(stage):
 
 
 def test_echo_while_it_is_sent(stage):
-    """Without buffering the reply comes while the request still goes."""
+    """Without buffering, the response arrives while the request is still being sent."""
     nginx = front(stage)
     for way in ("direct", "direct-secure"):
         connection = nginx.connection()
@@ -231,7 +231,7 @@ def test_echo_while_it_is_sent(stage):
 
 
 def test_kept_connections(stage):
-    """Forty requests one after the other, and the server sees few connections."""
+    """Forty requests one after another use few connections to the server."""
     nginx = front(stage)
     for way, server in (("plain", nginx.plain), ("secure", nginx.secure)):
         before = server.stats()
@@ -259,7 +259,7 @@ def test_many_at_once(stage):
 
 
 def test_events(stage):
-    """They pass while they are made; when the reader leaves, the server learns of it."""
+    """Events arrive as they are made; when the client leaves, the server notices."""
     nginx = front(stage)
     for way, server in (("direct", nginx.plain), ("direct-secure", nginx.secure)):
         connection = nginx.connection()
@@ -302,7 +302,7 @@ def test_another_protocol(stage):
 
 
 def test_what_nginx_may_not_pass(stage):
-    """Requests that nginx spoils are refused, by a page that it passes on."""
+    """Requests that nginx makes invalid are refused with a page that nginx forwards."""
     nginx = front(stage)
     before = nginx.plain.stats()["faults"]
     nginx.expect("/garbage/hello", 400, b"400 Bad Request\n")
@@ -314,7 +314,7 @@ def test_what_nginx_may_not_pass(stage):
 
 
 def test_reply_cut_short(stage):
-    """nginx must see that a reply is not whole, and so does its client."""
+    """nginx must notice that a response is incomplete, and so must its client."""
     nginx = front(stage)
     for way in ("direct", "direct-secure"):
         try:
@@ -327,7 +327,7 @@ def test_reply_cut_short(stage):
 
 
 def test_stranger_is_refused(stage):
-    """That our certificate is for another name than it asks for, nginx notices."""
+    """nginx notices that our certificate has another name than the one it expects."""
     nginx = front(stage)
     nginx.expect("/stranger/hello", 502)
     check(nginx.errors(), "upstream SSL certificate does not match" in nginx.errors())
@@ -335,7 +335,8 @@ def test_stranger_is_refused(stage):
 
 
 def test_restarts_of_the_server(stage):
-    """While it ends and another begins on the same socket, every request is answered."""
+    """While a server ends and another one starts on the same socket, every request is
+    answered."""
     nginx = front(stage)
     large = letters(3_000_000)
     (stage.site / "page.txt").write_text("page")

@@ -1,4 +1,4 @@
-"""s_client of openssl(1), and a server of ours with nothing but TLS."""
+"""s_client of openssl(1), with a server of ours that uses plain TLS."""
 import contextlib
 
 from openssl import (CUT, ENDED, NOT_TRUSTED, VERSIONS, agreed, cert, check_alert, issue, start,
@@ -7,7 +7,7 @@ from world import PATIENCE, check
 
 
 class Client:
-    """s_client, which says what it is told to and prints what it hears."""
+    """s_client; sends the given lines and prints the received ones."""
 
     def __init__(self, stack, port, words):
         self.process = start(stack, "s_client", "-connect", f"127.0.0.1:{port}",
@@ -24,7 +24,7 @@ class Client:
             self.said += heard
 
     def end(self, status):
-        """All that it has said."""
+        """Wait for its end; return its whole output."""
         self.said += self.process.stdout.read().decode()
         got = self.process.wait(PATIENCE)
         check(f"s_client: {got}, not {status}\n{self.said}", got == status)
@@ -32,7 +32,7 @@ class Client:
 
 
 class Ours:
-    """Our server, and what it says line by line."""
+    """Our server; its output is checked line by line."""
 
     def __init__(self, stage, *words):
         self.stage = stage
@@ -46,14 +46,15 @@ class Ours:
 
     @contextlib.contextmanager
     def client(self, *words, name="localhost", ca="authority"):
-        """One that trusts `ca`, and asks for `name`."""
+        """A client that trusts `ca` and requests `name`."""
         whom = ["-servername", name] if name else ["-noservername"]
         with contextlib.ExitStack() as stack:
             yield Client(stack, self.server.port,
                          [*whom, "-CAfile", issue(self.stage, ca)[0], *words])
 
     def exchange(self, *words, **named):
-        """A line there and back, and goodbyes: all that s_client has said."""
+        """Send a line and receive it back, then close_notify from both; return
+        s_client's output."""
         with self.client(*words, **named) as client:
             client.say("hello")
             client.hear("hello")
@@ -61,12 +62,12 @@ class Ours:
             return client.end(0)
 
     def refused(self, *words, **named):
-        """The same where there must be no session."""
+        """The same, but there must be no session."""
         with self.client(*words, **named) as client:
             return client.end(1)
 
     def end(self):
-        """It ends well, and has said nothing that was not expected."""
+        """The server ends cleanly, without unexpected output."""
         self.server.process.terminate()
         rest = self.server.process.stdout.read().decode()
         check(f"no more lines: {rest}", not rest)
@@ -91,7 +92,7 @@ def test_a_session(stage):
 
 
 def test_protocols(stage):
-    """Ours is the order, and without one in common there is no session."""
+    """The server's order decides, and without a common protocol there is no session."""
     with serving(stage, *cert(stage, "server"), "alpn=weft", "alpn=other") as ours:
         for version, word in VERSIONS.items():
             for offer, chosen in (("h2,other,weft", "weft"), ("h2,other", "other")):
@@ -122,7 +123,7 @@ def test_certificates_by_name(stage):
                 said = ours.exchange(word, "-verify_hostname", name, name=name)
                 check(said, "Verification: OK" in said)
                 ours.expect(agreed(version, name=name), "goodbye")
-            # The default is shown to others, who do not want it.
+            # The default is for other names; these clients do not accept it.
             ours.refused(word, "-verify_hostname", "three.test", name="three.test")
             ours.expect(f"WEFT_ECERT: tls with a client: {ENDED}our certificate is bad "
                         "(alert 42)")
@@ -146,7 +147,7 @@ def test_an_address_as_name(stage):
 
 
 def test_resumption(stage):
-    """Also with a certificate of the client, who is known without showing it again."""
+    """Also with a client certificate: it is known without being sent again."""
     guest, key = issue(stage, "guest")
     ask = [trust(stage), "ask=1"]
     for words, show, peer in (([], [], ""), (ask, ["-cert", guest, "-key", key], "guest")):
@@ -162,7 +163,7 @@ def test_resumption(stage):
 
 
 def test_tickets_that_are_not_ours(stage):
-    """A full handshake follows, here on a server that gives none at all."""
+    """With an unknown ticket a full handshake follows; this server issues none itself."""
     kept = {version: str(stage.folder / f"session-{version}") for version in VERSIONS}
     with serving(stage, *cert(stage, "server")) as ours:
         for version, word in VERSIONS.items():
@@ -198,7 +199,8 @@ def test_certificates_of_clients(stage):
 
 
 def test_ends(stage):
-    """Ours with a goodbye and without, which s_client tells apart; and s_client's without."""
+    """Our end with close_notify and without, which s_client distinguishes; s_client's
+    without."""
     with serving(stage, *cert(stage, "server")) as ours:
         for version, word in VERSIONS.items():
             with ours.client(word) as client:

@@ -1,4 +1,4 @@
-"""s_server of openssl(1), and a client of ours with nothing but TLS."""
+"""s_server of openssl(1), with a client of ours that uses plain TLS."""
 import re
 import subprocess
 
@@ -10,7 +10,8 @@ REPLY = "heard olleh"
 
 
 class Theirs:
-    """s_server for so many connections; it returns lines reversed, or says what we say."""
+    """s_server for `count` connections.  With `rev` it returns lines reversed; otherwise
+    it sends the lines on its stdin."""
 
     def __init__(self, stage, *words, count=1, name="server", rev=True):
         chain, key = issue(stage, name)
@@ -25,7 +26,8 @@ class Theirs:
         self.port = int(found[1])
 
     def client(self, *words, host="localhost"):
-        """One of ours, which ends by itself; without a host that of the address is verified."""
+        """Start a client of ours, which ends by itself.  Without `host` it verifies the
+        address."""
         client = subprocess.Popen(
             [self.stage.tls_program, "visit", f"tls://127.0.0.1:{self.port}", trust(self.stage),
              *([f"host={host}"] if host else []), *words],
@@ -35,7 +37,7 @@ class Theirs:
         return client
 
     def visit(self, *words, fails=False, **named):
-        """All lines of our client."""
+        """Return all lines of our client."""
         client = self.client(*words, **named)
         lines = client.stdout.read().splitlines()
         status = client.wait(PATIENCE)
@@ -47,14 +49,15 @@ class Theirs:
         check(f"{got}, not {lines}", got == lines)
 
     def refused(self, why, *words, **named):
-        """The last line of our client, be it of the handshake or, with TLS 1.3, of a read."""
+        """Check the last line of our client: from the handshake or, with TLS 1.3, from a
+        read."""
         got = self.visit(*words, fails=True, **named)
         error, text = why.split(": ", 1)
         check(f"{got}, not {why}", got[-1].startswith(f"{error}: ") and got[-1].endswith(text))
         check(f"nothing was heard: {got}", REPLY not in got)
 
     def end(self):
-        """What it has said, when the last has gone."""
+        """Return its output, after the last connection."""
         self.log += self.process.stdout.read().decode()
         status = self.process.wait(PATIENCE)
         check(f"the end of s_server: {status}\n{self.log}", status in (0, 1))
@@ -62,7 +65,7 @@ class Theirs:
 
 
 def test_sessions_and_resumption(stage):
-    """Also when only one side has a protocol, or both."""
+    """Also if only one side has ALPN protocols, or both."""
     for version, word in VERSIONS.items():
         for theirs, ours, alpn in (([], ["alpn=weft"], ""), (["-alpn", "weft"], [], ""),
                                    (["-alpn", "h2,weft"], ["alpn=other", "alpn=weft"], "weft")):
@@ -90,7 +93,7 @@ def test_certificates_by_name(stage):
                       host="a.two.test")
         server.refused(f'WEFT_EPROTO: tls with "b.two.test": {ENDED}it has no certificate for '
                        "this name (alert 112)", host="b.two.test")
-        # An address is no name to be asked for: the first is shown.
+        # An address cannot be requested as a name: the server uses its first certificate.
         server.expect([agreed(version, name="", peer="server"), REPLY, "goodbye"], host=None)
         server.end()
 
@@ -118,9 +121,9 @@ def test_a_server_that_is_not_trusted(stage):
 
 
 def test_certificates_of_clients(stage):
-    """Who has none, or a wrong one, is told: with TLS 1.3 by the first read, since for the
-    client the handshake is over by then.  It says nothing itself: its bytes would have the
-    peer's system take the alert back."""
+    """A client without a certificate, or with a wrong one, gets an error: with TLS 1.3
+    from the first read, because its own handshake has ended before.  The client sends
+    nothing itself: its data would cause a reset, which discards the alert."""
     ask = ["-Verify", "1", "-verify_return_error", "-CAfile", issue(stage, "authority")[0]]
     missed = {"TLSv1.2": "WEFT_EPROTO: tls with \"localhost\": " + ENDED
                          + "nothing that both sides can do, or no certificate (alert 40)",
@@ -154,7 +157,8 @@ def test_ends_of_theirs(stage):
 
 
 def test_ends_of_ours(stage):
-    """With a goodbye and without, which s_server tells apart where it does not reverse."""
+    """With close_notify and without; s_server distinguishes them if it does not reverse
+    lines."""
     for version, word in VERSIONS.items():
         for end, ours, theirs in (("first", "goodbye", "DONE"), ("cut", "cut", "ERROR")):
             server = Theirs(stage, word, rev=False)

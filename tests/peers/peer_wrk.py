@@ -1,4 +1,4 @@
-"""wrk: load of many connections at once, in plain, pipelined and over TLS."""
+"""wrk: load with many connections at once, plain, pipelined and over TLS."""
 import re
 import subprocess
 
@@ -7,7 +7,7 @@ from world import PATIENCE, check, need
 WRK = need("wrk")
 SECONDS = 1
 
-# Sixteen requests in one write, of several kinds; wrk counts the replies.
+# Sixteen requests in one write, of several kinds; wrk counts the responses.
 PIPELINED = """
 function init(args)
   local all = {}
@@ -19,7 +19,7 @@ end
 function request() return batch end
 """
 
-# Bodies of many sizes, which must come back as they are.
+# Bodies of many sizes, which must come back unchanged.
 ECHOED = """
 local count = 0
 function request()
@@ -36,7 +36,7 @@ end
 
 
 def run(server, path, *words, connections=64):
-    """Requests that were answered, after checking that all were."""
+    """Run wrk; check that all requests were answered, and return their number."""
     done = subprocess.run([WRK, "-t", "2", "-c", str(connections), "-d", f"{SECONDS}s",
                            "--timeout", f"{PATIENCE}s", "--latency", *words,
                            f"{server.scheme}://127.0.0.1:{server.port}{path}"],
@@ -49,10 +49,10 @@ def run(server, path, *words, connections=64):
 
 
 def wrk(server, *words, **named):
-    """The same, and the server has no complaints either."""
+    """The same, and check that the server has counted no errors."""
     requests = run(server, *words, **named)
     stats = server.stats()
-    # When its time is over, wrk leaves in the midst of replies: such have failed.
+    # When its time is over, wrk disconnects in the middle of responses: these have failed.
     check(stats, all(stats[name] == 0 for name in ("faults", "shed", "slow"))
           and stats["failed"] <= stats["connections"])
     return requests

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Have programs that others have written talk to ours, and check what they see.
+"""Connect third-party programs to ours, and check their results.
 
     tests/peers/run.py curl|wrk|nginx|s_client|s_server|browser|fetch SERVER FILES CHAT TLS [WEFT]
 
 SERVER is tests/peers/server.c, TLS is tls_peer.c there, FILES and CHAT are the examples,
-WEFT is the tool that runs scripts.
-Exits with 77 if the peer is not installed.
+WEFT is the tool that runs scripts.  Exits with 77 if the peer is not installed.
 """
 import http.client
 import importlib
@@ -19,7 +18,7 @@ import world  # noqa: E402
 
 
 def run(name, test, *args):
-    """One test; True if it failed, and why is printed."""
+    """Run one test; return whether it failed.  The reason is printed."""
     begin = time.monotonic()
     try:
         test(*args)

@@ -1,9 +1,9 @@
-/* server.c - the server that real peers talk to: one path for each thing it can do.
+/* server.c - the server for third-party peers: one path for each of its features.
  *
  *     peer_server ADDRESS FOLDER [CHAIN KEY]
  *
- * It says where it listens, serves until SIGTERM, and is an error if it does not end well.
- * It uses what is installed alone.
+ * It prints its address, serves until SIGTERM, and fails if it does not end cleanly.  It uses
+ * only the installed API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ hello(weft_http *http, void *arg)
 
 /* --- bodies --------------------------------------------------------------- */
 
-/* The body comes back while it still arrives. */
+/* Returns the body while it still arrives. */
 static int
 echo(weft_http *http, void *arg)
 {
@@ -60,7 +60,7 @@ echo(weft_http *http, void *arg)
 	return rc < 0 ? rc : (int)n;
 }
 
-/* The body comes back when all of it is there: proxies send no more once a reply has
+/* Returns the body after all of it has arrived: proxies stop sending once a response has
  * begun. */
 static int
 mirror(weft_http *http, void *arg)
@@ -75,7 +75,7 @@ mirror(weft_http *http, void *arg)
 	return (int)n;
 }
 
-/* A header or trailer by name: the last such. */
+/* Returns the value of a header or trailer by name; the last one with that name. */
 static const char *
 last_field(weft_http *http, const char *name)
 {
@@ -88,7 +88,7 @@ last_field(weft_http *http, const char *name)
 	return value;
 }
 
-/* How much there was, its sum, and the trailer that was sent with it. */
+/* Replies with the size of the body, the sum of its bytes, and the trailer sent with it. */
 static int
 count(weft_http *http, void *arg)
 {
@@ -118,7 +118,7 @@ fill(char *buf, size_t size, uint64_t from)
 		buf[i] = (char)('a' + (from + i) % 26);
 }
 
-/* `size` letters with their length ahead, or with `chunked` in pieces and a trailer. */
+/* Sends `size` letters with a Content-Length, or with `chunked` in chunks and a trailer. */
 static int
 letters(weft_http *http, void *chunked)
 {
@@ -142,7 +142,7 @@ letters(weft_http *http, void *chunked)
 	return rc >= 0 && chunked ? weft_http_set_header(http, "X-Letters", "all") : rc;
 }
 
-/* Pieces that come one by one, each some time after the one before. */
+/* Sends pieces one by one, with a delay after each. */
 static int
 slow(weft_http *http, void *arg)
 {
@@ -159,7 +159,7 @@ slow(weft_http *http, void *arg)
 	return rc;
 }
 
-/* Events that are numbered, then silence until the peer leaves; or with `end` the end. */
+/* Sends numbered events, then nothing until the peer leaves; with `end` the response ends. */
 static int
 events(weft_http *http, void *arg)
 {
@@ -177,7 +177,7 @@ events(weft_http *http, void *arg)
 	return rc;
 }
 
-/* --- another protocol ------------------------------------------------------ */
+/* --- upgrade to another protocol --------------------------------------------- */
 
 static int
 upgrade(weft_http *http, void *arg)
@@ -198,7 +198,7 @@ upgrade(weft_http *http, void *arg)
 	return 0;
 }
 
-/* --- what was asked, and what became of it ----------------------------------- */
+/* --- headers, statuses, failures and counters -------------------------------------- */
 
 static int
 fields(weft_http *http, void *arg)
@@ -223,7 +223,7 @@ status(weft_http *http, void *arg)
 	return reply_text(http, (int)number(http, "code", 200), "as told\n");
 }
 
-/* What was asked for is elsewhere. */
+/* Redirects to the URL in `to`. */
 static int
 moved(weft_http *http, void *arg)
 {
@@ -233,7 +233,7 @@ moved(weft_http *http, void *arg)
 	return rc < 0 ? rc : reply_text(http, 302, "there\n");
 }
 
-/* A field that is not ASCII comes back as it was. */
+/* Returns a header value that is not ASCII unchanged. */
 static int
 bytes(weft_http *http, void *arg)
 {
@@ -244,7 +244,7 @@ bytes(weft_http *http, void *arg)
 	return rc < 0 ? rc : reply_text(http, 200, "there\n");
 }
 
-/* It fails before it has replied, or halfway. */
+/* Fails before the response, or with `halfway` in the middle of it. */
 static int
 fail(weft_http *http, void *halfway)
 {

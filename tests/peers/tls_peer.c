@@ -1,17 +1,18 @@
-/* tls_peer.c - TLS without anything above it, for peers that have only that.
+/* tls_peer.c - plain TLS without a protocol above it, for peers that have only TLS.
  *
  *     tls_peer serve|visit ADDRESS OPTION=VALUE ...
  *
- * `serve` says where it listens, and returns each line that it hears, until SIGTERM; at the
- * line "end" it says goodbye first, at "cut" it ends the connection without one.  `visit`
- * says a line, prints what comes back, and ends as it was told.  Both print what was agreed,
- * and then how each connection ended: "goodbye", or the error.  Nothing here waits for ever.
+ * `serve` prints its address and echoes each line that it receives, until SIGTERM.  At the line
+ * "end" it sends close_notify first; at "cut" it ends the connection without one.  `visit`
+ * sends a line, prints the reply, and ends as `end` says.  Both print the negotiated
+ * parameters, and then how each connection ended: "goodbye" for the peer's close_notify, or the
+ * error.  Every wait has a limit.
  *
- * Options of both: chain (begins a certificate, for which key and name are), ca, alpn (which
- * may be repeated), min (a version, in hexadecimal); of `serve`: ask (for a certificate of
- * the client), no_tickets; of `visit`: times, host (to verify, else that of the address), say
- * (nothing: it only listens), end (first: says goodbye and awaits the peer's; last: awaits
- * the peer's; cut: ends without one).  It uses what is installed alone.
+ * Options of both: chain (begins a certificate; key and name belong to it), ca, alpn (may be
+ * repeated), min (a TLS version, in hexadecimal).  Of `serve`: ask (request a client
+ * certificate), no_tickets.  Of `visit`: times, host (to verify; default: that of the address),
+ * say (empty: it only receives), end (first: send close_notify, then wait for the peer's; last:
+ * wait for the peer's; cut: end without one).  It uses only the installed API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static struct {
 
 /* --- options ---------------------------------------------------------------- */
 
-/* An option of a certificate, the last one that was begun. */
+/* Reads an option of the certificate that was begun last. */
 static bool
 read_cert_word(const char *option, const char *value)
 {
@@ -90,7 +91,7 @@ read_visit_word(const char *option, const char *value)
 	return true;
 }
 
-/* Cuts the word in two. */
+/* Splits the word at its '='. */
 static bool
 read_word(char *word)
 {
@@ -111,7 +112,7 @@ open_tls(weft_tls **out)
 	return weft_tls_open(&words.tls, out);
 }
 
-/* --- what is told ------------------------------------------------------------ */
+/* --- output -------------------------------------------------------------------- */
 
 static void
 tell(weft_stream *stream)
@@ -125,7 +126,7 @@ tell(weft_stream *stream)
 	fflush(stdout);
 }
 
-/* How it ended: 0 is the peer's goodbye. */
+/* Prints how the connection ended: 0 means the peer's close_notify. */
 static int
 tell_end(int rc)
 {
@@ -137,7 +138,7 @@ tell_end(int rc)
 	return rc;
 }
 
-/* All that still comes, up to the end. */
+/* Reads and discards everything up to the end. */
 static int
 await_end(weft_stream *stream)
 {
@@ -150,8 +151,8 @@ await_end(weft_stream *stream)
 	return (int)n;
 }
 
-/* The connection ends, and the session does not know.  The peer ends it too, by whatever it
- * thinks of that, but it does. */
+/* Ends the connection without the TLS session.  The peer ends it too, with any result, but
+ * in time. */
 static int
 cut(weft_stream *stream)
 {
@@ -195,7 +196,7 @@ echo(weft_stream *peer)
 	}
 }
 
-/* It shakes hands itself, to tell what went wrong. */
+/* Does the handshake itself, to print its error. */
 static int
 greet(weft_stream *peer, void *tls)
 {
@@ -266,7 +267,7 @@ ask(weft_stream *stream)
 	return 1;
 }
 
-/* 0 at the peer's goodbye. */
+/* Returns 0 at the peer's close_notify. */
 static int
 talk(weft_stream *stream)
 {

@@ -1,7 +1,7 @@
-"""What the tests with real peers share: servers to talk to, folders, certificates.
+"""Shared by the tests with third-party peers: servers, folders, certificates.
 
-Everything that is started ends with its World, by its own process id; ports are chosen by
-the system; nothing is waited for by time.
+Every process that is started ends with its World, by its own process id.  The system
+chooses the ports.  No test waits for a fixed time.
 """
 import contextlib
 import json
@@ -17,7 +17,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-PATIENCE = 300  # seconds until something that must happen has happened
+PATIENCE = 300  # seconds until an expected event must have happened
 SKIP = 77
 
 
@@ -27,7 +27,7 @@ def check(what, good):
 
 
 def need(*names):
-    """The path of the first program that is there; without one the test is skipped."""
+    """Return the path of the first program that exists; skip the test if there is none."""
     for name in names:
         if path := shutil.which(name, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"):
             return path
@@ -36,7 +36,7 @@ def need(*names):
 
 
 def until(what, look):
-    """Look again until it is so, and return what was seen."""
+    """Poll `look` until its result is true, and return that."""
     end = time.monotonic() + PATIENCE
     while not (seen := look()):
         check(f"{what}, in {PATIENCE} s", time.monotonic() < end)
@@ -45,12 +45,12 @@ def until(what, look):
 
 
 def letters(size):
-    """The body that the server makes of that size."""
+    """The body of that size that the server makes."""
     return (b"abcdefghijklmnopqrstuvwxyz" * (size // 26 + 1))[:size]
 
 
 class Server:
-    """A program of ours that serves, by default the one that has everything."""
+    """A server program of ours, by default peer_server."""
 
     def __init__(self, world, program, *words, fds=(), scheme="http"):
         self.world, self.scheme = world, scheme
@@ -81,7 +81,7 @@ class Server:
         return self.log.read().decode(errors="replace")
 
     def end(self):
-        """It ends when told to, at once, and without a complaint."""
+        """The server must end after SIGTERM, with status 0 and without messages."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(PATIENCE)
@@ -91,7 +91,7 @@ class Server:
 
 
 class World(contextlib.ExitStack):
-    """What one test has: it goes all at once."""
+    """The resources of one run; they are released together."""
 
     def __init__(self, programs):
         super().__init__()
@@ -106,7 +106,7 @@ class World(contextlib.ExitStack):
         self.callback(self.kill_all)
 
     def kill_all(self):
-        """What has not ended by itself when a test failed."""
+        """Kill the servers that are left when a test failed."""
         for server in self.servers:
             if server.process.poll() is None:
                 server.process.kill()
@@ -128,7 +128,7 @@ class World(contextlib.ExitStack):
         return server
 
     def serve_example(self, program, folder, door=None):
-        """An example on a socket of ours: who connects before it is ready waits for it."""
+        """Start an example on our socket: connections wait there until it is ready."""
         door = door or self.listen()
         server = self.start(program, f"fd:{door.fileno()}", str(folder), fds=[door.fileno()])
         server.port = door.getsockname()[1]
@@ -138,14 +138,14 @@ class World(contextlib.ExitStack):
         return self.enter_context(socket.create_server(("127.0.0.1", 0), backlog=511))
 
     def free_port(self):
-        """A port that is bound and not listened at: only who asks for reuse gets it."""
+        """Return a port that is bound, but not listened on: only SO_REUSEADDR gets it."""
         reserved = self.enter_context(socket.socket())
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
         return reserved.getsockname()[1]
 
     def make_certificate(self):
-        """For this host, and its own authority."""
+        """Make a self-signed certificate for this host."""
         if self.chain:
             return
         chain, key = str(self.folder / "chain.pem"), str(self.folder / "key.pem")
@@ -157,7 +157,7 @@ class World(contextlib.ExitStack):
         self.chain, self.key = chain, key
 
     def end(self):
-        """All servers end well."""
+        """End all servers; all must end cleanly."""
         for server in self.servers:
             server.end()
         self.servers.clear()

@@ -1,4 +1,4 @@
-"""Callbacks: order, contexts, handles, cancellation, and what they raise."""
+"""Callbacks: order, contexts, handles, cancellation, and exceptions."""
 import asyncio
 import contextvars
 import gc

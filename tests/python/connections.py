@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Make so many connections, each with a question and an answer, and see that nothing is kept.
+"""Make many connections, each with a request and a reply, and check that nothing leaks.
 
-    connections.py [COUNT]      20,000 unless said
+    connections.py [COUNT]      default: 20,000
 
-They go over a Unix socket, which has no ports to run out of; half of them by transports and
-protocols, half by streams.  After a tenth of them everything has its size; from there on neither
-blocks of Python's memory nor descriptors may grow, nor the process by more than a few pages.
+They use a Unix socket, which cannot run out of ports; half of them use transports and
+protocols, half streams.  After a tenth of them all caches have their size; from then on
+neither blocks of Python's memory nor descriptors may grow, nor the process by more than a
+few megabytes.
 """
 import asyncio
 import gc

@@ -29,7 +29,7 @@ class Endpoints(LoopCase):
     def test_an_endpoint_is_that_of_asyncio_and_tells_of_itself(self):
         async def main():
             transport, protocol = await self.endpoint()
-            if sys.version_info >= (3, 12):  # in 3.11 also stock's own is not
+            if sys.version_info >= (3, 12):  # in 3.11 stock's own is not one either
                 self.assertIsInstance(transport, asyncio.DatagramTransport)
             self.assertIs(transport.get_protocol(), protocol)
             name = transport.get_extra_info("sockname")

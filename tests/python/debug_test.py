@@ -1,4 +1,4 @@
-"""Debug mode: slow callbacks, calls from the wrong thread, and where things came from."""
+"""Debug mode: slow callbacks, calls from the wrong thread, and source tracebacks."""
 import asyncio
 import gc
 import logging
@@ -17,7 +17,7 @@ class DebugCase(LoopCase):
         self.loop.set_debug(True)
 
     def logged(self, level, work):
-        """What the loop logs while work() runs."""
+        """The messages that the loop logs while work() runs."""
         with self.assertLogs("asyncio", level) as logged:
             work()
         return [record.getMessage() for record in logged.records]

@@ -1,5 +1,5 @@
-"""What happens at the edges: callbacks that end what calls them, numbers with two owners, loops
-that are closed, calls that fail in the middle."""
+"""Corner cases: callbacks that end their caller, reused descriptor numbers, loops that
+are closed, calls that fail in the middle."""
 import asyncio
 import socket
 import tempfile

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Run the examples of examples/python, and compare what they say.
+"""Run the examples of examples/python, and compare their output.
 
-    examples.py [FOLDER]    needs PYTHONPATH to lead to the package
+    examples.py     needs the package in PYTHONPATH
 """
 import json
 import re
@@ -22,7 +22,7 @@ def start(name, *args):
 
 
 def said(program, pattern):
-    """What the next line of the program says in the place of the pattern's group."""
+    """Match the next line of the program's output; return the pattern's group."""
     line = program.stdout.readline()
     found = re.fullmatch(pattern, line.rstrip("\n"))
     assert found, f"{line!r} is not {pattern!r}"
@@ -58,7 +58,8 @@ def server_that_is_told_to_end_answers_whom_it_has_let_in():
     port = int(said(program, r"serving at (\d+)"))
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as peer:
         peer.sendall(b"you\n")
-        # Let in are those of whom the server has a task: one more that was answered says so.
+        # A client is accepted once the server has a task for it; the reply to another shows
+        # that.
         with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as other:
             other.sendall(b"other\n")
             assert other.makefile().readline() == "hello other\n"

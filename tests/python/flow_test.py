@@ -1,4 +1,4 @@
-"""Flow control: marks, slow readers, pausing and resuming, and protocols with buffers."""
+"""Flow control: watermarks, slow readers, pause and resume, and buffered protocols."""
 import asyncio
 import socket
 import sys
@@ -9,7 +9,7 @@ from house import LOOP, BufferedWitness, LoopCase, Witness, fill, receive, turns
 
 class Writing(LoopCase):
     async def full(self, **limits):
-        """(transport, protocol, peer) of which the kernel takes no more."""
+        """(transport, protocol, peer) of a connection whose kernel buffers are full."""
         protocol = Witness(self.loop)
         transport, peer = await self.wire(protocol)
         if limits:
@@ -101,7 +101,7 @@ class Writing(LoopCase):
         async def main():
             protocol = Witness(self.loop)
             transport, peer = await self.wire(protocol, "tcp")
-            block = bytes(range(251)) * 4177  # no power of two, so that nothing lines up
+            block = bytes(range(251)) * 4177  # not a power of two, so that nothing is aligned
             whole = block * 16
             transport.write(whole)
             transport.close()
@@ -328,7 +328,7 @@ class Buffered(LoopCase):
         self.go(main())
 
     def test_a_buffer_may_be_resized_as_soon_as_it_was_filled(self):
-        """No view of it is held longer than until it is told of."""
+        """The loop holds no view of the buffer when it calls buffer_updated()."""
         class Resizes(BufferedWitness):
             def get_buffer(self, sizehint):
                 self.buffer = bytearray(64)

@@ -1,9 +1,9 @@
-"""fork: the child may end, become another program, or run a loop of its own; the loop of its
-parent it cannot use, and its parent does not notice."""
+"""fork: the child may exit, execute another program, or run a loop of its own.  It
+cannot use the loop of its parent, and does not affect it."""
 from house import LoopCase, child, not_in_debug, weft_only
 
-# A loop in use: it watches, waits for a timer, and has a connection.  `inside` forks in a
-# callback; `what` is run in the child, which must leave by os._exit.
+# A loop in use: it watches a descriptor, waits for a timer, and has a connection.  `inside`
+# forks in a callback; the child runs `what`, and must leave with os._exit.
 FORK = """
 import os, signal, socket, threading, time
 def in_child(loop, held):
@@ -130,7 +130,8 @@ class Fork(LoopCase):
     @weft_only
     @not_in_debug
     def test_a_child_that_uses_the_loop_of_its_parent_does_not_disturb_it(self):
-        """Whether each is refused or without effect: nothing hangs, and nobody else hears."""
+        """Each call is refused or has no effect: nothing hangs, and the parent is not
+        affected."""
         self.fork("""
         for use in (lambda: loop.call_soon(os._exit, 9), lambda: loop.call_later(0, os._exit, 9),
                     lambda: loop.call_soon_threadsafe(os._exit, 9), loop.stop,

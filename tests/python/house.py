@@ -1,11 +1,12 @@
-"""What the tests of the Python loop share: the loop, witnesses, and other processes.
+"""Shared by the tests of the Python loop: the loop, recording protocols, and child
+processes.
 
-WEFT_TEST_LOOP says which loop is tested: `weft` (also if it is not set), `uvloop`, or
-`asyncio`, the stock one, on which every test that is not for weft alone must pass, too.
+WEFT_TEST_LOOP selects the tested loop: `weft` (the default), `uvloop`, or `asyncio`, the
+stock loop.  Every test that is not for weft only must pass on the stock loop, too.
 
-A test never waits for time to pass: it waits until it is told, or looks at another process
-until that one has got so far.  When it ends, it has left no descriptor, thread or child
-behind, and nothing was reported that it did not ask for.
+A test never waits for a fixed time: it waits for a notification, or polls another process
+until that has reached a state.  When a test ends, it has left no descriptor, thread or
+child process behind, and nothing was reported that the test did not expect.
 """
 import asyncio
 import contextlib
@@ -29,8 +30,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 LOOP = os.environ.get("WEFT_TEST_LOOP") or "weft"
-PATIENCE = float(os.environ.get("WEFT_TEST_PATIENCE") or 300)  # seconds until what must happen has
-UNRAISABLE = []  # what was raised where nobody could catch it, as text
+PATIENCE = float(os.environ.get("WEFT_TEST_PATIENCE") or 300)  # seconds for an expected event
+UNRAISABLE = []  # exceptions that no code could catch, as text
 weft_only = unittest.skipUnless(LOOP == "weft", "for weft alone")
 not_in_debug = unittest.skipIf(os.environ.get("WEFT_TEST_DEBUG"), "misuse ends a debug build")
 
@@ -42,20 +43,20 @@ def stock_loop():
 
 
 def new_loop():
-    """A loop of the kind that is tested."""
+    """Make a loop of the tested kind."""
     if LOOP == "asyncio":
         return stock_loop()
     return __import__(LOOP).new_event_loop()
 
 
 def run(main, debug=None):
-    """asyncio.run() on a loop of the kind that is tested, in every version of Python."""
+    """asyncio.run() on a loop of the tested kind, in every version of Python."""
     with asyncio.Runner(loop_factory=new_loop, debug=debug) as runner:
         return runner.run(main)
 
 
 def describe(context):
-    """A report to the exception handler without what differs from loop to loop."""
+    """A report to the exception handler, without the parts that differ between loops."""
     exc = context.get("exception")
     message = re.sub(r"^(Exception in callback) .*", r"\1", context.get("message", ""))
     return ("report", re.sub(r"<.*>", "<>", message), type(exc).__name__, str(exc),
@@ -63,24 +64,24 @@ def describe(context):
 
 
 async def turns(count=3):
-    """Let the loop go round: what is already under way gets done."""
+    """Run some loop iterations, so that work in progress gets done."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
-# --- what is left ------------------------------------------------------------
+# --- leaks ---------------------------------------------------------------------
 
 def descriptors():
-    """Each open descriptor, and what it is of."""
+    """Each open descriptor, and the file that it refers to."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # that of the listing itself
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself
             found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
     return found
 
 
 def children():
-    """The processes whose parent is this one, dead or alive."""
+    """The child processes of this process, dead or alive."""
     with open("/proc/thread-self/children", "rb") as listed:
         return set(listed.read().split())
 
@@ -90,9 +91,10 @@ def note_unraisable(what):
 
 
 class LoopCase(unittest.TestCase):
-    """A test with a loop, `self.loop`, whose reports are in `self.reports`."""
+    """A test with a loop, `self.loop`; errors reported to the loop are in
+    `self.reports`."""
 
-    outside = False  # whether all that could leak is in other processes
+    outside = False  # whether everything that could leak is in other processes
 
     def setUp(self):
         UNRAISABLE.clear()
@@ -103,7 +105,7 @@ class LoopCase(unittest.TestCase):
         self.addCleanup(self.end_loop)
 
     def go(self, coro):
-        """Run it to its end, or to that of our patience."""
+        """Run a coroutine to its end, or until PATIENCE is over."""
         return self.loop.run_until_complete(asyncio.wait_for(coro, PATIENCE))
 
     def settle(self, count=3):
@@ -124,20 +126,20 @@ class LoopCase(unittest.TestCase):
         self.assertEqual({fd: what for fd, what in after.items() if fd not in before}, {},
                          "descriptors are left")
         for thread in set(threading.enumerate()) - threads:
-            thread.join(PATIENCE)  # one that has done its work may still be on its way out
+            thread.join(PATIENCE)  # a thread that has finished its work may still be ending
             self.assertFalse(thread.is_alive(), f"{thread} is left")
         self.assertEqual(children() - processes, set(), "processes are left")
         self.assertEqual(UNRAISABLE, [])
 
     def take_reports(self):
-        """What was reported; it is no fault any more."""
+        """Return the reports and clear them; they no longer fail the test."""
         taken = [describe(each) for each in self.reports]
         self.reports.clear()
         return taken
 
     def same_as_stock(self, scenario, *args):
-        """What scenario(loop, seen, *args) leaves in `seen`, together with what is reported:
-        on both loops the same."""
+        """Run scenario(loop, seen, *args) on the tested and on the stock loop.  `seen`
+        and the reports must be the same on both."""
         mine = observe(self.loop, scenario, *args)
         self.loop.set_exception_handler(lambda loop, context: self.reports.append(context))
         theirs_loop = stock_loop()
@@ -151,13 +153,13 @@ class LoopCase(unittest.TestCase):
     # --- connections ---
 
     def pair(self, kind="unix"):
-        """Two connected sockets that do not block, closed at the end of the test."""
+        """Two connected nonblocking sockets, closed at the end of the test."""
         if kind == "unix":
             pair = socket.socketpair()
         else:
             first = socket.socket(proto=socket.IPPROTO_TCP)
             with socket.create_server(("127.0.0.1", 0)) as listener:
-                for each in (listener, first):  # else they take as many megabytes as they like
+                for each in (listener, first):  # otherwise buffers grow to megabytes
                     each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 17)
                     each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
                 first.connect(listener.getsockname())
@@ -175,7 +177,7 @@ class LoopCase(unittest.TestCase):
         return transport, peer
 
     def abort_at_end(self, transport):
-        """Without keeping it until then."""
+        """Abort the transport when the test ends, without keeping it alive until then."""
         known = weakref.ref(transport)
 
         def abort():
@@ -193,14 +195,14 @@ def observe(loop, scenario, *args):
     return seen
 
 
-# --- witnesses ---------------------------------------------------------------
+# --- recording protocols -----------------------------------------------------
 
 class Planned(Exception):
     """Raised by a test on purpose."""
 
 
 class Notes:
-    """Notes what it is told, and raises when it is told what it shall fail at."""
+    """Records the calls of its methods, and raises in the call named by `fail`."""
 
     def __init__(self, loop, fail=None, seen=None):
         self.loop, self.fail = loop, fail
@@ -209,7 +211,7 @@ class Notes:
 
     def told(self, name, *args):
         if not args and self.seen[-1:] == [(name,)]:
-            pass  # the same again: how often it comes is a matter of timing
+            pass  # a repeated call: how often it comes depends on timing
         else:
             self.seen.append((name, *args))
         if self.news and not self.news.done():
@@ -222,7 +224,7 @@ class Notes:
         return [each[0] for each in self.seen]
 
     async def until(self, happened):
-        """Wait for a note of that name, or until happened() is true."""
+        """Wait for a call of that name, or until happened() is true."""
         if isinstance(happened, str):
             name, happened = happened, lambda: name in self.names()
         while not happened():
@@ -247,7 +249,7 @@ class Notes:
 
 
 class Witness(Notes, asyncio.Protocol):
-    keep_open = False  # what eof_received gives
+    keep_open = False  # the result of eof_received
 
     def data_received(self, data):
         self.data += data
@@ -286,7 +288,7 @@ class DatagramWitness(Notes, asyncio.DatagramProtocol):
 
 
 async def receive(loop, sock, size):
-    """Exactly so many bytes, or fewer before an end."""
+    """Receive exactly `size` bytes, or fewer at the end of the stream."""
     data = bytearray()
     while len(data) < size:
         more = await loop.sock_recv(sock, min(size - len(data), 1 << 18))
@@ -297,7 +299,7 @@ async def receive(loop, sock, size):
 
 
 def fill(sock):
-    """Send until the kernel takes no more; how much it took."""
+    """Send until the kernel accepts no more; return the number of bytes."""
     size = 0
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -309,8 +311,8 @@ def fill(sock):
 
 @functools.cache
 def certificate():
-    """(certificate, key) of localhost, as files that last as long as the process; a child
-    takes those of its parent."""
+    """(certificate, key) of localhost, as files that exist as long as the process.  A
+    child uses those of its parent."""
     if given := os.environ.get("WEFT_TEST_CERTIFICATE"):
         return Path(given), Path(given).with_name("key.pem")
     folder = tempfile.mkdtemp(prefix="weft-python-")
@@ -338,7 +340,7 @@ def client_context():
 # --- other processes ---------------------------------------------------------
 
 def wait_until(what, happened):
-    """Look at another process until it has got so far."""
+    """Poll another process until it has reached a state."""
     end = time.monotonic() + PATIENCE
     while not (found := happened()):
         if time.monotonic() >= end:
@@ -348,7 +350,7 @@ def wait_until(what, happened):
 
 
 class Child:
-    """A Python of its own that runs `code`, in which house and asyncio are imported."""
+    """A separate Python that runs `code`, with house and asyncio imported."""
 
     def __init__(self, code, loop=LOOP, options=(), **environment):
         start = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import asyncio, house\n"
@@ -375,7 +377,8 @@ class Child:
         self.stderr.close()
 
     def read(self, enough):
-        """Read what it prints until enough(it), or to its end; whether it was enough."""
+        """Read its output until enough(output), or to its end; return whether it was
+        enough."""
         end = time.monotonic() + PATIENCE
         while not enough(self.out):
             ready, _, _ = select.select([self.process.stdout], [], [], end - time.monotonic())
@@ -391,7 +394,7 @@ class Child:
             raise AssertionError(f"no {text!r} in {self.out}\n{self.told()}")
 
     def await_sleep(self):
-        """Wait until its first thread waits in the kernel."""
+        """Wait until its first thread sleeps in the kernel."""
         wait_until("sleep", lambda: re.search(r"^State:\s+S", self.status(), re.M))
 
     def status(self):
@@ -404,13 +407,13 @@ class Child:
         return os.pread(self.stderr.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def end(self):
-        """(status, what it printed, what it said on stderr), after its end."""
+        """Wait for its end; return (status, stdout, stderr)."""
         self.read(lambda out: False)
         self.process.wait(PATIENCE)
         return self.process.returncode, self.out.decode(), self.told()
 
 
 def child(code, **options):
-    """Run it to its end: (status, what it printed, what it said on stderr)."""
+    """Run `code` in a child to its end; return (status, stdout, stderr)."""
     with Child(code, **options) as started:
         return started.end()

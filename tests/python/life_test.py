@@ -1,4 +1,5 @@
-"""The life of a loop: run, stop, run again, nest, close; tasks and generators at its end."""
+"""The lifetime of a loop: run, stop, run again, nest, close; tasks and generators at its
+end."""
 import _asyncio
 import asyncio
 import contextvars
@@ -233,7 +234,7 @@ class Closing(LoopCase):
         self.assertTrue(transport.is_closing())
 
     def test_a_loop_may_be_closed_under_an_open_transport(self):
-        """What was open is told of when it is collected, and closed."""
+        """An open transport causes a warning when it is collected, and is closed."""
         mine, peer = self.pair()
         transport, protocol = self.loop.run_until_complete(
             self.loop.create_connection(lambda: Witness(self.loop), sock=mine))

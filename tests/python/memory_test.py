@@ -1,9 +1,9 @@
 """Allocations that fail, at every point of whole scenarios (starve.py).
 
-Python's own code has points at which it forgets an error, leaves a loop marked as running, or
-keeps something forever; so the same scenario runs on the stock loop beside, and ours must be
-no worse: nothing stalls or is kept more often than there, nothing else is raised, and a loop
-is never left as if it ran.
+At some points, Python's own code loses an error, leaves a loop marked as running, or leaks
+an object.  So the same scenario also runs on the stock loop, and ours must not be worse: no
+more stalls and leaks than there, no other exceptions, and a loop is never left marked as
+running.
 """
 import json
 import os
@@ -16,10 +16,11 @@ try:
 except ImportError:
     _testcapi = None
 
-# Of some, every point takes long; those are all looked at when there is time.
+# For some scenarios every point takes too long; WEFT_TEST_DEEP runs all points.
 STRIDES = {"callbacks": 1, "readers": 1, "sockets": 1, "streams": 1, "datagrams": 1, "served": 3,
            "secure": 3, "processes": 5}
-# So much more than stock may be kept: which points Python itself leaks at is a matter of chance.
+# The leaks that are allowed above those of stock: at which points Python itself leaks is
+# random.
 SLACK = {"objects": 12, "descriptors": 3, "threads": 0, "children": 2}
 KNOWN = {"done", "MemoryError", "ConnectionResetError", "SystemError"}
 
@@ -83,12 +84,12 @@ class Starving(LoopCase):
 
     @unittest.skipIf(LOOP == "asyncio", "a thread that is starved at its start is waited for")
     def test_a_loop_with_processes_is_starved(self):
-        """Not beside the stock loop, which starts a thread for each process."""
+        """Not compared with the stock loop, which starts a thread for each process."""
         with self.start("processes", LOOP) as mine:
             got = self.finish(mine)
         self.assertGreater(got["outcomes"]["MemoryError"], 5, got)
         self.assertNotIn("stuck", got["outcomes"], got)
-        # Asyncio waits for one whose exit it has not been told of, on every loop.
+        # asyncio waits for a process whose exit was not reported to it, on every loop.
         self.assertLess(got["outcomes"].get("stalled", 0), sum(got["outcomes"].values()) / 6, got)
         self.assertLessEqual(self.kept(got, "children"), 5, got)
         self.assertEqual(self.kept(got, "threads"), 0, got)

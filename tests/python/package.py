@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Install the package as its users do, from a clone and from a source archive that setuptools
-made, and use it.  The clone stays clean.
+"""Install the package as its users do, from a clone and from a source archive made by
+setuptools, and use it.  The clone stays clean.
 
     package.py SOURCES
 
-Nothing is fetched: setuptools and wheel are the system's.
+Nothing is downloaded: setuptools and wheel are those of the system.
 """
 import os
 import subprocess
@@ -45,7 +45,7 @@ def check_clean(clone):
 def main():
     sources = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
-        # A clone, so that what others have built beside the sources stays out.
+        # A clone, so that other build results in the source tree are not included.
         run("git", "clone", "-q", sources, f"{folder}/clone")
         run(sys.executable, "setup.py", "-q", "sdist", "-d", folder, cwd=f"{folder}/clone")
         [archive] = Path(folder).glob("weft-*.tar.gz")

@@ -1,4 +1,4 @@
-"""What is weft's own: the functions of the package, backends, and metrics."""
+"""The parts that only weft has: the functions of the package, backends, and metrics."""
 import asyncio
 import contextlib
 import os
@@ -12,12 +12,12 @@ try:
 except ImportError:
     weft = None
 
-BACKENDS = ("epoll", "poll")  # those that are always there
+BACKENDS = ("epoll", "poll")  # those that always exist
 
 
 @contextlib.contextmanager
 def quiet():
-    """Policies are on their way out of Python, which says so."""
+    """Suppress the warning that Python deprecates policies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield

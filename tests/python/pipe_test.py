@@ -26,7 +26,7 @@ class PipeCase(LoopCase):
         return file
 
     def terminal(self):
-        """Both ends of one that changes nothing and gives out all at once."""
+        """Both ends of a terminal without echo and without line buffering."""
         master, slave = pty.openpty()
         settings = termios.tcgetattr(slave)
         settings[3] &= ~(termios.ICANON | termios.ECHO)
@@ -46,7 +46,7 @@ class PipeCase(LoopCase):
         return transport, protocol
 
     async def take(self, file, size):
-        """Read so much of a pipe, or to its end."""
+        """Read `size` bytes from a pipe, or up to its end."""
         fd = file.fileno()
         os.set_blocking(fd, False)
         data, done = bytearray(), self.loop.create_future()

@@ -1,4 +1,4 @@
-"""Child processes: no threads for them, none left behind, all that they say."""
+"""Child processes: no threads for them, none left behind, all of their output."""
 import asyncio
 import os
 import signal
@@ -136,7 +136,7 @@ class Streams(LoopCase):
         self.go(main())
 
     def test_a_start_cancelled_at_every_turn_leaves_no_process(self):
-        """Of one that had begun, nobody waits: it is ended, and taken away."""
+        """A process that was already started is killed and reaped."""
         async def main():
             for wait in range(12):
                 starting = asyncio.ensure_future(asyncio.create_subprocess_exec(
@@ -297,7 +297,7 @@ print("the end")
         self.assertEqual((status, out.splitlines()[-1]), (0, "the end"), told)
 
     def test_signals_of_children_that_come_with_others_lose_nobody(self):
-        """The kernel tells of many ends by one signal."""
+        """The kernel reports several exits with one signal."""
         async def main():
             for _ in range(3):
                 processes = [await asyncio.create_subprocess_exec("cat", stdin=PIPE)

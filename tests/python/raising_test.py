@@ -1,7 +1,8 @@
-"""Exceptions in every callback of a protocol: what comes of them is as on the stock loop.
+"""Exceptions in every callback of a protocol: the effects are the same as on the stock
+loop.
 
-Each scenario is a whole life of a connection, in steps that end when the protocol was told of
-them, so that what is seen does not depend on timing.
+Each scenario is the whole life of a connection, in steps that end with a call of the
+protocol, so that the observations do not depend on timing.
 """
 import asyncio
 import gc
@@ -14,7 +15,8 @@ from house import (BufferedWitness, DatagramWitness, LoopCase, Notes, Planned, W
 
 
 async def connect(loop, protocol, tls):
-    """(transport, transport of the peer, protocol of the peer); the peer may have failed."""
+    """(transport, transport of the peer, protocol of the peer); the peer may have
+    failed."""
     mine, peer = socket.socketpair()
     ended = Witness(loop)
     serve = asyncio.ensure_future(loop.connect_accepted_socket(
@@ -28,7 +30,7 @@ async def connect(loop, protocol, tls):
 
 
 async def life(loop, seen, make, fail, tls):
-    """Receive, fill up, drain, and see the end, unless it is lost before that."""
+    """Receive, fill up, drain, and get the end, unless the connection is lost before."""
     protocol = make(loop, fail, seen)
     transport, peer, peer_protocol = await connect(loop, protocol, tls)
 
@@ -43,7 +45,7 @@ async def life(loop, seen, make, fail, tls):
         await protocol.until(lambda: len(protocol.data) == 5 or lost())
     if not lost():
         transport.set_write_buffer_limits(high=1000)
-        for _ in range(2):  # TLS takes the first whole, and finds that there is no room
+        for _ in range(2):  # TLS accepts the first one whole; the second finds no room
             transport.write(bytes(3 << 20))
         await protocol.until(lambda: "resume_writing" in protocol.names() or lost())
         await peer_protocol.until(lambda: len(peer_protocol.data) == 6 << 20 or lost())
@@ -130,7 +132,7 @@ class Streams(LoopCase):
                 if given is Planned:
                     raise Planned("no protocol")
                 return given
-            loop.set_debug(True)  # without it nothing is told
+            loop.set_debug(True)  # without it nothing is reported
             server = await loop.create_server(factory, "127.0.0.1", 0)
             address = server.sockets[0].getsockname()
             _, first = await asyncio.open_connection(*address)
@@ -147,7 +149,7 @@ class Streams(LoopCase):
         seen = self.same_as_stock(scenario)
         self.assertIn("report", [each[0] for each in seen])
         gc.collect()
-        UNRAISABLE.clear()  # stock leaves the socket to the collector, which tells of it
+        UNRAISABLE.clear()  # stock leaves the socket to the collector, which warns
 
     def test_a_factory_that_raises_for_a_client_raises_out_of_the_connect(self):
         async def scenario(loop, seen):
@@ -216,7 +218,7 @@ class Pipes(LoopCase):
             await turns()
         for fail in ("connection_made", "data_received", "eof_received", "connection_lost"):
             if fail == "eof_received" and sys.version_info < (3, 13):
-                continue  # it is called where nothing closes the pipe if it raises
+                continue  # the caller of eof_received does not close the pipe if it raises
             with self.subTest(fail):
                 self.same_as_stock(scenario, fail)
 
@@ -272,7 +274,7 @@ class Processes(LoopCase):
             await protocol.until_lost()
             await turns()
             transport.close()
-            # Whether it has ended before or after its pipes is a matter of timing.
+            # Whether the process ends before or after its pipes depends on timing.
             seen += sorted(protocol.seen)
         for fail in ("connection_made", "pipe_data_received", "pipe_connection_lost",
                      "process_exited", "connection_lost"):

@@ -1,5 +1,5 @@
-"""Readers and writers of descriptors: what they hear, and what becomes of a number that is
-closed and given out again."""
+"""Readers and writers of descriptors: their notifications, and descriptor numbers that
+are closed and reused."""
 import asyncio
 import os
 import socket
@@ -9,7 +9,7 @@ from house import LoopCase, Witness, fill, turns
 
 class Readers(LoopCase):
     async def heard(self, add, fd):
-        """Wait until it is ready once."""
+        """Wait until the descriptor is ready once."""
         ready = self.loop.create_future()
         add(fd, lambda: ready.done() or ready.set_result(None))
         await ready
@@ -63,7 +63,7 @@ class Readers(LoopCase):
         self.assertEqual(called, ["new"])
 
     def test_one_taken_away_when_it_is_due_already_is_not_called(self):
-        """Both are ready at once; whichever is called first takes the other away."""
+        """Both are ready at once; the one that is called first removes the other."""
         pairs = [self.pair() for _ in range(2)]
         called = []
 
@@ -166,10 +166,10 @@ class Readers(LoopCase):
 
 
 class Reuse(LoopCase):
-    """A number that is closed, and means something else a moment later."""
+    """A descriptor number that is closed, and then refers to another file."""
 
     def again(self, number):
-        """A new pair, one end of which has that number."""
+        """A new pair; one end has that descriptor number."""
         one, two = socket.socketpair()
         if two.fileno() == number:
             one, two = two, one
@@ -277,7 +277,7 @@ class Reuse(LoopCase):
         self.go(main())
 
     def test_the_same_file_under_another_number_is_heard_there(self):
-        """The kernel knows files, not numbers: a copy keeps what the first had."""
+        """epoll tracks files, not descriptor numbers: a copy keeps the registration."""
         async def main():
             mine, peer = self.pair()
             waiting = asyncio.ensure_future(self.loop.sock_recv(mine, 1))

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Run the tests of the Python loop, or look for what they leak.
+"""Run the tests of the Python loop, or search for leaks in them.
 
     tests/python/run.py [-k PATTERN]... [-v] [--slowest N] [--again N]
     tests/python/run.py -R 3:3 [-k PATTERN]...
     tests/python/run.py --self-test
 
---again N gives a test that fails another chance, since some wait for other processes on a
-machine that may be busy: it must pass N times, alone, and is named.
+--again N gives a failed test another chance, because some tests wait for other processes on
+a machine that may be busy: the test must pass N times, alone, and its name is printed.
 
--R WARM:COUNTED runs each test so often before and while it counts: objects that the garbage
-collector knows, weak references, blocks and bytes of memory, open descriptors, threads, and
-in a Python that can tell, references.  A test leaks if one of them grows in every counted
-run, and does so again when it is counted once more; of blocks and bytes, if it grows also in
-the long run, and by more than on the stock loop: Python has caches, and leaks of its own.
-What happens in other processes is not seen, so tests that only look at such are left out.
-WEFT_TEST_LOOP says which loop is tested (house.py).
+-R WARM:COUNTED runs each test WARM times, and then COUNTED times while it counts: objects
+known to the garbage collector, weak references, blocks and bytes of memory, open
+descriptors, threads, and references in a Python that counts them.  A test leaks if one of
+the counts grows in every counted run, and grows again when it is repeated.  Blocks and
+bytes must also grow in the long run, and by more than on the stock loop: Python has caches,
+and leaks of its own.  Leaks in other processes are not detected, so tests that only observe
+such processes are skipped.  WEFT_TEST_LOOP selects the tested loop (house.py).
 """
 import argparse
 import array
@@ -33,13 +33,13 @@ import warnings
 import weakref
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
 
-LIMIT = 300  # seconds for one test: after that it hangs
-ROUNDS = 3  # times that a leak must show in a row
-ENVIRONMENT = {  # of a process that counts: freed memory must not look used
+LIMIT = 300  # seconds for one test: after that it counts as hanging
+ROUNDS = 3  # times in a row that a leak must show
+ENVIRONMENT = {  # of a counting process: freed memory must not appear as used
     "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"
                       ":glibc.malloc.arena_max=1"}
 
@@ -53,7 +53,7 @@ def flatten(suite):
 
 
 def collect(patterns):
-    """Every test of the files beside this one whose name contains or matches a pattern."""
+    """Every test of the files in this folder whose name contains or matches a pattern."""
     loader = unittest.TestLoader()
     for path in sorted(FOLDER.glob("*_test.py")):
         for test in flatten(loader.loadTestsFromModule(importlib.import_module(path.stem))):
@@ -81,7 +81,7 @@ class Result(unittest.TextTestResult):
 
 
 def is_unsteady(test, again):
-    """Whether a test that has failed passes so many times alone."""
+    """Whether a test that has failed passes `again` times, alone."""
     if again == 0 or any(run_silently(test) for _ in range(again)):
         return False
     print(f"unsteady: {test.id()} passes alone")
@@ -90,7 +90,7 @@ def is_unsteady(test, again):
 
 def run_once(tests, verbose, slowest, again):
     runner = unittest.TextTestRunner(verbosity=2 if verbose else 1, resultclass=Result)
-    runner.warnings = None  # those that main() has chosen stay
+    runner.warnings = None  # keep the filters that main() has set
     result = runner.run(unittest.TestSuite(tests))
     for seconds, name in sorted(result.times, reverse=True)[:slowest]:
         print(f"{seconds:8.3f} s  {name}")
@@ -114,7 +114,7 @@ if TELL:
 
 
 def used_bytes():
-    """What malloc has given out; 0 with a C library that does not tell."""
+    """The bytes allocated with malloc; 0 if the C library does not report them."""
     if TELL is None:
         return 0
     told = TELL()
@@ -131,14 +131,14 @@ COUNTS = {
     "threads": threading.active_count,
     "references": getattr(sys, "gettotalrefcount", int),
 }
-# Those that also grow as long as Python fills its caches, and at its own leaks; and the least
-# growth in a run that is more than that.
+# Counts that also grow while Python fills its caches, and through its own leaks; and the
+# smallest growth per run that is more than that.
 RESTLESS = {"blocks": 0.75, "bytes": 24}
 SETTLE_RUNS, SLOPE_RUNS, SLOPES = 40, 20, 6
 
 
 def count_into(row):
-    """Write the counts into an array, which does not grow by it."""
+    """Write the counts into an array, which does not grow by that."""
     for _ in range(3):
         gc.collect()
     for i, count in enumerate(COUNTS.values()):
@@ -146,7 +146,7 @@ def count_into(row):
 
 
 def run_silently(test):
-    """Run a new test like this one; what went wrong, or None."""
+    """Run a new instance of this test; return its error, or None."""
     result = unittest.TestResult()
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     type(test)(test._testMethodName).run(result)
@@ -156,9 +156,9 @@ def run_silently(test):
 
 
 def growth(test, counted):
-    """By how much each count has grown in each of so many runs."""
+    """The growth of each count in each of `counted` runs."""
     rows = [array.array("q", [0] * len(COUNTS)) for _ in range(counted + 1)]
-    count_into(rows[0])  # what counting itself needs the first time
+    count_into(rows[0])  # the memory that counting itself needs the first time
     count_into(rows[0])
     for row in rows[1:]:
         run_silently(test)
@@ -168,7 +168,7 @@ def growth(test, counted):
 
 
 def slope(test, name):
-    """By how much a count grows in a run, when it has had the time to settle."""
+    """The growth of a count per run, after it has had time to settle."""
     rows = [array.array("q", [0] * len(COUNTS)) for _ in range(2)]
     for row, runs in zip(rows, (SETTLE_RUNS, SLOPE_RUNS)):
         for _ in range(runs):
@@ -189,8 +189,8 @@ def on_stock(measure):
 
 
 def is_leak(test, name):
-    """Of a count that Python itself does not leave alone: whether it grows for good, and by
-    more than it does on the stock loop."""
+    """For a count that Python itself changes: whether it grows permanently, and by more
+    than on the stock loop."""
     import house
     least = RESTLESS[name]
     if house.LOOP == "asyncio":
@@ -238,7 +238,7 @@ def run_for_leaks(tests, warm, counted, verbose):
 # --- the self-test -----------------------------------------------------------
 
 class Planted(unittest.TestCase):
-    """One leak of each kind, and a test without any; on the stock loop, none at all."""
+    """One leak of each kind, and a test without any; none of them on the stock loop."""
 
     kept = []
 
@@ -274,7 +274,7 @@ class Planted(unittest.TestCase):
 
 
 def self_test():
-    """Whether each planted leak is found, and none where none is."""
+    """Whether each planted leak is found, and none in the test without one."""
     import house
     house.LOOP = "planted"
     missed = [] if not find_leak(Planted("none"), 3, 3) else ["none"]
@@ -289,7 +289,8 @@ def self_test():
 # --- the command -------------------------------------------------------------
 
 def again_to_count():
-    """Start anew with a malloc that tells the truth, and be its status."""
+    """Run again with a malloc that keeps no freed memory, and exit with the status of
+    that run."""
     if all(os.environ.get(name) == value for name, value in ENVIRONMENT.items()):
         return
     done = subprocess.run([sys.executable, __file__, *sys.argv[1:]],
@@ -320,7 +321,7 @@ def main():
     warnings.filterwarnings("error", ".*was never awaited", RuntimeWarning)
     tests = [] if options.self_test else list(collect(options.patterns))
     gc.collect()
-    gc.freeze()  # what is there by now is not looked at again and again
+    gc.freeze()  # existing objects are not scanned by each collection
     if options.self_test:
         good = self_test()
     elif options.leaks:

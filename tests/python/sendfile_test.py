@@ -21,7 +21,7 @@ class Files(LoopCase):
         self.file.seek(0)
 
     def lengthen(self):
-        """Make it larger than anything the kernel holds."""
+        """Make the file larger than all kernel buffers."""
         self.file.truncate(64 << 20)
 
     def both_kinds(self, send):

@@ -1,4 +1,4 @@
-"""Servers and clients: TCP, Unix, sockets made elsewhere, and what goes wrong with them."""
+"""Servers and clients: TCP, Unix, sockets made elsewhere, and their errors."""
 import asyncio
 import contextlib
 import os

@@ -8,7 +8,7 @@ import threading
 
 from house import Child, LOOP, LoopCase, child
 
-# Each prints "ready" when it is, or is about to be, where it shall be interrupted.
+# Each program prints "ready" when it has reached its state, or is about to reach it.
 STATES = {
     "idle in run_forever": """
 loop = house.new_loop()
@@ -173,7 +173,7 @@ house.run(main())
 }
 BUSY = {"in a callback", "in a tight loop of call_soon", "in a tight loop of timers", "in a task",
         "in a task that does not wait", "in a protocol's callback"}
-# The names of what was raised, in the order in which the traceback tells of them.
+# The names of the exceptions, in the order of the traceback.
 KIND = re.compile(r"^(?:\w+\.)*(KeyboardInterrupt|\w+Error|\w+Exception)\b", re.M)
 
 
@@ -181,7 +181,7 @@ class Interrupted(LoopCase):
     outside = True
 
     def outcome(self, state, loop):
-        """(status, what was printed, what was raised)"""
+        """(status, output, exceptions, stderr)"""
         with Child(STATES[state], loop=loop, options=("-W", "ignore::ResourceWarning")) as one:
             one.await_line("ready")
             if state not in BUSY:
@@ -198,7 +198,7 @@ class Interrupted(LoopCase):
 
 
 def add_tests():
-    """A test for each state, with a name that says it."""
+    """Add a test for each state, named after it."""
     for state in STATES:
         name = "test_ctrl_c_ends_it_as_on_stock_" + re.sub(r"\W+", "_", state)
         setattr(Interrupted, name, lambda self, state=state: self.check(state))
@@ -353,7 +353,8 @@ class Handlers(LoopCase):
         self.assertEqual(signal.set_wakeup_fd(-1), -1)
 
     def test_a_descriptor_that_wakes_another_is_not_forgotten(self):
-        """Without handlers of its own, a loop leaves the one that was set as it was."""
+        """Without signal handlers of its own, a loop keeps the wakeup descriptor that
+        was set."""
         mine, peer = socket.socketpair()
         mine.setblocking(False)
         before = signal.set_wakeup_fd(mine.fileno())

@@ -106,7 +106,7 @@ class Streams(LoopCase):
         self.go(main())
 
     def test_two_that_wait_for_one_socket_are_kept_apart_or_refused_but_none_hangs(self):
-        """Stock lets the second take the place of the first, which then waits forever."""
+        """On stock the second waiter replaces the first, which then waits forever."""
         async def main():
             mine, peer = self.pair()
             first = asyncio.ensure_future(self.loop.sock_recv(mine, 1))
@@ -260,7 +260,7 @@ class Connecting(LoopCase):
         self.go(main())
 
     def test_a_connect_that_waits_can_be_cancelled(self):
-        """A Unix listener whose queue is full makes one wait; on TCP one is not refused."""
+        """A connect to a listener with a full queue waits."""
         async def main():
             listener = socket.create_server(("127.0.0.1", 0), backlog=0)
             self.addCleanup(listener.close)

@@ -1,12 +1,11 @@
-"""Programs that run short of memory: each allocation of Python's fails once, one after another.
+"""Programs that run out of memory: each allocation of Python fails once, one after another.
 
-    starve.sweep(NAME, STRIDE)    in a process of its own; prints what came of it as JSON
+    starve.sweep(NAME, STRIDE)    in a separate process; prints the outcomes as JSON
 
-A scenario is run again and again, and each time another allocation fails, the first, the one
-after STRIDE others, and so on up to its last.  What comes of it must be the result, or a
-MemoryError that is raised, reported to the exception handler, or told as one that nobody could
-catch.  A loop that does none of them and goes on waiting is stopped by a timer that was armed
-before, and counts as stalled.
+A scenario runs many times, and each time another allocation fails: the first, then every
+STRIDE-th up to the last.  The outcome must be the result, or a MemoryError that is raised,
+reported to the exception handler, or reported as unraisable.  If a loop does none of these
+and continues to wait, a timer that was armed before stops it: that counts as stalled.
 """
 import array
 import asyncio
@@ -24,8 +23,8 @@ import time
 import _testcapi
 import house
 
-STALL = 0.05  # seconds: long enough for most that still goes on
-LIMIT = 60_000  # allocations that no scenario makes
+STALL = 0.05  # seconds: long enough for most runs that still make progress
+LIMIT = 60_000  # more allocations than any scenario makes
 
 
 async def callbacks(loop, held):
@@ -100,7 +99,7 @@ async def ask(loop, held, **options):
     def accepted(_):
         if accepting.cancelled() or accepting.exception():
             with contextlib.suppress(OSError):
-                two.shutdown(socket.SHUT_RDWR)  # so that the other end need not wait
+                two.shutdown(socket.SHUT_RDWR)  # so that the other end does not wait
     accepting.add_done_callback(accepted)
     transport, _ = await loop.create_connection(lambda: asking, sock=one, **options)
     held.callback(transport.abort)
@@ -174,7 +173,7 @@ def pair():
 
 
 class Run:
-    """One run of a scenario on a loop of its own, in which one allocation fails."""
+    """One run of a scenario on its own loop, in which one allocation fails."""
 
     def __init__(self, scenario, patience=STALL):
         self.scenario, self.patience, self.told, self.rest = scenario, patience, [], None
@@ -182,7 +181,7 @@ class Run:
         sys.unraisablehook = lambda what: self.tell(what.exc_value)
 
     def tell(self, wrong):
-        """Somebody was told of it: there is nothing more to wait for."""
+        """An error was reported: stop waiting."""
         self.told.append(wrong)
         if not self.over:
             self.loop.stop()
@@ -192,7 +191,7 @@ class Run:
         self.loop.stop()
 
     def go(self, number):
-        """What it raised, or None."""
+        """Run it; return the exception that it raised, or None."""
         self.loop = loop = house.new_loop()
         loop.set_exception_handler(lambda _, context: self.tell(context.get("exception")))
         held = contextlib.ExitStack()
@@ -219,12 +218,12 @@ class Run:
         return raised
 
     def clean(self, loop, held):
-        """Close all that it held, and let what is left come to its end."""
+        """Close everything that the run held, and let the remaining work end."""
         for close in (lambda: None, held.close, lambda: None):
             for task in asyncio.all_tasks(loop):
                 task.cancel()
             close()
-            for _ in range(10):  # turn by turn: a stop may still be pending
+            for _ in range(10):  # one iteration at a time: a stop may still be pending
                 loop.stop()
                 loop.run_forever()
         loop.run_until_complete(loop.shutdown_default_executor())
@@ -240,7 +239,7 @@ def is_memory_error(wrong):
 
 
 def judge(run, raised):
-    """What came of it, as one or two words."""
+    """The outcome, as one or two words."""
     if run.stuck:
         return "stuck"
     if raised is None and not run.told:
@@ -253,23 +252,24 @@ def judge(run, raised):
 
 
 def try_at(scenario, number):
-    """What comes of it; one that stalls gets more time, before it is said of it."""
+    """The outcome of one run.  A run that stalls is repeated with more time before it
+    counts."""
     for patience in (STALL, 10 * STALL):
         run = Run(scenario, patience)
         outcome = judge(run, run.go(number))
-        collect()  # what is left must not end in the middle of the next
+        collect()  # leftovers must not be finalized during the next run
         if outcome != "stalled":
             break
     return outcome
 
 
 def collect():
-    while gc.collect():  # finalizers make more
+    while gc.collect():  # finalizers create more garbage
         pass
 
 
 def use_up(count):
-    """Allocate until an allocation fails; how often that was."""
+    """Allocate until an allocation fails; return how many succeeded."""
     try:
         while True:
             count[0] += bytes(40) == b""
@@ -279,13 +279,13 @@ def use_up(count):
 
 
 def count_allocations(scenario):
-    """How many a run makes: what it has left of those that may succeed."""
+    """How many allocations a run makes: LIMIT minus those that are left after the run."""
     _testcapi.set_nomemory(LIMIT, LIMIT + 1)
     try:
         every = use_up(array.array("q", [0, 0]))
     finally:
         _testcapi.remove_mem_hooks()
-    collect()  # free lists are empty then, as they are at each point
+    collect()  # empties the free lists, as before each run
     run = Run(scenario, house.PATIENCE)
     run.rest = array.array("q", [0, 0])
     run.go(LIMIT)
@@ -293,7 +293,7 @@ def count_allocations(scenario):
 
 
 def left():
-    """What of the loop is alive, and descriptors, threads and children."""
+    """Live objects of the loop, descriptors, threads and children."""
     collect()
     kinds = (asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.BaseProtocol,
              asyncio.Handle, asyncio.Future)
@@ -314,7 +314,7 @@ def sweep(name, stride=1):
     points = count_allocations(scenario)
     del run
     collect()
-    gc.freeze()  # so that the rest is collected fast
+    gc.freeze()  # makes later collections fast
     before, start, outcomes = left(), time.monotonic(), {}
     for number in range(1, points + stride, stride):
         outcomes.setdefault(try_at(scenario, number), []).append(number)
@@ -324,7 +324,7 @@ def sweep(name, stride=1):
                       "where": {name: each[:20] for name, each in outcomes.items()
                                 if name not in ("done", "MemoryError")}}))
     sys.stdout.flush()
-    os._exit(0)  # without an end that could fail for other reasons
+    os._exit(0)  # skips the interpreter's shutdown, which could fail for other reasons
 
 
 if __name__ == "__main__":

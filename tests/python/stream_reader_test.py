@@ -1,4 +1,4 @@
-"""Readers of asyncio's streams: fed in C where they are asyncio's own, and else by Python."""
+"""Readers of asyncio's streams: asyncio's own are fed from C, all others from Python."""
 import asyncio
 import contextlib
 import fcntl
@@ -16,7 +16,7 @@ async def until(happened):
 
 
 class Noting(asyncio.StreamReader):
-    """Notes how much it is fed."""
+    """Records how much it is fed."""
 
     def __init__(self, seen, **more):
         super().__init__(**more)

@@ -11,7 +11,8 @@ from house import Child, LoopCase, PATIENCE, Witness, child, new_loop, receive, 
 
 class FromOutside(LoopCase):
     def hear(self, threads, each, call=None):
-        """Callbacks from so many threads, while the loop runs; what they brought, in order."""
+        """Make callbacks from several threads while the loop runs; return them in the
+        order of calls."""
         heard = []
         call = call or self.loop.call_soon_threadsafe
 
@@ -48,7 +49,7 @@ class FromOutside(LoopCase):
         self.assertEqual(heard, list(range(100)))
 
     def test_a_sleeping_loop_is_woken_each_time(self):
-        """One at a time: each is given when the loop has nothing else."""
+        """One at a time: each callback is added when the loop has nothing else to do."""
         heard = threading.Semaphore(0)
 
         def tell():
@@ -83,7 +84,7 @@ class FromOutside(LoopCase):
         self.assertEqual(ran, ["kept"])
 
     def test_a_signal_handler_may_call_from_the_thread_of_the_loop(self):
-        """In whatever state the signal finds it, inside the queue also."""
+        """The signal may interrupt the loop in any state, also inside the queue."""
         heard = []
 
         def handler(*_):
@@ -250,7 +251,7 @@ class SideBySide(LoopCase):
         self.assertEqual(wrong, ["This event loop is already running"])
 
     def test_two_loops_talk_to_each_other(self):
-        """One sends from its thread what the other receives in its own."""
+        """One loop sends in its thread, and the other receives in its own."""
         left, right = self.pair()
         total = 1 << 20
 
@@ -359,7 +360,7 @@ loop.run_forever()
             for _ in range(2):
                 with open(f"/proc/{started.pid}/stat", "rb") as stat:
                     times.append(sum(map(int, stat.read().rsplit(b")")[1].split()[11:13])))
-                time.sleep(0.1)  # so long nothing must happen
+                time.sleep(0.1)  # nothing must happen during this time
             self.assertLessEqual(times[1] - times[0], 2)
 
 

@@ -1,4 +1,5 @@
-"""Timers: never early, ties in order, every kind of number, and cancellation in every state."""
+"""Timers: never early, ties in order, every kind of number, and cancellation in any
+state."""
 import asyncio
 import fractions
 import gc
@@ -34,7 +35,8 @@ class Time(LoopCase):
 
 class Firing(LoopCase):
     def fire(self, arm, count):
-        """Arm timers by arm(note), and go on until so many have fired; what they noted."""
+        """Arm timers with arm(note), and run until `count` have fired; return their
+        notes."""
         fired = []
 
         def note(*what):
@@ -52,7 +54,7 @@ class Firing(LoopCase):
         def arm(note):
             for delay in delays:
                 self.loop.call_later(delay, note, self.loop.time() + delay)
-        # Stock allows itself one step of the clock, a nanosecond.
+        # Stock allows a deviation of one clock step, a nanosecond.
         for now, due in self.fire(arm, len(delays)):
             self.assertGreaterEqual(now, due - 1e-6 - 1e-9 * abs(due))
 
@@ -66,7 +68,7 @@ class Firing(LoopCase):
                 self.loop.call_at(due, note, due)
         self.assertEqual([due for _, due in self.fire(arm, len(dues))], sorted(dues))
 
-    @weft_only  # stock keeps no order among equals
+    @weft_only  # stock keeps no order among equal times
     def test_timers_due_at_the_same_time_fire_in_the_order_they_were_armed_in(self):
         due = self.loop.time() + 0.003
 
@@ -160,7 +162,7 @@ class Firing(LoopCase):
 
     @weft_only
     def test_a_timer_of_less_than_a_millisecond_does_not_wait_for_a_whole_one(self):
-        """The best of many: a busy machine makes single ones late."""
+        """The best of many runs counts: on a busy machine a single one may be late."""
         late = []
 
         async def main():
@@ -224,7 +226,7 @@ class Cancelling(LoopCase):
         self.loop.run_until_complete(asyncio.sleep(0.003))
 
     def test_a_timer_cancelled_by_the_turn_it_fires_in_does_not_fire(self):
-        """It has been taken from the clock, and waits behind the one that cancels it."""
+        """The timer has already expired, and is queued behind the one that cancels it."""
         fired = []
         due = self.loop.time() + 0.001
         handles = [self.loop.call_at(due, lambda i=i: (fired.append(i), handles[-1 - i].cancel()))
@@ -266,7 +268,7 @@ class Sleeping(LoopCase):
         self.go(main())
 
     def test_nan_is_refused_or_fires_and_breaks_nothing(self):
-        """Stock takes it for a time that is never reached; no loop may lose its way by it."""
+        """Stock treats it as a time that is never reached; it must not break any loop."""
         try:
             handle = self.loop.call_later(math.nan, int)
         except (TypeError, ValueError):

@@ -1,7 +1,8 @@
-"""Cancellation at every await of a TLS connect, and at every turn of the loop while it goes on.
+"""Cancellation at every await of a TLS connect, and at every loop iteration during it.
 
-Each sweep begins with a cancellation before the first step, and goes on one step further each
-time until one gets to its end.  After each, both ends are closed and nothing is left.
+Each sweep starts with a cancellation before the first step, and cancels one step later each
+time, until an attempt completes.  After each attempt, both ends are closed and nothing is
+left.
 """
 import asyncio
 import types
@@ -9,12 +10,12 @@ import types
 from house import (LoopCase, Witness, client_context, descriptors, server_context, turns)
 
 NAME = {"server_hostname": "localhost"}
-ENOUGH = 200  # steps that no connect takes
+ENOUGH = 200  # more steps than any connect takes
 
 
 @types.coroutine
 def counted(coro, on_step):
-    """Run it, and call on_step(number) at each of its awaits."""
+    """Run a coroutine, and call on_step(number) at each of its awaits."""
     number, step, argument = 0, coro.send, None
     while True:
         try:
@@ -30,10 +31,10 @@ def counted(coro, on_step):
 
 
 class Sweep(LoopCase):
-    """attempt() gives a coroutine to cancel, which gives transports to close."""
+    """attempt() returns a coroutine to cancel; its result is the list of transports to close."""
 
     def cancel_at_await(self, coro, number):
-        """A task that is cancelled when it waits for the time of that number."""
+        """A task that is canceled at its await with that number."""
         def on_step(now):
             if now == number:
                 self.loop.call_soon(task.cancel)
@@ -48,7 +49,7 @@ class Sweep(LoopCase):
         return await counted(coro, on_step)
 
     def cancel_at_turn(self, coro, number):
-        """A task that is cancelled after so many turns of the loop."""
+        """A task that is canceled after that many loop iterations."""
         task = self.loop.create_task(coro)
 
         def turn(left):
@@ -60,7 +61,7 @@ class Sweep(LoopCase):
         return task
 
     async def sweep(self, cancel, attempt):
-        """How many steps there were until it was too late to cancel."""
+        """The number of steps until it was too late to cancel."""
         for number in range(ENOUGH):
             before = descriptors()
             try:
@@ -77,7 +78,7 @@ class Sweep(LoopCase):
         self.fail("it is never too late")
 
     def check(self, prepare, least):
-        """Sweep in both ways; there are so many awaits at least."""
+        """Sweep in both ways; there are more than `least` steps."""
         for cancel, want in ((self.cancel_at_await, least), (self.cancel_at_turn, least)):
             with self.subTest(cancel.__name__):
                 async def main():
@@ -162,7 +163,7 @@ class Connecting(Sweep):
 
     @staticmethod
     async def give_up(connecting, made):
-        """Cancel the one, and abort whatever is made already; last first."""
+        """Cancel `connecting`, and abort the transports that exist already; last first."""
         connecting.cancel()
         await asyncio.wait([connecting])
         if not connecting.cancelled() and not connecting.exception():
@@ -185,7 +186,7 @@ class Connecting(Sweep):
             raise
 
     def test_a_loop_that_ends_in_the_middle_of_a_connect_leaves_nothing(self):
-        """asyncio.run, and whatever else cancels all that is under way."""
+        """As in asyncio.run, and in other code that cancels all tasks."""
         async def main(wait):
             address, end = await self.server(ssl=server_context())
             connecting = asyncio.ensure_future(asyncio.open_connection(

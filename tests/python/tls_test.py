@@ -1,4 +1,4 @@
-"""TLS: connections, handshakes that fail or hang, ends without a goodbye, start_tls."""
+"""TLS: connections, handshakes that fail or hang, ends without close_notify, start_tls."""
 import asyncio
 import gc
 import os
@@ -15,7 +15,8 @@ NAME = {"server_hostname": "localhost"}
 
 class TlsCase(LoopCase):
     async def connect(self, make=Witness, client=None, server=None, kind="tcp", **options):
-        """Two ends of one connection: (transport, protocol) of the client, and of the server."""
+        """Two ends of a connection: (transport, protocol) of the client, and of the
+        server."""
         mine, peer = self.pair(kind)
         ends = await asyncio.gather(
             self.loop.create_connection(lambda: make(self.loop), sock=mine,
@@ -252,7 +253,7 @@ class Failing(TlsCase):
             await turns()
         self.go(main())
         gc.collect()
-        UNRAISABLE.clear()  # stock leaves a transport half made
+        UNRAISABLE.clear()  # stock leaves a partly made transport
 
     def test_what_is_no_tls_is_an_error_as_on_stock(self):
         async def scenario(loop, seen, bytes_sent, half):
@@ -297,7 +298,7 @@ class Failing(TlsCase):
             self.assertEqual(seen[-1][0], "raised")
 
     def test_an_end_without_a_goodbye_is_told_as_on_stock(self):
-        """Whoever cuts the wire cannot say goodbye."""
+        """A peer that aborts the connection cannot send close_notify."""
         async def scenario(loop, seen, make, wait):
             mine, theirs = socket.socketpair()
             protocol, peer = make(loop, None, seen), Witness(loop)
@@ -361,7 +362,7 @@ class Failing(TlsCase):
 
 class Upgrading(TlsCase):
     async def upgrade(self, first, second, client=None, server=None):
-        """start_tls on both ends, as (transport, protocol)."""
+        """start_tls on both ends, given as (transport, protocol); return both transports."""
         upgraded = await asyncio.gather(
             self.loop.start_tls(*first, client or client_context(), **NAME),
             self.loop.start_tls(*second, server or server_context(), server_side=True))

@@ -1,4 +1,4 @@
-"""Stream transports: what they are, what they write, and how they end."""
+"""Stream transports: their type, their writes, and their end."""
 import array
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ class TransportCase(LoopCase):
 
     @staticmethod
     async def written(transport, peer, size):
-        """What arrives when the transport is closed: all of it."""
+        """Close the transport; return everything that arrives."""
         transport.close()
         loop = asyncio.get_running_loop()
         got = await receive(loop, peer, size)
@@ -224,7 +224,8 @@ class Writing(TransportCase):
         self.both(scenario)
 
     def test_a_write_is_sent_at_once(self):
-        """Not at the end of the turn: who writes and then blocks has written."""
+        """Not at the end of the iteration: a caller that writes and then blocks has
+        written."""
         async def scenario(transport, protocol, peer):
             transport.write(b"now")
             peer.setblocking(True)

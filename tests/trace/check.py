@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Check that a recording is a well-formed Chrome trace and has what the program did.
+"""Check that a recording is a well-formed Chrome trace and contains what the program did.
 
-    check.py RECORD     run the program RECORD and check what it prints
-    check.py --self-test    plant faults in a small trace and find each of them
+    check.py RECORD     run the program RECORD and check its output
+    check.py --self-test    plant errors in a small trace and check that each is found
 """
 import json
 import subprocess
@@ -14,7 +14,7 @@ PHASES = {"timers", "first", "inbox", "threadlets", "wait", "done", "immediates"
 
 
 class Fault(Exception):
-    """What is wrong with a trace."""
+    """An error in a trace."""
 
 
 def must(condition, text):
@@ -27,7 +27,7 @@ def nanoseconds(us):
 
 
 def spans_of(events):
-    """By track, each as (begin, end, event), in the order of the file."""
+    """The spans of each track as (begin, end, event), in the order of the file."""
     tracks = defaultdict(list)
     for event in events:
         if event["ph"] == "X":
@@ -59,7 +59,7 @@ def check_names(events):
 
 
 def check_nesting(events):
-    """Spans of a track lie in each other or beside each other, in the order of their ends."""
+    """Spans of a track are nested or disjoint, in the order of their ends."""
     for track, spans in spans_of(events).items():
         ends = [end for _, end, _ in spans]
         must(ends == sorted(ends), f"track {track} goes back")
@@ -74,7 +74,8 @@ def check_nesting(events):
 
 
 def check_flows(events):
-    """Each arrow has two ends, forwards in time, and each lies in a span of its track."""
+    """Each arrow has two ends, forward in time, and each end is inside a span of its
+    track."""
     spans = spans_of(events)
     ends = defaultdict(list)
     for event in events:
@@ -118,8 +119,9 @@ def check_contents(events, flows):
     must(sum("(child" in n or ".c:" in n for n in names) >= 10, "children have no tracks")
     must(any(n.startswith("weft-cpu ") for n in names), "threads of the pool have no track")
     must(any(n.startswith("thread ") for n in names), "the plain thread has no track")
-    # 100 posts and one each of two kinds from outside, ten of children, one by each of 110
-    # of these, the last one.  Others start threadlets, and are the graph's.
+    # The plain thread makes 100 posts that post again, and one each of two other kinds.
+    # The ten children make one each, which post again: 110 more.  And the last one.  The
+    # other posts start threadlets or belong to the graph.
     must(arrows["post"] >= 100 + 2 + 10 + 110 + 1, f"arrows of posts: {dict(arrows)}")
     must(arrows["work"] >= 5, f"arrows of work: {dict(arrows)}")
     # a-b, a-c, b-list, c-list, list-each 4 times, each-last; three runs.
@@ -148,7 +150,7 @@ def check(program):
     print(f"{len(events)} events are in order, and {len(few)} of a full recording")
 
 
-# --- planted faults ------------------------------------------------------------
+# --- planted errors ------------------------------------------------------------
 
 def sample():
     at = {"pid": 1, "tid": 1}

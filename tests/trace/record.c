@@ -1,6 +1,6 @@
 /* record.c - a program that does a little of everything, and prints a trace of it.
  *
- * For check.py, which knows what has to be there. */
+ * check.py runs it and checks what the trace contains. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ posted(void *arg)
 	MUST(weft_sem_release(&ran, 1) == 0);
 }
 
-/* A post that posts on. */
+/* A post that makes another post. */
 static void
 posted_on(void *arg)
 {
@@ -137,7 +137,7 @@ play(void *arg)
 {
 	weft_scope scope;
 
-	for (int i = 0; i < 5; i++) { /* a turn of each loop, however busy they are */
+	for (int i = 0; i < 5; i++) { /* an iteration of each loop, however busy they are */
 		MUST(weft_loop_post(second, post_back, NULL) == 0);
 		MUST(weft_sem_acquire(&back, WEFT_NEVER) == 0);
 		MUST(weft_sleep_until(weft_after(1)) == 0);
@@ -200,14 +200,14 @@ main(int argc, char **argv)
 	MUST(weft_loop_run(first) == 0);
 	MUST(pthread_join(thread, NULL) == 0);
 	MUST(weft_loop_run(first) == 0);
-	/* From outside 100 that post on and two more, and one of each child. */
+	/* From the plain thread 100 that post again and two more; one from each child. */
 	for (int i = 0; i < 100 + 2 + 10; i++)
 		MUST(weft_sem_acquire(&ran, WEFT_NEVER) == 0);
 	MUST(weft_trace_end(trace) == 0);
 	weft_loop_shutdown(second);
 	MUST(weft_loop_wait_stopped(second, WEFT_NEVER) == 0);
 	MUST(weft_loop_free(first) == 0 && weft_loop_free(second) == 0);
-	MUST(weft_dag_free(dag) == 0); /* names in the trace are its own */
+	MUST(weft_dag_free(dag) == 0); /* the trace keeps its own copies of the names */
 	print(trace);
 	weft_trace_free(trace);
 	return 0;

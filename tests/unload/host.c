@@ -3,8 +3,8 @@
  *   unload_host PLUGIN
  *
  * The library stays loaded when the plugin is closed.  So threads that have used it can end
- * afterwards, and a plugin that is loaded again finds the library as it was, with the
- * thread-specific key that it has made.
+ * afterwards, and a plugin that is loaded again finds the library unchanged, with the
+ * thread-specific key that it created.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -69,7 +69,7 @@ check_thread_that_ends_after_the_plugin_was_closed(void)
 	CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* A key of ours is made and deleted in each: so none is left when they run out. */
+/* Each cycle creates and deletes a key: that fails if the plugin leaks keys. */
 static void
 check_plugin_that_is_loaded_many_times(void)
 {

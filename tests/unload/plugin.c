@@ -1,4 +1,4 @@
-/* plugin.c - a plugin that uses weft, and leaves nothing of it behind that it could end. */
+/* plugin.c - a plugin that uses weft, and frees everything of it that can be freed. */
 #include <weft/weft.h>
 
 static void
@@ -16,7 +16,8 @@ sleep_and_count(void *arg)
 	return rc;
 }
 
-/* A post, and a threadlet that sleeps.  Returns 2, which both have counted, or an error. */
+/* Runs a post and a threadlet that sleeps.  Returns 2, as each of them counts once, or an
+ * error. */
 WEFT_API int plugin_use(void);
 
 int

@@ -1,4 +1,4 @@
-/* admin.c - a program outside of the tree that uses the installed window. */
+/* admin.c - a program outside of the tree that uses the installed admin library. */
 #include <stdio.h>
 #include <weft/admin.h>
 #include <weft/weft.h>

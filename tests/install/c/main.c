@@ -11,7 +11,7 @@ main(void)
 	printf("weft %s from C, %s\n", weft_version(),
 	       weft_tls_open(NULL, &tls) == 0 ? "with TLS" : "without TLS");
 	weft_tls_close(tls);
-	if (value.type != &weft_type_integer) /* one address, inside and outside */
+	if (value.type != &weft_type_integer) /* same address inside and outside of the library */
 		return 2;
 	return weft_after(0) == WEFT_NEVER;
 }

@@ -1,14 +1,15 @@
-/* harness.js - what the suite of Promises/A+ expects around itself: modules, the words of
- * mocha, the asserts, and the part of sinon that it uses.  In front of it run.py puts the
- * texts of the suite's files, in `files`.
+/* harness.js - the environment of the Promises/A+ suite: modules, mocha's functions, the
+ * asserts, and the part of sinon that the suite uses.  run.py puts the sources of the
+ * suite's files in front of it, in `files`.
  *
- * Tests run one after the other.  One fails that throws, calls back with an error, or has
- * not called back when the time is up; a planted mistake (an argument) must be found.
+ * Tests run one after another.  A test fails if it throws, calls back with an error, or
+ * does not call back in time.  With the argument "planted", a planted mistake must be
+ * found.
  */
 "use strict";
 
 const planted = process.argv.includes("planted");
-/* Milliseconds for one test: only what hangs takes so long. */
+/* Milliseconds for one test: only a test that hangs takes this long. */
 const PATIENCE = planted ? 1000 : 20000;
 
 /* --- mocha ----------------------------------------------------------------------- */
@@ -43,7 +44,7 @@ function hooks(test, kind) {
 	return all;
 }
 
-let fail = null; /* the present test, by what is thrown in its callbacks */
+let fail = null; /* fails the current test; called with errors thrown in its callbacks */
 
 function runBody(test) {
 	return new Promise((resolve, reject) => {
@@ -89,7 +90,7 @@ assert.notStrictEqual = (a, b) => assert(a !== b, "two that are not the same");
 
 let calls = 0;
 
-/* A function that remembers its calls. */
+/* Returns a function that records its calls. */
 function spy(behave = () => undefined) {
 	const made = (...args) => {
 		made.calls.push({ args, number: calls++ });
@@ -140,15 +141,16 @@ function load(name) {
 	const module = { exports: {} };
 
 	loaded[name] = module.exports;
-	/* Not inside of this module: parts of the suite are for sloppy mode. */
+	/* Not in the scope of this module: parts of the suite need sloppy mode. */
 	Function("require", "module", "exports", "global", files[name])(
 		(other) => load(other.replace("./", "")), module, module.exports, globalThis);
 	return loaded[name] = module.exports;
 }
 
-/* --- what is tested -------------------------------------------------------------------- */
+/* --- the tested promises
+ * ---------------------------------------------------------------- */
 
-/* The mistake: handlers of a settled promise are called at once. */
+/* The planted mistake: handlers of a settled promise are called synchronously. */
 function hasty(promise, value) {
 	promise.then = (fulfilled, rejected) => {
 		if (typeof fulfilled === "function")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Run the conformance suite of Promises/A+ on the promises of scripts, inside the adapter.
+"""Run the Promises/A+ conformance suite on the promises of scripts, inside the adapter.
 
     tests/js/aplus/run.py WEFT FOLDER
 
-installs the suite from npm into FOLDER, as package-lock.json says (the suite alone: what it
-would have around itself is in harness.js), makes one script of its files as they are, and
-has `weft run` run it; then once more with a planted mistake, which it must find.  Exit 77:
-no npm, or no way to its registry.
+Installs the suite from npm into FOLDER, with the versions of package-lock.json (only the
+suite: harness.js replaces its dependencies), makes one script of its unchanged files, and
+runs it with `weft run`; then once more with a planted mistake, which it must find.  Exit
+77: no npm, or its registry is not reachable.
 """
 import json
 import re
@@ -24,7 +24,7 @@ PATIENCE = 300  # seconds
 
 
 def install(folder):
-    """Where the suite is; installed once."""
+    """Return the folder of the suite; install it first if it is missing."""
     suite = folder / "node_modules/promises-aplus-tests/lib/tests"
     if not (suite / "2.3.4.js").exists():
         npm.install(HERE, folder)
@@ -32,7 +32,7 @@ def install(folder):
 
 
 def bundle(suite, script):
-    """One script: the texts of the files, then the harness."""
+    """Write one script: the sources of the files, then the harness."""
     parts = ["const files = { __proto__: null };\n"]
     for path in sorted(suite.rglob("*.js")):
         name = path.relative_to(suite).with_suffix("").as_posix()

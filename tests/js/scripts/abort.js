@@ -24,7 +24,7 @@ try {
 }
 signal.addEventListener("abort", () => log("never"));
 
-/* Handlers keep their place. */
+/* A replaced handler keeps its position among the listeners. */
 const placed = new AbortController();
 placed.signal.onabort = () => log("replaced");
 placed.signal.addEventListener("abort", () => log("second"));
@@ -87,7 +87,7 @@ first.signal.addEventListener("abort", () => {
 then.signal.addEventListener("abort", () => log("then"));
 first.abort();
 
-/* With time. */
+/* With timeouts. */
 const timeout = AbortSignal.timeout(5);
 timeout.addEventListener("abort", () => {
 	log(timeout.reason.name, timeout.reason.code, timeout.reason.message);
@@ -99,7 +99,7 @@ setTimeout(() => {
 	log("after the timeout", timeout.aborted);
 	sleepAll();
 }, 60);
-AbortSignal.timeout(1e6); /* keeps nothing alive */
+AbortSignal.timeout(1e6); /* does not keep the loop alive */
 log(timeout.aborted, "at the end of the script");
 
 function sleep(ms, { signal: stop } = {}) {

@@ -1,5 +1,5 @@
-/* check_engine.js - published memory errors of QuickJS, each of which a script without grants
- * reached: the engine must survive them. */
+/* check_engine.js - published memory errors of QuickJS that a script without grants
+ * could cause.  The engine must survive them. */
 let failures = 0;
 
 function check(what, ok) {
@@ -9,7 +9,7 @@ function check(what, ok) {
 	failures++;
 }
 
-/* A variable that changes while it is added to: a number was used as a pointer. */
+/* A variable changes during an addition to it: a number was used as a pointer. */
 function addToChangingVariable() {
 	var sum = "x";
 	var changes = { toString() { sum = 0x41414141; return "y"; } };
@@ -20,7 +20,7 @@ function addToChangingVariable() {
 check("a variable that changes while it is added to",
 	typeof addToChangingVariable() === "string");
 
-/* A search backwards from before the first element: it read behind the memory. */
+/* A backward search that starts before the first element: it read out of bounds. */
 for (let size = 8; size < 4096; size += 8) {
 	const zeros = new Uint8Array(size);
 
@@ -31,7 +31,8 @@ for (let size = 8; size < 4096; size += 8) {
 		}
 }
 
-/* Text and BigInt, of many lengths and bases: it wrote behind the memory. */
+/* Conversion between text and BigInt, with many lengths and bases: it wrote out of
+ * bounds. */
 let length = 0, rest = 0;
 
 for (let bits = 1; bits < 2200; bits += 7)
@@ -45,7 +46,7 @@ for (let digits = 1; digits < 3000; digits += 13)
 		rest += Number(BigInt(start + digit.repeat(digits)) % 7n);
 check("text to BigInt", rest === 1194);
 
-/* So many digits that the count of bits overflowed. */
+/* So many digits that the number of bits overflowed. */
 try {
 	check("a BigInt of 79536432 digits", BigInt("9".repeat(79536432)) > 0n);
 } catch (error) {

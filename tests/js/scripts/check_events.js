@@ -1,4 +1,4 @@
-/* What the DOM standard says of events and Node does otherwise.  Checks itself. */
+/* Rules of the DOM standard for events that Node does not follow.  Checks itself. */
 "use strict";
 
 function same(got, want, what) {
@@ -32,7 +32,7 @@ stop.abort();
 same(event.currentTarget, null, "current target afterwards");
 same(event.eventPhase, Event.NONE, "phase afterwards");
 
-/* Those that capture come first; passive ones prevent nothing. */
+/* Capturing listeners run first; passive listeners cannot prevent the default. */
 const order = [];
 const both = new EventTarget();
 both.addEventListener("x", () => order.push("plain"));
@@ -47,7 +47,7 @@ both.removeEventListener("y", once);
 both.dispatchEvent(new Event("y"));
 same(order.length, 3, "the one that captures is left");
 
-/* All have their reason before the first is told. */
+/* All dependent signals have their reason before the first event is dispatched. */
 const source = new AbortController();
 const left = AbortSignal.any([source.signal]);
 const right = AbortSignal.any([left]);
@@ -66,7 +66,7 @@ same(name(() => AbortSignal.timeout(2 ** 53)), "TypeError", "too long a limit");
 same(AbortSignal.timeout(2 ** 40).aborted, false, "a limit of many years");
 same(name(() => performance.measure("x", { detail: 1 })), "TypeError", "a measure of nothing");
 
-/* What a listener throws is told to the global; the others run. */
+/* An exception of a listener is reported to the global object; the other listeners run. */
 const seen = [];
 const failing = new EventTarget();
 failing.addEventListener("x", () => { throw new RangeError("from a listener"); });
@@ -83,7 +83,7 @@ same(seen.join(), "RangeError,true,true,TypeError,true,true,the last", "errors o
 reportError(new SyntaxError("reported"));
 same(seen.at(-3), "SyntaxError", "reportError");
 
-/* The old handler of the global, with its own arguments. */
+/* The global onerror handler, with its own arguments. */
 globalThis.onerror = (message, file, line, column, error) => {
 	seen.push("handler", typeof message, typeof file, line > 0, column >= 0, error.message);
 	return true;
@@ -97,7 +97,8 @@ setTimeout(() => {
 	rejections();
 }, 30);
 
-/* Rejections: told once nobody has handled them, and told when somebody does. */
+/* Rejections: reported once no handler was added in time, and again when one is added
+ * late. */
 function rejections() {
 	const words = [];
 	const early = Promise.reject(1);

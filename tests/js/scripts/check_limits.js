@@ -1,4 +1,4 @@
-/* Bounds and odd uses of what scripts are given.  Checks itself. */
+/* Limits and unusual uses of the built-in APIs.  Checks itself. */
 "use strict";
 
 function same(got, want, what) {
@@ -6,7 +6,7 @@ function same(got, want, what) {
 		throw new Error(`${what}: ${String(got)} instead of ${String(want)}`);
 }
 
-/* Entries: the oldest go. */
+/* Performance entries: the oldest are dropped. */
 for (let i = 0; i < 25000; i++)
 	performance.mark(`m${i}`, { startTime: i });
 const kept = performance.getEntriesByType("mark");
@@ -16,7 +16,7 @@ same(kept.at(-1).name, "m24999", "the newest entry");
 performance.clearMarks();
 same(performance.getEntries().length, 0, "cleared");
 
-/* Signals made of one that lives: they and their listeners can go. */
+/* Signals that depend on a live one: they and their listeners can be collected. */
 const living = new AbortController();
 const quiet = () => {};
 const signals = [];
@@ -34,26 +34,26 @@ for (let i = 0; i < 5000; i++) {
 	living.signal.removeEventListener("abort", quiet);
 	signals.push(new WeakRef(made));
 }
-for (let i = 0; i < 20; i++) { /* what weak references hold for a turn is let go */
+for (let i = 0; i < 20; i++) { /* references that a WeakRef keeps for one iteration are released */
 	await new Promise((resolve) => setImmediate(resolve));
 	void Array.from({ length: 10000 }, (_, n) => ({ n }));
 }
 const left = signals.filter((ref) => ref.deref()).length;
 same(left < 2500, true, `${left} of 5000 signals are left`);
 
-/* A signal nobody holds, with a listener, is told. */
+/* A signal without references, but with a listener, is notified. */
 let heard = 0;
 (() => AbortSignal.any([living.signal]).addEventListener("abort", () => heard++))();
 living.abort();
 same(heard, 1, "a signal that only its source holds");
 
-/* What scripts did to prototypes is not felt. */
+/* Changes that scripts make to prototypes have no effect. */
 const { map, slice, push, splice } = Array.prototype;
 const { get, set } = Map.prototype;
 const gone = () => { throw new Error("a changed prototype was used"); };
 const target = new EventTarget();
 let calls = 0;
-new Event("x"); /* all is loaded */
+new Event("x"); /* everything is loaded now */
 AbortSignal.abort();
 Array.prototype.slice = Array.prototype.push = Array.prototype.splice = gone;
 Map.prototype.get = Map.prototype.set = gone;
@@ -72,7 +72,7 @@ for (const name of ["get", "set"])
 	Object.defineProperty(Map.prototype, name, { enumerable: false });
 same(calls, 4, "calls");
 
-/* Jobs and chains of any length. */
+/* Jobs and promise chains of any length. */
 let chain = Promise.resolve(0);
 for (let i = 0; i < 100000; i++)
 	chain = chain.then((n) => n + 1);
@@ -83,7 +83,7 @@ chain.then((n) => {
 	next();
 });
 
-/* The console takes what is odd. */
+/* The console accepts unusual values. */
 let deep = [];
 for (let i = 0; i < 100; i++)
 	deep = [deep];

@@ -1,5 +1,5 @@
-/* Timers that set timers: from the sixth level on they wait at least 4 ms, as HTML says.
- * Checks itself by the clock from below only: a busy machine makes waits longer. */
+/* Timers that set timers: from the sixth level on they wait at least 4 ms, as HTML
+ * requires.  The script checks only minimum times: a busy machine makes waits longer. */
 "use strict";
 
 function same(got, want, what) {
@@ -8,7 +8,7 @@ function same(got, want, what) {
 }
 
 const LEVELS = 20;
-const SLACK = 0.001; /* of a clock that is read as a floating point number */
+const SLACK = 0.001; /* the clock is read as a floating-point number */
 
 function chain(level, times, done) {
 	times.push(performance.now());
@@ -43,7 +43,7 @@ chain(0, [], (times) => {
 	});
 });
 
-/* Immediates have no clamp, and what they set begins at the first level. */
+/* Immediates have no clamp, and timers that they set start at the first level. */
 function immediates(count) {
 	if (count < 1000)
 		setImmediate(immediates, count + 1);

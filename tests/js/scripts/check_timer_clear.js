@@ -1,4 +1,5 @@
-/* Clearing timers and immediates, from everywhere.  Checks itself; says "ok" at its end. */
+/* Clearing timers and immediates, from everywhere.  Checks itself; prints "ok" at its
+ * end. */
 "use strict";
 
 const failed = (what) => () => {
@@ -19,7 +20,7 @@ const expect = (what, run) => {
 	};
 };
 
-/* At once, by each of the functions, twice, as a text. */
+/* Immediately, with each of the functions, twice, with the ID as a text. */
 clearTimeout(setTimeout(failed("at once"), 1));
 clearInterval(setTimeout(failed("timeout by clearInterval"), 1));
 clearTimeout(setInterval(failed("interval by clearTimeout"), 1));
@@ -29,7 +30,7 @@ clearTimeout(twice);
 clearTimeout(twice);
 clearTimeout(`${setTimeout(failed("number as a text"), 1)}`);
 
-/* What names no timer. */
+/* Arguments that are not the ID of a timer. */
 for (const wrong of [undefined, null, 0, -1, NaN, Infinity, -Infinity, 1e300, "", "text", {},
 	[], true, () => {}, 2 ** 53,
 	-(2 ** 53), 0.5, "-1", Symbol.iterator, 5n, new Date(), /x/])
@@ -43,14 +44,14 @@ clearTimeout();
 clearInterval();
 clearImmediate();
 
-/* Its own, from inside: of no effect on a timeout, the end of an interval. */
+/* From its own callback: no effect on a timeout, the end of an interval. */
 const own = setTimeout(expect("own timeout", () => clearTimeout(own)), 1);
 const interval = setInterval(expect("own interval", () => clearInterval(interval)), 1);
 const immediate = setImmediate(expect("own immediate", () => clearImmediate(immediate)));
 const byTimeout = setInterval(expect("interval ended by clearTimeout", () =>
 	clearTimeout(byTimeout)), 1);
 
-/* An interval that ends itself in a microtask, in a tick, in an await. */
+/* An interval that ends itself in a microtask, in a tick, after an await. */
 const inJob = setInterval(expect("interval ended in a job", () => Promise.resolve().then(() =>
 	clearInterval(inJob))), 1);
 const inTick = setInterval(expect("interval ended in a tick", () => process.nextTick(() =>
@@ -60,7 +61,7 @@ const afterAwait = setInterval(expect("interval ended after an await", async () 
 	clearInterval(afterAwait);
 }), 1);
 
-/* A sibling of the same turn, before and after it in order. */
+/* A sibling of the same loop iteration, before and after it in order. */
 let sibling;
 setTimeout(expect("clears its sibling", () => clearTimeout(sibling)), 3);
 sibling = setTimeout(failed("sibling"), 3);
@@ -73,7 +74,7 @@ let laterInterval;
 setTimeout(expect("clears an interval of the same turn", () => clearInterval(laterInterval)), 3);
 laterInterval = setInterval(failed("interval of the same turn"), 3);
 
-/* Immediates of the same turn, and of the next. */
+/* Immediates of the same loop iteration, and of the next. */
 setImmediate(expect("clears the next immediate", () => clearImmediate(nextImmediate)));
 const nextImmediate = setImmediate(failed("next immediate"));
 setImmediate(expect("sets and clears one", () => {
@@ -88,7 +89,7 @@ setTimeout(expect("clears an immediate", () => {
 	process.nextTick(() => clearImmediate(one));
 }), 1);
 
-/* An interval that is cleared and set again inside. */
+/* An interval that is cleared and set again in its callback. */
 let rounds = 0;
 let again = setInterval(function round() {
 	clearInterval(again);
@@ -96,7 +97,7 @@ let again = setInterval(function round() {
 		again = setInterval(round, 1);
 }, 1);
 
-/* A callback that throws nothing away: others still run. */
+/* Clearing every second timer: the others still run. */
 const many = Array.from({ length: 1000 }, (_, i) => setTimeout(() => {
 	if (i % 2)
 		throw new Error("an odd one ran");
@@ -106,7 +107,7 @@ const half = setTimeout(expect("the first of the rest", () => many.forEach((id) 
 	clearTimeout(id))), 4);
 same(typeof half, "number", "a number");
 
-/* When all have been called that should be: some time for those that should not. */
+/* When all expected callbacks have run: wait some time for those that must not run. */
 (function wait() {
 	if (open > 0 || rounds < 3)
 		return setTimeout(wait, 20);

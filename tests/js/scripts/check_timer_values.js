@@ -1,5 +1,5 @@
-/* What timers make of the values they are given: WebIDL's conversions, and HTML's handlers.
- * Checks itself; says "ok" at its end. */
+/* How timers convert their arguments: WebIDL's conversions, and HTML's handlers.  Checks
+ * itself; prints "ok" at its end. */
 "use strict";
 
 function same(got, want, what) {
@@ -7,7 +7,7 @@ function same(got, want, what) {
 		throw new Error(`${what}: ${String(got)} instead of ${String(want)}`);
 }
 
-/* Delays that count as the least: they come before one of 30 ms, in their order. */
+/* Delays that convert to the minimum: they fire before one of 30 ms, in order. */
 const least = [undefined, null, 0, -0, -1, -1e9, NaN, Infinity, -Infinity, "", "text", "-5", {},
 	[], false,
 	true, 0.9, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 33 + 1, "0x1", { valueOf: () => 1 },
@@ -20,7 +20,7 @@ setTimeout(() => {
 	same(fired.join(), least.map((_, i) => i).join(), "those of the least delay");
 }, 30);
 
-/* Delays that are long: none of them fires. */
+/* Long delays: none of these fires. */
 const long = [2 ** 31 - 1, 2 ** 32 + 1e6, "1000000", " 1e6 ", { valueOf: () => 1e6 }, [1e6],
 	"0x7fffffff", 1e6 + 0.5];
 const never = long.map((delay) => setTimeout(() => {
@@ -28,7 +28,8 @@ const never = long.map((delay) => setTimeout(() => {
 }, delay));
 setTimeout(() => never.forEach((id) => clearTimeout(id)), 60);
 
-/* A delay is read once, when the timer is set; what it throws comes out there. */
+/* A delay is read once, when the timer is set; an exception of its conversion is thrown
+ * there. */
 let reads = 0;
 setTimeout(() => same(reads, 1, "reads of the delay"), { valueOf() { reads++; return 5; } });
 for (const delay of [Symbol("s"), 1n, { valueOf() { throw new RangeError("mine"); } }]) {
@@ -55,7 +56,7 @@ globalThis.texts = [];
 setTimeout("texts.push('string')", 1);
 setTimeout(new String("texts.push('object')"), 1);
 setTimeout({ toString: () => "texts.push('made')" }, 1, "ignored");
-setTimeout(undefined, 1); /* the text "undefined" */
+setTimeout(undefined, 1); /* runs the text "undefined" */
 setTimeout(12, 1);
 setTimeout("var declaredByATimer = 5", 1);
 const id = setInterval("texts.push('interval')", 2);
@@ -78,7 +79,7 @@ for (const call of [() => setImmediate("text"), () => setImmediate(), () =>
 	same(thrown instanceof TypeError, true, `${call}`);
 }
 
-/* Numbers of timers: positive integers, and never the same. */
+/* Timer IDs: positive integers that are never reused. */
 const numbers = new Set();
 for (let i = 0; i < 5000; i++) {
 	const number = i % 3 === 0 ? setImmediate(() => {}) : setTimeout(() => {}, 0);
@@ -93,7 +94,7 @@ for (let i = 0; i < 5000; i++) {
 }
 same(setTimeout.length >= 1, true, "length");
 
-/* Receivers: none is asked for. */
+/* No particular receiver (`this`) is needed. */
 const { setTimeout: bare } = globalThis;
 bare(function () { same(this === undefined || this === globalThis, true, "this"); }, 1);
 setTimeout.call({}, () => {}, 1);

@@ -1,4 +1,4 @@
-/* Values of all kinds, as the console shows them. */
+/* Values of all kinds, as the console prints them. */
 "use strict";
 
 class Point {

@@ -110,7 +110,7 @@ try {
 	log(error instanceof TypeError);
 }
 
-/* --- classes of one's own --- */
+/* --- subclasses --- */
 class Tap extends EventTarget {
 	open() {
 		this.dispatchEvent(new CustomEvent("drop", { detail: 3 }));

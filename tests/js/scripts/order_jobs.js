@@ -1,4 +1,4 @@
-/* Ticks, promise jobs and microtasks, against each other. */
+/* Order of ticks, promise jobs and microtasks. */
 "use strict";
 
 const log = (...words) => console.log(...words);

@@ -1,12 +1,12 @@
-/* Random trees of ticks, jobs, microtasks, awaits, thenables and immediates: each thing that
- * runs notes its number and starts others.  The order is all that is printed, with the seed
- * it was drawn from. */
+/* Random trees of ticks, jobs, microtasks, awaits, thenables and immediates.  Each
+ * callback records its number and starts others.  Only the order is printed, with the
+ * seed of the random numbers. */
 "use strict";
 
 const ROUNDS = 60;
-const THINGS_MAX = 80; /* of a round */
+const THINGS_MAX = 80; /* per round */
 
-let state; /* of the generator: xorshift, so that all engines draw the same */
+let state; /* of the generator: xorshift, so that all engines draw the same numbers */
 function draw(below) {
 	state ^= state << 13;
 	state ^= state >>> 17;
@@ -16,7 +16,7 @@ function draw(below) {
 
 const thenable = (value) => ({ then(resolve) { resolve(value); } });
 
-/* Ways to have a function called later. */
+/* Ways to call a function later. */
 const WAYS = {
 	tick: (run) => process.nextTick(run),
 	microtask: (run) => queueMicrotask(run),

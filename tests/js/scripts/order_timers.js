@@ -3,8 +3,9 @@
 
 const log = (...words) => console.log(...words);
 
-/* Each part begins when the one before has ended, so that parts do not mix.  One whose
- * timers set timers says when that is; others have ended when what they set is due. */
+/* Each part begins after the one before has ended, so that parts do not mix.  A part
+ * whose timers set timers returns a promise for its end; other parts have ended when
+ * their timers are due. */
 const parts = [];
 const part = (name, run) => parts.push([name, run]);
 function next() {

@@ -46,7 +46,7 @@ for (const bytes of wrong) {
 	log(hex(bytes), "->", units(decoder.decode(new Uint8Array(bytes))), strict);
 }
 
-/* Every way to cut into two pieces, and byte by byte; what is wrong included. */
+/* Every way to cut the bytes into two pieces, and byte by byte; also for invalid input. */
 const samples = [[...encoder.encode("aé€😀\ufeffz")], ...wrong, [0xef, 0xbb, 0xbf, 0x61], [0xef,
 	0xbb, 0xbf]];
 for (const bytes of samples) {

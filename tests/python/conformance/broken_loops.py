@@ -1,4 +1,4 @@
-"""Loops with one fault each, which a run on them must find."""
+"""Loops with one fault each; a run on them must find it."""
 import asyncio
 import atexit
 import os
@@ -9,7 +9,7 @@ Stock = asyncio.SelectorEventLoop
 
 
 class Dropping(Stock):
-    """The first callback of call_later never comes."""
+    """The first callback of call_later is never called."""
     dropped = False
 
     def call_later(self, delay, callback, *args, context=None):
@@ -42,7 +42,7 @@ class Aborting(Stock):
 
 
 class Leaving(Stock):
-    """The process ends well, but too early."""
+    """The process exits with status 0, but too early."""
 
     def call_later(self, *_args, **_named):
         os._exit(0)
@@ -57,7 +57,7 @@ class Hanging(Stock):
 
 
 class Dying(Stock):
-    """The process dies when all tests have passed."""
+    """The process dies after all tests have passed."""
     armed = False
 
     def __init__(self):
@@ -68,12 +68,12 @@ class Dying(Stock):
 
 
 class Skipping:
-    """Its tests skip themselves, which those of asyncio's own loop do not."""
+    """Its tests skip themselves, which they do not on asyncio's own loop."""
 
     def __init__(self):
         raise unittest.SkipTest("not with this loop")
 
 
 def new_stock():
-    """No fault at all."""
+    """No fault."""
     return Stock()

@@ -1,7 +1,7 @@
-"""Run tests on a loop in this process, and tell each step: `child.py LOOP IDS-FILE FD`.
+"""Run tests on a loop in this process, and report each step: `child.py LOOP IDS-FILE FD`.
 
-To FD goes one JSON line for the start, each result and the end of each test, so that who reads
-them knows what ran when this process hangs or dies.
+Writes one JSON line to FD for the start, each result and the end of each test.  So the
+reader knows which test ran if this process hangs or dies.
 """
 import contextlib
 import faulthandler
@@ -68,9 +68,9 @@ class Teller(unittest.TestResult):
 
 
 def main(name, ids_file, fd):
-    faulthandler.enable()  # what hangs is ended by SIGABRT, and so says where
+    faulthandler.enable()  # a hanging test is ended with SIGABRT, which prints its stack
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # A shell's background job has SIGINT ignored; the tests of Ctrl-C would hang.
+    # A shell's background job ignores SIGINT; the tests of Ctrl-C would hang.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     loop_swap.swap(name)
     with open(ids_file) as listing:
@@ -86,6 +86,7 @@ def main(name, ids_file, fd):
         teller.tell("done", made=loop_swap.made)
 
 
-# Guarded, because a test that spawns a process by multiprocessing imports this file again.
+# Guarded, because a test that spawns a process with multiprocessing imports this file
+# again.
 if __name__ == "__main__":
     main(*sys.argv[1:])

@@ -1,23 +1,25 @@
-"""Put another event loop under code that asks for asyncio's own.
+"""Replace the event loop of code that uses asyncio's own.
 
-A loop is named by a module that has new_event_loop (`weft`, `uvloop`), by `module:callable`,
-or by `asyncio`, which changes nothing.  Installing a policy would not be enough:
+A loop is named by a module that has new_event_loop (`weft`, `uvloop`), by
+`module:callable`, or by `asyncio`, which changes nothing.  Installing a policy would not be
+enough:
 
-  1. Each module of test_asyncio sets the policy back to the default one when it ends, so it is
-     the default policy whose factory is changed.
-  2. Half of the tests that matter make their loop by asyncio.SelectorEventLoop, with or without
-     a selector, so that name is changed too, and takes any argument.  From 3.13 on the same
-     holds for asyncio.EventLoop.
-  3. The tests' own close_loop looks at an attribute that only loops of asyncio's classes have.
+  1. Each module of test_asyncio resets the policy to the default one when it ends, so the
+     factory of the default policy is replaced.
+  2. Half of the relevant tests make their loop with asyncio.SelectorEventLoop, with or without
+     a selector, so that name is replaced too, and accepts any argument.  From 3.13 on the same
+     is true for asyncio.EventLoop.
+  3. The tests' own close_loop uses an attribute that only loops of asyncio's classes have.
 
-The inside of a loop is not imitated: tests of `loop._selector` and the like are white-box.
+Private attributes of a loop are not emulated: tests of `loop._selector` and the like are
+white-box tests.
 """
 import asyncio
 import asyncio.unix_events
 import importlib
 
 STOCK = "asyncio"
-made = 0  # loops of the named kind since swap()
+made = 0  # number of loops of the named kind since swap()
 
 
 def factory_of(name):
@@ -29,10 +31,10 @@ def factory_of(name):
 
 
 def swap(name):
-    """From here on each new loop is a named one."""
+    """From now on each new loop is one of the named kind."""
     if name == STOCK:
         return
-    factory = factory_of(name)  # before the change: its module may derive from what is changed
+    factory = factory_of(name)  # before the change: its module may derive from the replaced classes
 
     def make():
         global made
@@ -52,7 +54,7 @@ def swap(name):
 
 
 def swap_close_loop():
-    """Let test_asyncio close loops that have no _default_executor to look at."""
+    """Let test_asyncio close loops that have no _default_executor."""
     from test.test_asyncio import utils
     close_stock = utils.TestCase.close_loop
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Run CPython's own tests of asyncio, test.test_asyncio, on a loop of another make.
+"""Run CPython's own tests of asyncio, test.test_asyncio, on another loop.
 
     tests/python/conformance/run.py [OPTIONS] LOOP
     tests/python/conformance/run.py --self-test
 
-LOOP is `weft`, `uvloop`, any module with new_event_loop, `module:callable`, or `asyncio`, the
-reference.  The tests are those of the Python that runs this (Debian: libpython3.11-testsuite;
-without it, exit 77).  The status is 0 if every test that asyncio's own loop passes is passed;
-`--allow FILE` lists those that may be left out, each with its reason, and they must not pass.
-A crash is never allowed.  `--self-test` runs some tests on loops with planted faults.
+LOOP is `weft`, `uvloop`, any module with new_event_loop, `module:callable`, or `asyncio`,
+the reference.  The tests are those of the Python that runs this script (Debian:
+libpython3.11-testsuite; without it, exit 77).  The status is 0 if every test passes that
+asyncio's own loop passes.  `--allow FILE` lists tests that are exempt, each with its
+reason; these must not pass.  A crash is never allowed.  `--self-test` runs some tests on
+loops with planted faults.
 """
 import argparse
 import collections
@@ -24,13 +25,13 @@ import runs
 import verdict
 
 SKIP = 77
-SHOWN_MAX = 25  # complaints shown with their tracebacks
-# Tests of the inside of asyncio's own classes.
+SHOWN_MAX = 25  # complaints that are printed with their tracebacks
+# Tests of the private parts of asyncio's own classes.
 WHITEBOX = ("test_base_events", "test_selector_events", "test_unix_events",
             "test_proactor_events", "test_windows_events", "test_windows_utils")
-# The same tests as EPollEventLoopTests, with a selector that a loop of another make has not.
+# The same tests as EPollEventLoopTests, with a selector that other loops do not have.
 OTHER_SELECTORS = ("PollEventLoopTests", "SelectEventLoopTests")
-# What uses a loop most, without the many variants of futures and tasks.
+# The modules that use a loop most, without the many variants of futures and tasks.
 QUICK = ("test_buffered_proto", "test_context", "test_events", "test_locks", "test_runners",
          "test_sendfile", "test_server", "test_sock_lowlevel", "test_ssl", "test_sslproto",
          "test_streams", "test_subprocess", "test_taskgroups", "test_threads", "test_timeouts",
@@ -65,7 +66,8 @@ def choose(options, names):
 
 
 def collect(names):
-    """{class: ids}, the modules that skip themselves, and complaints of those that fail."""
+    """{class: ids}, the modules that skip themselves, and complaints about those that
+    fail."""
     classes, skipped, complaints = {}, [], []
     for name in names:
         try:
@@ -90,7 +92,7 @@ def count(results):
 
 
 def run_classes(options, classes):
-    """({id: Result}, how many loops were made), with a line for each class."""
+    """({id: Result}, number of loops made); prints a line for each class."""
     results, made = {}, 0
 
     def run_class(owner):
@@ -99,7 +101,7 @@ def run_classes(options, classes):
         return owner, *found, time.monotonic() - start
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        # Many tests first: what is long does not begin last.
+        # Classes with many tests first, so that long runs do not begin last.
         order = sorted(classes, key=lambda owner: -len(classes[owner]))
         for done in concurrent.futures.as_completed(pool.submit(run_class, o) for o in order):
             owner, found, loops, seconds = done.result()
@@ -111,7 +113,8 @@ def run_classes(options, classes):
 
 
 def run_again(options, results, allowed):
-    """What failed may pass alone, each time: then it is unsteady, and named, but not wrong."""
+    """A test that failed may pass alone, each time: then it is printed as unsteady, but
+    passes."""
     failed = [test for test in sorted(results) if test not in allowed
               and results[test].status in ("fail", "error", "hang")]
     for test in failed if options.again else ():
@@ -123,7 +126,7 @@ def run_again(options, results, allowed):
 
 
 def stock_skips(options, results):
-    """Those of the skipped tests that asyncio's own loop skips too."""
+    """The skipped tests that asyncio's own loop skips, too."""
     skipped = collections.defaultdict(list)
     for test, result in results.items():
         if result.status == "skip":

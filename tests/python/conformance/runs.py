@@ -1,13 +1,13 @@
-"""Run a list of tests in child processes, and know the fate of each.
+"""Run a list of tests in child processes, and record the result of each.
 
-A child tells by one JSON line each when a test starts, what becomes of it, and when it stops.
-A child that hangs or dies is charged to the test that ran, and a new child goes on with the
-rest; between two tests it is charged to the place, by an id of its own (`... (after ID)`).
-So each test that was asked for has one of these, the worst that was seen of it:
+A child writes one JSON line when a test starts, for its result, and when it stops.  If a
+child hangs or dies, that is recorded for the test that ran, and a new child continues with
+the rest; between two tests it is recorded under an id of its own (`... (after ID)`).  So
+each requested test has one of these results, the worst one that was seen:
 
-    pass skip fail error hang crash, or unrun if even a new child did not come to it
+    pass skip fail error hang crash, or unrun if even a new child did not reach the test
 
-Each child leads a session of its own, which is ended with it: no test leaves a process.
+Each child leads its own session, which is killed with it: no test leaves a process behind.
 """
 import contextlib
 import json
@@ -23,14 +23,14 @@ from pathlib import Path
 
 CHILD = Path(__file__).with_name("child.py")
 RANK = ["unrun", "pass", "skip", "fail", "error", "hang", "crash"]
-LAST_WORDS = 5  # seconds that a hanging child has to say where it hangs
-SAID_MAX = 3000  # characters of what it said
+LAST_WORDS = 5  # seconds for a hanging child to print its stack
+SAID_MAX = 3000  # characters of its output
 
 Result = namedtuple("Result", "status info")
 
 
 class Child:
-    """One process with tests, and what it has told so far."""
+    """One process with tests, and its results so far."""
 
     def __init__(self, start, ids, timeout, folder):
         self.results, self.current, self.last = {}, None, None
@@ -46,7 +46,7 @@ class Child:
         os.close(theirs)
 
     def run(self):
-        """Follow it to its end, however it comes."""
+        """Follow the process to its end, however it ends."""
         end = os.pidfd_open(self.process.pid)
         poll = select.poll()
         poll.register(end, select.POLLIN)
@@ -54,7 +54,7 @@ class Child:
         try:
             self.follow(poll, end)
         finally:
-            # It is not reaped yet, so the number of its session is still its own.
+            # The process is not reaped yet, so its session id cannot be reused.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -80,7 +80,7 @@ class Child:
                 return
 
     def take(self):
-        """Take in what was told; false at the end of it."""
+        """Read and record reported lines; return False at the end."""
         data = os.read(self.pipe, 65536)
         *lines, self.unread = (self.unread + data).split(b"\n")
         for line in lines:
@@ -99,11 +99,12 @@ class Child:
             worsen(self.results, test, Result(event, told["info"]))
 
     def fate(self):
-        """(id, result) to charge for the way in which it ended, if it was no good end."""
+        """(id, result) to record for the end of the process; None if it ended well."""
         status = self.process.returncode
         if self.done and status == 0:
             return None
-        # Threads that a failed test has left can keep a process; that is told already.
+        # Threads left by a failed test can keep a process alive; the failure is already
+        # recorded.
         if self.done and self.hung and not all_good(self.results):
             return None
         how, said = "hang" if self.hung else "crash", last_words(self.said)
@@ -112,7 +113,7 @@ class Child:
 
 
 def last_words(path):
-    """The end of what was said; of a fatal error the beginning, where its last call is."""
+    """The end of the output; from the start of a fatal error, if there is one."""
     said = path.read_text(errors="replace")
     fatal = said.rfind("Fatal Python error")
     return said[-SAID_MAX:] if fatal < 0 else said[fatal:fatal + SAID_MAX]
@@ -128,7 +129,7 @@ def worsen(results, test, result):
 
 
 def spread(results, ids):
-    """What befell the setup of a class or module befell its tests."""
+    """Copy the result of the setup of a class or module to its tests."""
     for place in [i for i in results if i.startswith(("setUpClass (", "setUpModule ("))]:
         inside = place[place.index("(") + 1:-1] + "."
         hit = [i for i in ids if i.startswith(inside) and i not in results]
@@ -137,15 +138,15 @@ def spread(results, ids):
 
 
 def on_loop(loop):
-    """How to start a child with tests of unittest on a loop."""
+    """Returns the function that starts a child with unittest tests on a loop."""
     return lambda listing, fd: {"args": [sys.executable, str(CHILD), loop, listing, fd]}
 
 
 def run(start, ids, timeout, owner):
-    """({id: Result}, how many loops were made) of tests that belong to the owner.
+    """Run tests of `owner`; return ({id: Result}, number of loops made).
 
-    start(listing, fd) says how: the arguments of Popen, for a child that reads its tests from a
-    JSON file and tells what happens to fd.
+    start(listing, fd) returns the arguments of Popen for a child that reads its tests from
+    a JSON file and reports to fd.
     """
     results, made, left = {}, 0, list(ids)
     while left:

@@ -1,7 +1,7 @@
-"""Plant faults, and see that a run finds each: a checker that cannot fail is none.
+"""Plant faults, and check that a run finds each one.
 
-The faults are those of broken_loops.py, under a handful of tests; and lists of tests to leave
-out that are not honest.
+The faults are those of broken_loops.py, with a handful of tests; and lists of exempt tests
+that are wrong.
 """
 import concurrent.futures
 import contextlib
@@ -17,10 +17,10 @@ PLACE = "test.test_asyncio.test_events.EPollEventLoopTests"
 TESTS = [f"{PLACE}.{name}" for name in (
     "test_call_later", "test_call_soon", "test_run_until_complete")]
 USES_TIMER, NO_TIMER, MEASURES = TESTS
-TIMEOUT = 8  # seconds; only what hangs takes them
-JOBS = 4  # of which those that hang only wait
+TIMEOUT = 8  # seconds; only hanging tests take this long
+JOBS = 4  # hanging ones among them only wait
 
-# The loop, and what must be seen of it; what is not named passes.
+# The loop, and the expected results; tests that are not listed pass.
 PLANTS = [
     ("asyncio", {}),
     ("broken_loops:new_stock", {}),
@@ -38,7 +38,7 @@ PLANTS = [
 
 
 def plant_loops():
-    """Complaints about what was not found."""
+    """Complaints about faults that were not found."""
     wrong, seen = [], set()
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         found = list(pool.map(lambda plant: runs.run(
@@ -50,7 +50,7 @@ def plant_loops():
             wrong.append(f"{loop}: {results}")
         if bool(made) != (loop != "asyncio") and not expected:
             wrong.append(f"{loop}: {made} loops were made")
-        # A skip here, where asyncio's own loop has none, is one of the complaints.
+        # A skip that asyncio's own loop does not have is one of the complaints.
         if {test for test, _ in verdict.judge(results, {}, set())} != set(expected):
             wrong.append(f"{loop}: the verdict is wrong")
         seen.update(got.values())
@@ -60,7 +60,7 @@ def plant_loops():
 
 
 def plant_lists():
-    """A list that names what passes, what is skipped anyhow, or what does not exist."""
+    """A list with tests that pass, that are skipped anyway, or that do not exist."""
     wrong = []
     results = {test: runs.Result(status, "") for test, status in zip(
         TESTS, ("pass", "skip", "crash"))}
@@ -89,7 +89,7 @@ def read(text):
 
 
 def plant_files():
-    """Files that cannot be taken: a line without a reason, too many lines."""
+    """Files that must be refused: a line without a reason, too many lines."""
     wrong = []
     taken = read(f"# comment\n\na.b.c  why\nd.e.f@{verdict.VERSION}  why so\ng.h.i@2.7  why\n")
     if taken != {"a.b.c": "why", "d.e.f": "why so"}:
@@ -102,7 +102,7 @@ def plant_files():
 
 
 def plant_run():
-    """The status of a whole run: good of asyncio's own loop, not so of what it must refuse."""
+    """The status of a whole run: 0 on asyncio's own loop, 1 with a fault."""
     wrong = []
     with tempfile.TemporaryDirectory(prefix="weft-conformance-") as folder:
         listing = Path(folder, "skips.txt")
@@ -119,7 +119,7 @@ def plant_run():
 
 
 def main():
-    run.all_modules()  # without the tests there is nothing to run
+    run.all_modules()  # exits if the tests are not installed
     wrong = plant_loops() + plant_lists() + plant_files() + plant_run()
     for line in wrong:
         print(f"conformance self-test: {line}")

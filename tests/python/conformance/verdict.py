@@ -1,7 +1,7 @@
-"""What is wrong with a run's results, given what may be left out.
+"""Judge the results of a run, with a list of exempt tests.
 
-The list of what may be left out stays honest: a test on it must not pass, must not be one that
-asyncio's own loop skips as well, and must exist.  It never excuses a crash.
+The list must be correct: a test on it must not pass, must not be one that asyncio's own
+loop skips as well, and must exist.  It never excuses a crash.
 """
 import sys
 
@@ -10,7 +10,7 @@ VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def read_allowed(path):
-    """{test: reason} of the lines that are for this version of Python."""
+    """{test: reason} of the lines for this version of Python."""
     allowed = {}
     with open(path) as lines:
         for number, line in enumerate(lines, 1):
@@ -34,7 +34,7 @@ def module_of(test):
 
 
 def judge(results, allowed, stock_skips):
-    """[(test, what is wrong)] with the results."""
+    """[(test, complaint)] about the results."""
     complaints = []
     for test, result in sorted(results.items()):
         if result.status == "crash":
@@ -52,6 +52,6 @@ def judge(results, allowed, stock_skips):
 
 
 def judge_list(results, allowed, elsewhere):
-    """[(test, what is wrong)] with the list; elsewhere names modules that were not run."""
+    """[(test, complaint)] about the list; elsewhere has the modules that were not run."""
     return [(test, "is on the list, but does not exist") for test in sorted(allowed)
             if test not in results and module_of(test) not in elsewhere]

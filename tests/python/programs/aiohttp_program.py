@@ -1,4 +1,4 @@
-"""aiohttp: a server and its clients, plain, by TLS and by a Unix socket."""
+"""aiohttp: a server and its clients, plain, over TLS and over a Unix socket."""
 import asyncio
 
 import aiohttp
@@ -10,7 +10,7 @@ BIG = bytes_of(3_000_000)
 
 
 class Site:
-    """The application, and what its handlers saw."""
+    """The application, and a record of its startup and cleanup."""
 
     def __init__(self, scene):
         self.forever = asyncio.Event()
@@ -86,7 +86,7 @@ async def pieces():
 
 
 async def talk(scene, session, base):
-    """The same with each kind of connection."""
+    """The same exchange for each kind of connection."""
     async with session.get(f"{base}/hello/world", params={"a": "b c"}) as reply:
         scene.note("hello", [reply.status, await reply.json(), reply.headers["Content-Type"],
                              reply.cookies["seen"].value])
@@ -124,7 +124,7 @@ async def chat(session, base):
 
 
 async def go_wrong(scene, base):
-    """What fails must fail in the same way."""
+    """Errors must be the same on all loops."""
     short = aiohttp.ClientTimeout(total=0.3)
     async with aiohttp.ClientSession() as session:
         await scene.attempt("fault", read(session, "GET", f"{base}/fault"))
@@ -141,7 +141,7 @@ async def distrust(scene, base):
 
 
 def counter(scene, kind):
-    """Counts connections made and used again: keep-alive is seen from outside."""
+    """Count connections that are made and reused: this checks keep-alive from outside."""
     counts, trace = {"made": 0, "used again": 0}, aiohttp.TraceConfig()
 
     async def made(*_):

@@ -1,4 +1,5 @@
-"""anyio and httpx: streams of all kinds, threads, processes, signals, and a client for HTTP."""
+"""anyio and httpx: streams of all kinds, threads, processes, signals, and an HTTP
+client."""
 import os
 import signal
 import socket
@@ -25,7 +26,7 @@ async def echo(stream):
 
 
 async def hear(stream, data):
-    """Send it, and what comes back of it meanwhile."""
+    """Send the data, and receive the echo meanwhile."""
     heard = b""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stream.send, data)
@@ -35,8 +36,9 @@ async def hear(stream, data):
 
 
 async def exchange(listener, connect):
-    """Ten at once.  They leave when they have heard all: a last part that comes together with
-    the end of its stream is more than this anyio can tell apart, on any loop."""
+    """Ten clients at once.  Each one closes after it has received everything: this
+    version of anyio cannot separate the last data from the end of the stream, on any
+    loop."""
     results = []
 
     async def one(n):
@@ -96,7 +98,7 @@ async def udp():
 
 
 async def readiness():
-    """Sockets that are another's, waited for."""
+    """Wait for sockets that anyio did not create."""
     left, right = socket.socketpair()
     with left, right:
         for each in (left, right):
@@ -139,7 +141,7 @@ async def cancellation():
 
 
 async def threads():
-    """There and back: a thread calls into the loop, and a portal has a loop of its own."""
+    """A thread calls into the loop, and a portal runs its own loop in a thread."""
     def outside():
         with anyio.from_thread.start_blocking_portal() as portal:
             return [portal.call(answer, n) for n in range(5)]
@@ -177,7 +179,7 @@ async def signals():
 
 
 async def site(stream):
-    """HTTP as small as it can be: what the client makes of it is looked at."""
+    """A minimal HTTP server; the test is about the client."""
     async with stream:
         head = b""
         while True:

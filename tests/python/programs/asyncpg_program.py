@@ -1,4 +1,4 @@
-"""asyncpg with a real PostgreSQL: by a Unix socket, and by TCP with TLS begun in midstream."""
+"""asyncpg with a real PostgreSQL: over a Unix socket, and over TCP with STARTTLS."""
 import asyncio
 import datetime
 import decimal
@@ -52,7 +52,7 @@ async def transactions(link):
 
 
 async def copy(link):
-    """Much data in each direction."""
+    """Bulk data in each direction."""
     rows = [(n, "y" * (n % 300)) for n in range(5000)]
     await link.execute("CREATE TEMP TABLE c (n int, y text)")
     seen = [await link.copy_records_to_table("c", records=rows)]
@@ -87,10 +87,11 @@ async def await_sleep(other, pid):
 
 
 async def give_up(link, other):
-    """asyncpg cancels a query that takes too long at the server, by a connection of its own.
+    """asyncpg cancels a query that takes too long at the server, over a separate
+    connection.
 
     A task that is canceled while it waits for the end of an earlier cancellation would
-    cancel that too, so each query runs at the server before it is canceled.
+    cancel that one, too.  So each query runs at the server before it is canceled.
     """
     seen = []
     try:
@@ -115,7 +116,7 @@ async def pool(connect):
 
 
 async def be_ended(link, other):
-    """The server ends a session that waits."""
+    """The server ends a waiting session."""
     gone = asyncio.Event()
     link.add_termination_listener(lambda _link: gone.set())
     await other.execute("SELECT pg_terminate_backend($1)", link.get_server_pid())

@@ -1,7 +1,7 @@
 """Run one program on a loop in this process: `on_loop.py LOOP PROGRAM WORLD-FILE OUT-FILE`.
 
-The loop is installed as a user would, by the install() of its module.  What is written is what
-the program has seen, what asyncio has complained of meanwhile, and the kind of loop it ran on.
+The loop is installed as a user would install it, with install() of its module.  The output
+file gets the program's observations, the errors that asyncio logged, and the kind of loop.
 """
 import asyncio
 import faulthandler
@@ -15,7 +15,7 @@ from scene import Scene
 
 
 class Complaints(logging.Handler):
-    """What asyncio logs as an error: nobody fetched an exception, a callback failed."""
+    """Errors that asyncio logs: an exception was never retrieved, a callback failed."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
@@ -26,9 +26,9 @@ class Complaints(logging.Handler):
 
 
 def install(loop):
-    """Loops are named as a module with install(), or as module:callable."""
+    """Install a loop, named as a module with install(), or as module:callable."""
     if loop != "uvloop":
-        sys.modules["uvloop"] = None  # what takes it unasked, if it is there, must not
+        sys.modules["uvloop"] = None  # packages that use uvloop if it is installed must not do so
     if loop != "asyncio":
         module, _, name = loop.partition(":")
         getattr(importlib.import_module(module), name or "install")()

@@ -1,13 +1,13 @@
-"""Plant differences, and see that each is found: by comparing programs, and in suites."""
+"""Plant differences, and check that each is found: in programs and in suites."""
 import tempfile
 from pathlib import Path
 
 import runs
 import suites
 
-PATIENCE = 6  # seconds; only what hangs takes them
+PATIENCE = 6  # seconds; only hanging programs take this long
 
-# The loop, the program, and words of what must be found; none of what is well.
+# The loop, the program, and the expected finding; None if there must be none.
 PLANTS = [
     ("asyncio", "planted_loops", None),
     ("planted_loops:install_same", "planted_loops", None),
@@ -43,7 +43,8 @@ class Tests(unittest.IsolatedAsyncioTestCase):
 '''
 PLACE = "planted_test.py::"
 PEER = f"{PLACE}Tests::test_peer"
-# The loop, what is left out, and what must be found; a loop that dies is not counted either.
+# The loop, the exempt tests, and the expected findings.  A child that dies or hangs does not
+# report that it made loops: that is a finding for "suite".
 SUITE_PLANTS = [
     ("asyncio", {}, set()),
     ("planted_loops:Same", {}, set()),
@@ -83,7 +84,7 @@ def plant_suites():
 
 
 def plant_verdicts():
-    """What a suite's tests can come to, there and here."""
+    """The possible results of a test, on asyncio's loop and on ours."""
     wrong = []
     for there, here, bad in (("pass", "skip", True), ("skip", "pass", False),
                              ("fail", "hang", False), ("fail", "crash", True),

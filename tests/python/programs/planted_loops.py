@@ -1,4 +1,4 @@
-"""Loops with a fault each, and a program that shows them: what a comparison must find."""
+"""Loops with one fault each, and a program that shows them; a comparison must find them."""
 import asyncio
 import os
 import signal
@@ -7,7 +7,7 @@ Stock = asyncio.SelectorEventLoop
 
 
 class Differing(Stock):
-    """A transport does not say who its peer is."""
+    """A transport does not return the address of its peer."""
 
     def _make_socket_transport(self, sock, protocol, waiter=None, *, extra=None, server=None):
         extra = {**(extra or {}), "peername": None}
@@ -31,7 +31,7 @@ class Hanging(Stock):
 
 
 class Grumbling(Stock):
-    """All is well, but something is logged."""
+    """Everything works, but an error is logged."""
 
     def close(self):
         if not self.is_closed():
@@ -40,7 +40,7 @@ class Grumbling(Stock):
 
 
 class Same(Stock):
-    """No fault at all."""
+    """No fault."""
 
 
 def installer(loop):
@@ -58,7 +58,7 @@ install_same = installer(Same)
 
 
 def install_nothing():
-    """It is another loop than the name says."""
+    """Another loop runs than the name says."""
 
 
 async def main(scene):
@@ -83,5 +83,5 @@ async def main(scene):
 
 
 async def broken_main(scene):
-    """A program that goes wrong on every loop shows nothing."""
+    """A program that fails on every loop proves nothing."""
     await scene.attempt("ask nobody", asyncio.open_unix_connection(scene.folder / "nobody"))

@@ -1,4 +1,4 @@
-"""redis-py's asyncio client, by a Unix socket and by TLS, with a real server."""
+"""redis-py's asyncio client, over a Unix socket and over TLS, with a real server."""
 import asyncio
 
 import redis.asyncio as redis
@@ -30,7 +30,7 @@ async def pipeline(client):
 
 
 async def transaction(client, other):
-    """What is watched changes under it."""
+    """A watched key changes during the transaction."""
     seen = []
     async with client.pipeline() as pipe:
         await pipe.watch("w")
@@ -59,7 +59,7 @@ async def publish(client):
 
 
 async def block(client):
-    """One waits, another gives."""
+    """One client waits for an element, another adds it."""
     waiter = asyncio.ensure_future(client.blpop(["queue"], timeout=PATIENCE))
     while not await blocked(client):
         await asyncio.sleep(0)
@@ -72,7 +72,7 @@ async def blocked(client):
 
 
 async def give_up(client):
-    """A wait that is cancelled does not break what comes after."""
+    """A canceled wait does not break later commands."""
     seen = []
     try:
         await asyncio.wait_for(client.blpop(["nothing"], timeout=30), 0.2)
@@ -89,10 +89,10 @@ async def stream(client):
 
 
 async def be_killed(client):
-    """The server ends the connection; the next command has a new one.
+    """The server ends the connection; the next command gets a new one.
 
-    The one between may fail, over a Unix socket also by AttributeError: redis-py 4.3 wants to
-    name the connection's host then, on any loop.
+    The command in between may fail, over a Unix socket also with AttributeError: redis-py
+    4.3 reads the host of the connection for its message, on any loop.
     """
     seen, mine = [], await client.client_id()
     await client.client_kill_filter(_id=mine, skipme=False)
@@ -105,7 +105,8 @@ async def be_killed(client):
 
 
 async def many(client, count):
-    """As many connections: by TLS, redis-py loads the system's certificates for each."""
+    """`count` commands at once, each with its own connection; over TLS, redis-py loads
+    the system's certificates for each connection."""
     await asyncio.gather(*(client.incr("count") for _ in range(count)))
     return await client.get("count")
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Run real programs on a loop and on asyncio's own, and compare what they saw.
+"""Run real programs on a loop and on asyncio's own, and compare their observations.
 
     tests/python/programs/run.py [--cache FOLDER] LOOP [NAME ...]
     tests/python/programs/run.py --packages
     tests/python/programs/run.py --self-test
 
-LOOP is a module with install() (`weft`, `uvloop`), or `asyncio`.  NAME is a program or a suite
-of the table below, or `programs` or `suites`, all of a kind; without any, all are run.  The
-status is 1 if anything differs, 77 if nothing does but something was left out because a
-package is missing.  Programs talk to servers of their own.  Suites are packages' own tests;
-what is not in a package's files is fetched into FOLDER (build/python-suites), once.
+LOOP is a module with install() (`weft`, `uvloop`), or `asyncio`.  NAME is a program or a
+suite of the tables below, or `programs` or `suites` for all of a kind; the default is all.
+The status is 1 if anything differs; it is 77 if nothing differs, but something was skipped
+because a package is missing.  Programs use servers of their own.  Suites are the tests of
+packages; sources that are not installed are downloaded to FOLDER (build/python-suites),
+once.
 """
 import argparse
 import concurrent.futures
@@ -35,10 +36,10 @@ import suites  # noqa: E402
 SKIP = 77
 STOCK = "asyncio"
 PATIENCE = 800  # seconds for a program
-LAST_WORDS = 5  # seconds that a hanging program has to say where it hangs
-SHOWN_MAX = 10  # findings of a suite with their tracebacks
+LAST_WORDS = 5  # seconds for a hanging program to print its stack
+SHOWN_MAX = 10  # findings of a suite that are printed with their tracebacks
 
-# What each needs: Debian's package, and the module, command or file by which it is known.
+# The needs of each: Debian's package, and the module, command or file to detect it by.
 PYTEST = {"python3-pytest": "pytest"}
 OPENSSL = {"openssl": "/usr/bin/openssl"}
 PROGRAMS = {
@@ -78,7 +79,7 @@ def missing(name):
 
 
 class Program:
-    """One program on one loop, in a process that leads a session of its own."""
+    """One program on one loop, in a process that leads its own session."""
 
     def __init__(self, loop, module, world, patience=PATIENCE):
         self.loop, self.patience = loop, patience
@@ -93,7 +94,7 @@ class Program:
                 stdout=said, stderr=said, cwd=place, start_new_session=True)
 
     def wait(self):
-        """Whether it ended by itself; all that it started ends with it."""
+        """Whether the program ended by itself; all processes that it started are killed."""
         end = os.pidfd_open(self.process.pid)
         poll = select.poll()
         poll.register(end, select.POLLIN)
@@ -101,14 +102,14 @@ class Program:
         if not ended:
             self.process.send_signal(signal.SIGABRT)
             poll.poll(LAST_WORDS * 1000)
-        # It is not reaped yet, so the number of its session is still its own.
+        # The process is not reaped yet, so its session id cannot be reused.
         os.killpg(self.process.pid, signal.SIGKILL)
         os.close(end)
         self.process.wait()
         return ended
 
     def result(self):
-        """What was seen, and what is wrong with it whatever was seen elsewhere."""
+        """The observations, and errors that do not depend on a comparison."""
         with self.folder:
             ended = self.wait()
             said = runs.last_words(self.said)
@@ -124,7 +125,7 @@ class Program:
 
 
 def compare(loop, module, world, jobs=2, patience=PATIENCE):
-    """What is wrong on the loop, or with the program."""
+    """The errors of the loop, or of the program."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         (expected, bad), (seen, wrong) = pool.map(
             lambda each: Program(each, module, world, patience).result(), (STOCK, loop))
@@ -140,14 +141,14 @@ def compare(loop, module, world, jobs=2, patience=PATIENCE):
 
 
 def run_programs(loop, names):
-    """How many differ."""
+    """Return the number of programs that differ."""
     bad = 0
     with servers.Servers() as around:
         around.certificate()
         for name in names:
             if name in SERVERS:
                 getattr(around, SERVERS[name])()
-            # Two at a time, but not with one server for both.
+            # Two at a time, but not both on one server.
             wrong = compare(loop, f"{name}_program", around.world, 1 if name in SERVERS else 2)
             print(f"{name}: {'; '.join(wrong) or 'the same'}", flush=True)
             bad += bool(wrong)
@@ -155,7 +156,7 @@ def run_programs(loop, names):
 
 
 def run_suites(loop, names, cache):
-    """How many differ, and how many could not be had."""
+    """Return the numbers of suites that differ, and that are not available."""
     bad = left = 0
     for name in names:
         try:

@@ -1,7 +1,7 @@
-"""What a program has around it: a folder, certificates, servers; and what it has seen.
+"""The environment of a program: a folder, certificates, servers; and its observations.
 
-A program notes what a user of its library can see, so that the notes of two loops can be
-compared: never a port, a time, or an order that is nobody's promise.
+A program records what a user of its library can see, so that the records of two loops can
+be compared: never a port, a time, or an order that is not guaranteed.
 """
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ import socket
 import ssl
 from pathlib import Path
 
-PATIENCE = 300  # seconds for what must happen
+PATIENCE = 300  # seconds for an expected event
 
 
 class Scene:
@@ -18,13 +18,13 @@ class Scene:
         self.world = world
         self.folder = Path(world["folder"])
         self.seen = []
-        self.wrong = []  # what should have worked, or should not: true of no loop, we hope
+        self.wrong = []  # unexpected successes and failures; wrong on any loop
 
     def note(self, what, value=True):
         self.seen.append([what, value])
 
     async def attempt(self, what, awaitable, fails=False):
-        """Note what it gives, or, if it should fail, with which error."""
+        """Record the result, or the kind of the exception."""
         try:
             value, failed = await asyncio.wait_for(awaitable, PATIENCE), False
         except Exception as error:
@@ -50,7 +50,7 @@ def kind_of(error):
 
 
 def bytes_of(size, seed=0):
-    """Bytes that no mistake leaves as they are."""
+    """Bytes of a pattern that shows errors: lost, repeated or moved parts change it."""
     block = b"".join(hashlib.sha256(b"%d %d" % (seed, n)).digest() for n in range(256))
     return (block * (size // len(block) + 1))[:size]
 
@@ -61,7 +61,8 @@ def digest(data):
 
 @contextlib.contextmanager
 def listening():
-    """A socket that is listened at: who connects before a server takes it waits for that."""
+    """A listening socket for a server to use: connections wait until the server accepts
+    them."""
     with socket.create_server(("127.0.0.1", 0), backlog=200) as door:
         door.setblocking(False)
         yield door, door.getsockname()[1]

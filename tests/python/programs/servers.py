@@ -1,7 +1,8 @@
-"""The servers that programs talk to, and a certificate; all of it ends with its Servers.
+"""The servers that programs connect to, and a certificate; everything ends with its
+Servers.
 
-They listen at 127.0.0.1 and Unix sockets in a folder of their own, at ports that are kept for
-them.  PostgreSQL refuses to run as root, and is then another user's.
+They listen on 127.0.0.1 and on Unix sockets in a folder of their own, at reserved ports.
+PostgreSQL refuses to run as root; it then runs as another user.
 """
 import contextlib
 import os
@@ -14,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PATIENCE = 300  # seconds until a server is there, or has gone
+PATIENCE = 300  # seconds until a server has started, or ended
 
 
 class Servers(contextlib.ExitStack):
@@ -34,14 +35,14 @@ class Servers(contextlib.ExitStack):
             raise RuntimeError(f"{words}: {done.stdout}{done.stderr}")
 
     def free_port(self):
-        """A port that is bound and not listened at: only who asks for reuse gets it."""
+        """Return a port that is bound, but not listened on: only SO_REUSEADDR gets it."""
         reserved = self.enter_context(socket.socket())
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
         return reserved.getsockname()[1]
 
     def start(self, *words, ready, how_to_end=signal.SIGTERM):
-        """A server, once it is ready."""
+        """Start a server and wait until it is ready."""
         log = self.enter_context(tempfile.TemporaryFile())
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                    cwd="/")
@@ -62,7 +63,7 @@ class Servers(contextlib.ExitStack):
             process.wait()
 
     def certificate(self):
-        """For this host, and its own authority."""
+        """Make a self-signed certificate for this host."""
         chain, key = str(self.folder / "chain.pem"), str(self.folder / "key.pem")
         self.call("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                   "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=weft test",
@@ -93,7 +94,7 @@ class Servers(contextlib.ExitStack):
         ready = [f"{tools}/pg_isready", "-q", "-h", str(folder), "-p", str(port)]
         settings = [f"ssl_cert_file={chain}", f"ssl_key_file={key}", "ssl=on", "fsync=off",
                     "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
-        # What it takes for a fast end is not what ends other servers.
+        # PostgreSQL's fast shutdown is SIGINT.
         self.start(*as_user, f"{tools}/postgres", "-D", data, "-p", str(port),
                    *(word for setting in settings for word in ("-c", setting)),
                    ready=lambda: subprocess.run(ready, check=False).returncode == 0,
@@ -109,7 +110,7 @@ def postgres_tools():
 
 
 def become(*paths):
-    """Words before a command that make it another user's, who then owns the paths."""
+    """A command prefix that switches to another user, to whom the paths are given."""
     if os.getuid() != 0:
         return []
     for name in ("postgres", "nobody"):

@@ -1,10 +1,10 @@
-"""Upstream's part of Debian's source packages, for the tests that are only in them.
+"""Upstream's part of Debian's source packages, for tests that are only in these.
 
     folder = sources.get(CACHE, "python-websockets")
 
-is where it is unpacked, below CACHE, once for all runs.  apt gets it from the mirror that this
-machine already uses, with lists and cache of its own, and checks the signature with the
-system's keys.  Nothing on the system changes.
+The package is unpacked below CACHE, once for all runs.  apt downloads it from the mirror
+that this machine already uses, with its own lists and cache, and checks the signature with
+the system's keys.  Nothing on the system changes.
 """
 import fcntl
 import os
@@ -18,7 +18,7 @@ KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 class Unavailable(Exception):
-    """There is no such source here: nothing is wrong with the loop."""
+    """The source is not available here: this is not an error of the loop."""
 
 
 def call(*words, cwd=None):
@@ -37,11 +37,11 @@ def targets(form):
 
 
 def mirror():
-    """Of the archive that calls itself Debian, which its updates for security do not."""
+    """The mirror of the main Debian archive, not of its security updates."""
     for line in targets("$(ORIGIN)|$(LABEL)|$(REPO_URI)"):
         if line.startswith("Debian|Debian|"):
             return line.rpartition("|")[2]
-    # Where lists have not been fetched yet nothing is known of archives but their addresses.
+    # If lists were never downloaded, apt knows only the addresses of archives.
     for line in targets("$(REPO_URI)"):
         if line.rstrip("/").endswith("/debian"):
             return line
@@ -49,7 +49,7 @@ def mirror():
 
 
 def options(folder):
-    """apt's, for a world of its own below the folder."""
+    """apt's options for a separate state below the folder."""
     apt = folder / "apt"
     for name in ("lists/partial", "cache/archives/partial", "none"):
         (apt / name).mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def fetch(folder, package):
 def get(folder, package):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:  # which its end unlocks
+    with open(folder / "lock", "w") as lock:  # closing it unlocks it
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / package).is_dir():
             print(f"fetching Debian's source package {package}", flush=True)

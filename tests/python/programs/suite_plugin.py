@@ -1,9 +1,10 @@
-"""For pytest: put a loop under a suite, choose its tests, and tell each step.
+"""A pytest plugin: replaces the loop of a suite, selects its tests, and reports each step.
 
     SUITE_LOOP=weft SUITE_IDS=FILE SUITE_FD=N python3 -m pytest -p suite_plugin ...
 
-FILE is a JSON list of the tests to run.  The lines to fd N are those of ../conformance/runs.py.
-Without SUITE_FD nothing is run, and the list of all tests is written to FILE.
+FILE is a JSON list of the tests to run.  The lines written to fd N are those of
+../conformance/runs.py.  Without SUITE_FD no test runs, and the list of all tests is written
+to FILE.
 """
 import faulthandler
 import json
@@ -21,7 +22,7 @@ INFO_MAX = 3000  # characters of a traceback, from its end
 faulthandler.enable()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if LOOP != "uvloop":
-    sys.modules["uvloop"] = None  # what takes it unasked, if it is there, must not
+    sys.modules["uvloop"] = None  # packages that use uvloop if it is installed must not do so
 loop_swap.swap(LOOP)
 
 
@@ -58,6 +59,6 @@ def pytest_runtest_logreport(report):
 
 def pytest_sessionfinish(session, exitstatus):
     if exitstatus in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
-        session.exitstatus = 0  # told already
+        session.exitstatus = 0  # already reported
     if OUT:
         tell("done", made=loop_swap.made)

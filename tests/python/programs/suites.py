@@ -1,9 +1,11 @@
-"""The test suites of packages, on a loop and on asyncio's own: what passes there passes here.
+"""Test suites of packages, on a loop and on asyncio's own: tests that pass there must pass
+here.
 
-A suite is upstream's, from Debian's source package with the library beside it, or from a
-binary package that has its tests.  A test that fails alone on asyncio's own loop says nothing
-and is only counted; one that differs is run again alone, for suites depend on time.  Tests of
-what nobody promises may be left out, with a reason; they must not pass.
+A suite is upstream's: from Debian's source package with the library next to it, or from a
+binary package that contains its tests.  A test that fails on asyncio's own loop proves
+nothing and is only counted.  A test that differs runs again alone, because suites depend on
+timing.  Tests of behavior that is not guaranteed may be exempt, with a reason; they must
+not pass.
 """
 import concurrent.futures
 import json
@@ -20,12 +22,13 @@ import sources
 HERE = Path(__file__).resolve().parent
 STOCK = "asyncio"
 TIMEOUT = 90  # seconds for one test
-COLLECT = 120  # seconds for finding all tests
+COLLECT = 120  # seconds to collect all tests
 RANK = ["pass", "skip", "fail", "error", "hang", "unrun", "crash"]
-AGAIN, AGAIN_MAX = 3, 20  # how often a test must pass alone, and for how many tests
+AGAIN, AGAIN_MAX = 3, 20  # how often a test must pass alone; for at most how many tests
 
-# Debian's source package, folders in it for PYTHONPATH, words for pytest, variables, how many
-# tests pass at least (a suite that hardly runs shows nothing), and {test: why it is left out}.
+# Debian's source package, folders in it for PYTHONPATH, arguments of pytest, environment
+# variables, the minimum number of tests that pass (a suite that hardly runs proves
+# nothing), and {exempt test: reason}.
 Suite = namedtuple("Suite", "source path words variables least left_out")
 
 OWN_METHODS = "wants recv and send of a subclass of socket to be called, not of its descriptor"
@@ -35,7 +38,8 @@ SUITES = {
     "websockets": Suite("python-websockets", ["src", "."], ["tests/asyncio", "tests/legacy"],
                         {"WEBSOCKETS_TESTS_TIMEOUT_FACTOR": "10"}, 900,
                         {EXPLICIT.format(""): OWN_METHODS, EXPLICIT.format("Secure"): OWN_METHODS}),
-    # What is left out starts processes that watch files, or wants a package Debian has not.
+    # Ignored are tests with processes that watch files, or with a package that Debian
+    # lacks.
     "uvicorn": Suite("python-uvicorn", ["."], [
         "-p", "anyio.pytest_plugin", "-p", "pytest_mock", "-W", "ignore", "tests",
         "--ignore=tests/supervisors", "--ignore=tests/middleware/test_wsgi.py"], {}, 700, {}),
@@ -45,14 +49,14 @@ SUITES = {
 
 
 class Run:
-    """A suite, unpacked."""
+    """An unpacked suite."""
 
     def __init__(self, suite, folder, loop, jobs=2, timeout=TIMEOUT):
         self.suite, self.folder, self.loop = suite, Path(folder), loop
         self.jobs, self.timeout = jobs, timeout
 
     def popen(self, loop, **variables):
-        """Arguments for a child of pytest; it takes nothing from the user's settings."""
+        """Arguments of Popen for pytest, without the user's settings."""
         path = [*(str(self.folder / part) for part in self.suite.path), str(HERE),
                 str(HERE.parent / "conformance"), os.environ.get("PYTHONPATH", "")]
         return {"args": [sys.executable, "-m", "pytest", "-q", "-p", "suite_plugin", "-p",
@@ -77,7 +81,7 @@ class Run:
                         ids, self.timeout, "suite")
 
     def compare(self):
-        """[(test, what is wrong)], and a line that says what was seen."""
+        """[(test, error)], and a line with the numbers of tests."""
         ids = self.collect()
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             stock, here = pool.map(lambda loop: self.run(loop, ids), (STOCK, self.loop))
@@ -86,7 +90,7 @@ class Run:
         passed = sum(result.status == "pass" for result in stock[0].values())
         if passed < self.suite.least:
             wrong.append(("suite", f"only {passed} tests pass on asyncio's own loop"))
-        # uvicorn takes uvloop by itself where it may, and so not by our hand.
+        # uvicorn uses uvloop by itself where it can, without our factory.
         if self.loop not in (STOCK, "uvloop") and not here[1]:
             wrong.append(("suite", f"not one loop was made by {self.loop}"))
         failed = [test for test, result in stock[0].items()
@@ -98,7 +102,7 @@ class Run:
         return {} if self.loop == STOCK else self.suite.left_out
 
     def repeat(self, stock, here):
-        """What differs may pass alone, but then each time: chance is no excuse."""
+        """A test that differs may pass alone, but then every time."""
         differ = [test for test, _ in judge(stock, here, self.left_out())
                   if test in here and here[test].status in ("fail", "error", "hang")]
         if len(differ) > AGAIN_MAX:
@@ -111,7 +115,7 @@ class Run:
 
 
 def judge(stock, here, left_out):
-    """[(test, what is wrong)]: a crash always, else what is worse than on asyncio's own loop."""
+    """[(test, error)]: a crash, or a result worse than on asyncio's own loop."""
     wrong = []
     for test in sorted(here.keys() | stock.keys()):
         there = stock.get(test, runs.Result("pass", "")).status
@@ -126,7 +130,7 @@ def judge(stock, here, left_out):
 
 
 def compare(name, loop, cache):
-    """[(test, what is wrong)] and a line about the suite of that name."""
+    """[(test, error)] and a line for the suite of that name."""
     suite = SUITES[name]
     if suite.source:
         return Run(suite, sources.get(cache, suite.source), loop).compare()

@@ -1,4 +1,4 @@
-"""uvicorn: an ASGI application, plain and by TLS, driven by httpx and ended by a signal."""
+"""uvicorn: an ASGI application, plain and over TLS, driven by httpx, ended by a signal."""
 import asyncio
 import os
 import signal
@@ -69,7 +69,7 @@ async def pieces():
 
 
 async def leave(client, app):
-    """Begin to read, and go."""
+    """Read a part of the response, and disconnect."""
     async with client.stream("GET", "/never") as reply:
         async for part in reply.aiter_raw():
             break
@@ -109,7 +109,7 @@ async def serve(scene, secure):
     app = App()
     files = {"ssl_certfile": scene.world["chain"], "ssl_keyfile": scene.world["key"]} \
         if secure else {}
-    # "none" leaves the loop alone; what it chooses by itself would not be the one that is tried.
+    # "none" keeps the installed loop; otherwise uvicorn would choose one itself.
     config = uvicorn.Config(app, loop="none", http="h11", log_level="critical", **files)
     with listening() as (door, port):
         server = asyncio.ensure_future(uvicorn.Server(config).serve(sockets=[door]))

@@ -1,4 +1,4 @@
-"""websockets: a server and many clients, plain, by TLS and by a Unix socket."""
+"""websockets: a server and many clients, plain, over TLS and over a Unix socket."""
 import asyncio
 import http
 
@@ -10,7 +10,7 @@ CLIENTS = 60
 
 
 class Room:
-    """The server's side: what is said to it, and whom it knows."""
+    """The server side: its clients, and how their connections ended."""
 
     def __init__(self):
         self.present, self.ended = set(), []
@@ -78,7 +78,8 @@ async def say_too_much(connect):
 
 
 async def crowd(connect):
-    """Many at once: each hears itself, and when all have, one speaks to all."""
+    """Many clients at once: each one receives its own echo; after all have, one
+    broadcasts."""
     all_here = asyncio.Barrier(CLIENTS)
 
     async def one(n):
@@ -94,7 +95,7 @@ async def crowd(connect):
 
 
 async def vanish(connect):
-    """The server sees a connection that ends without goodbye."""
+    """The server gets a connection that ends without a close frame."""
     socket = await connect()
     socket.transport.abort()
     await socket.wait_closed()
@@ -102,7 +103,7 @@ async def vanish(connect):
 
 
 async def outlive(connect, server):
-    """A server that closes says so to who is there."""
+    """A server that closes notifies its clients."""
     socket = await connect()
     await socket.send("x")
     await socket.recv()
