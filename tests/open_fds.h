@@ -1,14 +1,14 @@
-/* open_fds.h - counts the descriptors of this process, to detect leaks.
+/* open_fds.h - count the open descriptors of this process, to detect leaks.
  *
- * In a header, because programs with their own main() cannot be linked with test.c.
+ * The function is in a header because programs with their own main() cannot link test.c.
  */
 #ifndef WEFT_TESTS_OPEN_FDS_H
 #define WEFT_TESTS_OPEN_FDS_H
 
 #include <dirent.h>
 
-/* Some entries of the directory (".", "..", its own descriptor) are not counted descriptors.
- * Their number is constant: compare two counts.  Returns -1 if the directory cannot be read. */
+/* The count includes a constant number of entries that are not descriptors, so only compare two
+ * counts with each other.  Returns -1 if the directory cannot be read. */
 static inline int
 test_open_fds(void)
 {

@@ -1,7 +1,7 @@
-/* runner.h - the interface between test.c and the runner of its tests.
+/* runner.h - the interface between test.c and the code that runs its tests.
  *
- * A program has one runner: runner_cmocka.c where cmocka is available, otherwise
- * runner_plain.c, for example for an emulated CPU.
+ * runner_cmocka.c is used where cmocka is available, runner_plain.c where it is not, for
+ * example on an emulated CPU.  A program links exactly one of them.
  */
 #ifndef WEFT_TESTS_RUNNER_H
 #define WEFT_TESTS_RUNNER_H
@@ -12,13 +12,13 @@
 
 #define TESTS_MAX 512
 
-/* Runs one test and checks that it leaks no allocation and no descriptor; in test.c. */
+/* Run one test, then check that it leaked nothing.  In test.c. */
 void test_run(struct test *test);
 
-/* Runs the tests in order.  Returns 0, or the exit code of the program if a test failed. */
+/* Run all tests in order.  Returns 0, or the exit code of the program if a test failed. */
 int runner_run(const char *name, struct test *const *tests, size_t count);
 
-/* Fails and ends the running test. */
+/* Report that the running test failed, and end it. */
 _Noreturn void runner_fail(const char *file, int line, const char *format,
                            va_list args) __attribute__((format(printf, 3, 0)));
 

@@ -1,4 +1,4 @@
-/* runner_cmocka.c - runs the tests with cmocka.  A failed test does not end the others. */
+/* runner_cmocka.c - runs the tests with cmocka; a failed test does not stop the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* runner_plain.c - runs the tests one after another, up to the first failure. */
+/* runner_plain.c - runs the tests one after the other and exits at the first failure. */
 #include "runner.h"
 
 int

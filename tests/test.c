@@ -1,4 +1,4 @@
-/* test.c - the implementation of test.h, without the runner. */
+/* test.c - the implementation of test.h, except for the runner. */
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,9 +11,9 @@
 
 const bool test_misuse_aborts = WEFT__DEBUG;
 
-/* ThreadSanitizer calls this.  It does not see OpenSSL's reference counts: an object that
- * one thread has read before it dropped its reference is freed by another thread, in these
- * functions. */
+/* ThreadSanitizer calls this function to get its suppressions.  OpenSSL is not instrumented, so
+ * TSan does not see its reference counts: it reports a race when a thread frees an object that
+ * another thread read before it dropped its reference. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 
 const char *
@@ -67,8 +67,8 @@ test_fork(void)
 	return child;
 }
 
-/* Bypasses the sanitizer's exit handlers: they would report the threads that only the parent
- * has as leaked. */
+/* Bypasses the sanitizer's exit handler: in the child it would report the parent's threads as
+ * leaked. */
 void
 test_child_exit(int code)
 {
@@ -114,7 +114,7 @@ test_seed(void)
 	return seed;
 }
 
-/* splitmix64: every state is a good one, including small seeds. */
+/* splitmix64: every state is valid, so small seeds are fine. */
 uint64_t
 test_random(uint64_t *state)
 {

@@ -1,8 +1,8 @@
 /* test.h - how tests are written: TEST(sentence_about_behavior) and CHECK.
  *
  * Each file is one program under CTest.  Its tests register themselves and run in order, with
- * cmocka or without it (runner.h).  After each test the process must have as many open
- * descriptors and library allocations as before it.  `PROGRAM WORD` runs the tests whose names
+ * cmocka or without it (runner.h).  After each test, the number of open descriptors and of the
+ * library's allocations must be the same as before.  `PROGRAM WORD` runs the tests whose names
  * contain WORD.
  */
 #ifndef WEFT_TEST_H
@@ -18,14 +18,14 @@
 #include <string.h>
 #include <weft/weft.h>
 
-/* Whether the build uses ThreadSanitizer. */
+/* Whether the build has ThreadSanitizer. */
 #if defined(__SANITIZE_THREAD__)
 #define TEST_TSAN 1
 #else
 #define TEST_TSAN 0
 #endif
 
-/* Whether the library is built for plain POSIX, without Linux-specific calls. */
+/* Whether the build uses only POSIX. */
 #if defined(WEFT_PORTABLE)
 #define TEST_PORTABLE 1
 #else
@@ -58,7 +58,7 @@ void test_register(struct test *test);
 #define CHECK_STR(got, want) \
 	test_equal_text((got), (want), #got, __FILE__, __LINE__)
 
-/* Checks that a misuse of the API makes `call` return `error`, or abort in a debug build. */
+/* Misuse: `call` returns `error`.  In a debug build it aborts instead. */
 #define CHECK_MISUSE(call, error)                                              \
 	do {                                                                   \
 		if (!test_misuse_aborts)                                       \
@@ -79,21 +79,21 @@ void test_equal(int64_t got, int64_t want, const char *text, const char *file,
 void test_equal_text(const char *got, const char *want, const char *text,
                      const char *file, int line);
 
-/* Helpers of CHECK_MISUSE. */
+/* For CHECK_MISUSE only. */
 int            test_fork(void);
 _Noreturn void test_child_exit(int code);
 _Noreturn void test_child_lived(void);
 void           test_child_aborted(const char *text, const char *file, int line);
 
-/* Ends the program as skipped (exit code 77) and prints the reason. */
+/* End the program as skipped, and print the reason. */
 _Noreturn void test_skip(const char *reason);
 
-/* The seed of this run, from WEFT_SEED or random; it is printed in both cases.
- * test_random() draws numbers from a state that starts as a seed. */
+/* The seed of this run: from WEFT_SEED, else random.  It is printed in both cases.
+ * test_random() returns numbers drawn from it. */
 uint64_t test_seed(void);
 uint64_t test_random(uint64_t *state);
 
-/* The library's live allocations; open_fds.h counts the descriptors. */
+/* How many allocations the library holds now.  For descriptors see open_fds.h. */
 int64_t test_live_allocations(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* base_test.c - errors, texts, clock, version and hooks. */
+/* base_test.c - error codes and texts, clock, version and hooks. */
 #include <pthread.h>
 #include "base/sys.h"
 #include "base/thread.h"
@@ -31,7 +31,7 @@ TEST(the_version_text_is_that_of_the_header)
 	CHECK_STR(weft_version(), text);
 }
 
-TEST(the_clock_never_goes_back)
+TEST(the_clock_never_goes_backwards)
 {
 	uint64_t last = weft_now();
 
@@ -43,7 +43,7 @@ TEST(the_clock_never_goes_back)
 	}
 }
 
-TEST(a_deadline_lies_its_delay_after_now_and_saturates)
+TEST(a_deadline_is_now_plus_its_delay_and_saturates)
 {
 	uint64_t before = weft_now();
 	uint64_t deadline = weft_after(5 * WEFT_S);
@@ -71,7 +71,7 @@ TEST(a_long_text_is_cut_at_1023_bytes)
 	CHECK_EQ(strlen(weft_detail()), 1023);
 }
 
-TEST(a_failure_without_a_format_says_what_the_error_means)
+TEST(a_failure_without_a_format_has_the_text_of_its_error)
 {
 	const char *none = NULL;
 
@@ -82,13 +82,13 @@ TEST(a_failure_without_a_format_says_what_the_error_means)
 static void *
 fail_elsewhere(void *arg)
 {
-	CHECK_STR(weft_detail(), ""); /* a new thread has failed at nothing */
+	CHECK_STR(weft_detail(), ""); /* a new thread has no failure yet */
 	(void)weft_fail(WEFT_EINVAL, "over there");
 	CHECK_STR(weft_detail(), "over there");
 	return arg;
 }
 
-TEST(each_thread_has_a_text_of_its_own_and_frees_it_at_its_end)
+TEST(each_thread_has_its_own_error_text_and_frees_it_when_it_exits)
 {
 	pthread_t thread;
 
@@ -120,7 +120,7 @@ fail_without_memory(void *arg)
 	return arg;
 }
 
-TEST(without_memory_for_its_text_a_failure_says_what_the_error_means)
+TEST(a_failure_without_memory_for_its_text_has_the_text_of_its_error)
 {
 	pthread_t thread;
 
@@ -128,7 +128,7 @@ TEST(without_memory_for_its_text_a_failure_says_what_the_error_means)
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(hooks_that_come_too_late_are_refused)
+TEST(hooks_set_after_the_first_allocation_are_refused)
 {
 	weft_hooks hooks = WEFT_INIT;
 
@@ -143,7 +143,7 @@ hook_alloc(void *arg, size_t size)
 	return arg ? malloc(size) : NULL;
 }
 
-TEST(hooks_that_make_no_sense_are_misuse)
+TEST(missing_or_incomplete_hooks_are_misuse)
 {
 	weft_hooks half = { .alloc = hook_alloc };
 

@@ -1,4 +1,4 @@
-/* embed_host.h - a host for the tests of embedding, and what it has done to it. */
+/* embed_host.h - helpers for the tests of embedding: a host loop and what it does. */
 #ifndef WEFT_TESTS_EMBED_HOST_H
 #define WEFT_TESTS_EMBED_HOST_H
 
@@ -11,7 +11,7 @@
 #define OK(call) CHECK_EQ(call, 0)
 #define HOUR     (3600 * WEFT_S)
 
-/* The poll backend has no descriptor, and one test. */
+/* Whether the backend has a descriptor.  The poll backend has none; one test covers that. */
 static inline bool
 has_fd(void)
 {
@@ -33,7 +33,7 @@ make(void)
 	return loop;
 }
 
-/* Wait until the descriptor is readable, for `ms` at most. */
+/* Wait until the loop's descriptor is readable, for at most `ms` milliseconds. */
 static inline bool
 readable(weft_loop *loop, int ms)
 {
@@ -43,7 +43,7 @@ readable(weft_loop *loop, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* A few turns at most, and nothing is left to be done. */
+/* Check that the loop has nothing left to do after a few iterations. */
 static inline void
 check_quiet(weft_loop *loop)
 {
@@ -53,7 +53,7 @@ check_quiet(weft_loop *loop)
 	CHECK(weft_loop_next(loop) != WEFT_NOWAIT);
 }
 
-/* Milliseconds for poll(2), rounded up; -1: no limit. */
+/* The timeout for poll(2) in milliseconds, rounded up. -1: no limit. */
 static inline int
 until(uint64_t next_ns)
 {
@@ -66,7 +66,7 @@ until(uint64_t next_ns)
 	               : (int)((next_ns - now_ns + WEFT_MS - 1) / WEFT_MS);
 }
 
-/* One round of a foreign loop. */
+/* One iteration of a foreign loop. */
 static inline int
 host_once(weft_loop *loop)
 {

@@ -1,7 +1,7 @@
-/* embed_test.c - a loop inside another's: inside poll(2), epoll, and another weft loop.
+/* embed_test.c - a loop inside a foreign loop: poll(2), epoll, or another weft loop.
  *
- * A wait without limit that does not hang stands for "no wake is lost".  Where a
- * descriptor must be quiet, a few turns may come first: it may be readable for nothing.
+ * A wait without a limit that does not hang proves that no wake is lost.  Where the descriptor
+ * must not be readable, a few iterations run first, because it may be readable spuriously.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 /* --- the descriptor ----------------------------------------------------- */
 
-TEST(the_poll_backend_has_no_descriptor_and_works_on)
+TEST(a_loop_on_the_poll_backend_has_no_descriptor_and_still_runs)
 {
 	weft_loop *loop = make();
 	int ran = 0, fd = weft_loop_fd(loop);
@@ -23,7 +23,7 @@ TEST(the_poll_backend_has_no_descriptor_and_works_on)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_quiet_loop_is_not_readable_and_plans_nothing)
+TEST(a_loop_without_work_is_not_readable_and_has_no_next_deadline)
 {
 	weft_loop *loop = make();
 
@@ -82,7 +82,7 @@ do_deed(void *arg)
 	return NULL;
 }
 
-TEST(whatever_other_threads_do_shows_in_the_descriptor)
+TEST(actions_of_other_threads_make_the_descriptor_readable)
 {
 	for (int what = 0; has_fd() && what < DEEDS; what++) {
 		struct deed deed = { .loop = make(), .what = what };
@@ -103,7 +103,7 @@ TEST(whatever_other_threads_do_shows_in_the_descriptor)
 	}
 }
 
-TEST(what_the_host_itself_does_between_turns_is_noticed)
+TEST(actions_of_the_host_between_iterations_request_an_iteration)
 {
 	for (int what = 0; has_fd() && what < FINISH; what++) {
 		struct deed deed = { .loop = make(), .what = what };
@@ -118,7 +118,7 @@ TEST(what_the_host_itself_does_between_turns_is_noticed)
 	}
 }
 
-TEST(a_post_made_before_the_descriptor_was_asked_for_is_not_missed)
+TEST(a_post_made_before_the_descriptor_was_opened_is_not_missed)
 {
 	weft_loop *loop = make();
 	int ran = 0;
@@ -136,7 +136,7 @@ TEST(a_post_made_before_the_descriptor_was_asked_for_is_not_missed)
 
 /* --- descriptors -------------------------------------------------------- */
 
-TEST(an_op_started_between_turns_is_heard_of)
+TEST(an_op_started_between_iterations_completes)
 {
 	struct deed deed = { .loop = make() };
 	int fds[2];
@@ -169,7 +169,7 @@ on_readable(weft_watch *watch, int what, void *arg)
 	++*(int *)arg;
 }
 
-TEST(a_watch_started_between_turns_is_heard_of)
+TEST(a_watch_started_between_iterations_is_called)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;
@@ -201,7 +201,7 @@ on_file(weft_watch *watch, int what, void *arg)
 	++*(int *)arg;
 }
 
-TEST(a_watched_file_makes_every_turn_needed)
+TEST(a_watched_regular_file_requests_an_iteration_every_time)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;
@@ -222,7 +222,8 @@ TEST(a_watched_file_makes_every_turn_needed)
 	OK(close(fd));
 }
 
-/* A number that is closed while a copy of it lives makes the loop's epoll anew. */
+/* Close a descriptor while a duplicate of it is open.  The loop then has to rebuild its epoll
+ * instance. */
 static void
 close_behind_its_back(weft_loop *loop)
 {
@@ -242,7 +243,7 @@ close_behind_its_back(weft_loop *loop)
 	OK(told);
 }
 
-TEST(the_descriptor_stays_the_same_for_whoever_holds_it)
+TEST(the_descriptor_stays_valid_when_the_epoll_instance_is_rebuilt)
 {
 	weft_loop *loop = make(), *host = make();
 	weft_watch watch = WEFT_INIT;
@@ -268,7 +269,7 @@ TEST(the_descriptor_stays_the_same_for_whoever_holds_it)
 
 /* --- inside a foreign loop ---------------------------------------------- */
 
-TEST(timers_fire_in_time_inside_a_foreign_loop)
+TEST(timers_fire_on_time_inside_a_foreign_loop)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT, far = WEFT_INIT;
@@ -301,12 +302,12 @@ post_many(void *arg)
 		while (weft_loop_post(deed->loop, count, &deed->ran) == WEFT_EAGAIN)
 			sched_yield();
 		if (i % 16 == 0)
-			sched_yield(); /* so that it goes to sleep now and then */
+			sched_yield(); /* so that the loop sleeps now and then */
 	}
 	return NULL;
 }
 
-TEST(threads_that_post_to_an_embedded_loop_are_all_heard)
+TEST(all_posts_of_other_threads_to_an_embedded_loop_run)
 {
 	struct deed deed = { .loop = make() };
 	pthread_t threads[THREADS];
@@ -370,7 +371,7 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 		OK(weft_loop_post(busy, count, &ran));
 		weft_loop_shutdown(busy);
 		CHECK_EQ(weft_loop_state(busy), WEFT_STOPPING);
-		CHECK(readable(busy, -1)); /* a host that does not ask is told */
+		CHECK(readable(busy, -1)); /* a host that only polls the descriptor notices, too */
 		CHECK_EQ(weft_loop_next(busy), WEFT_NOWAIT);
 		CHECK_EQ(weft_loop_wait_stopped(busy, WEFT_NEVER), WEFT_EDEADLK);
 		OK(weft_loop_run_once(busy, WEFT_NOWAIT));
@@ -382,7 +383,7 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 	OK(weft_loop_free(busy));
 }
 
-TEST(an_embedded_loop_is_freed_between_turns_and_not_with_posts_to_run)
+TEST(an_embedded_loop_is_freed_between_iterations_unless_it_has_posts)
 {
 	weft_loop *loop = make(), *quiet = make();
 	int ran = 0;
@@ -434,7 +435,7 @@ TEST(a_host_runs_a_loop_to_its_end_while_threads_post_and_stop_it)
 
 /* --- other ways to run it ----------------------------------------------- */
 
-TEST(an_embedded_loop_can_be_run_and_goes_on_being_embedded)
+TEST(an_embedded_loop_can_be_run_directly_and_stays_embedded)
 {
 	struct deed deed = { .loop = make(), .what = POST };
 	weft_timer timer = WEFT_INIT;
@@ -463,7 +464,7 @@ host_quietly(void *arg)
 	return NULL;
 }
 
-TEST(a_movable_loop_has_one_host_after_the_other)
+TEST(a_movable_loop_moves_from_one_host_thread_to_another)
 {
 	weft_loop_opts opts = { .flags = WEFT_LOOP_MOVABLE };
 	struct deed deed = { .loop = weft_loop_new(&opts), .what = POST };
@@ -499,7 +500,7 @@ ask_from_inside(void *arg)
 	CHECK_EQ(weft_loop_next(NULL), WEFT_NEVER);
 }
 
-TEST(the_descriptor_is_asked_for_without_a_loop_or_elsewhere)
+TEST(the_descriptor_of_no_loop_or_of_a_foreign_thread_is_misuse)
 {
 	weft_loop *loop = make();
 

@@ -1,4 +1,4 @@
-/* embed_wake_test.c - a host that is asleep, in poll(2) or in a weft loop, is woken. */
+/* embed_wake_test.c - a host that sleeps in poll(2) or in a weft loop is woken. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include "embed_host.h"
@@ -7,12 +7,12 @@
 
 struct sleeper {
 	struct deed deed;
-	int peer; /* to be sent to; 0: post */
+	int peer; /* descriptor to send a byte to; 0: post instead */
 	char stat[64];
-	char state; /* of the host's thread, by the kernel */
+	char state; /* of the host's thread, as /proc shows it */
 };
 
-/* Act when the host's thread sleeps, for the kernel to see. */
+/* Wait until the kernel shows the host's thread as sleeping, then post or send a byte. */
 static void *
 act_on_sleeper(void *arg)
 {
@@ -103,7 +103,7 @@ turn_inner(struct nest *nest)
 {
 	CHECK(weft_loop_run_once(nest->inner, WEFT_NOWAIT) >= 0);
 	nest->turns++;
-	weft_loop_break(nest->outer); /* before it waits: let the test look */
+	weft_loop_break(nest->outer); /* return before the next wait, so that the test can check */
 	plan(nest);
 }
 
@@ -161,7 +161,7 @@ post_later(void *arg)
 	return NULL;
 }
 
-TEST(a_loop_lives_inside_another_by_its_descriptor_and_its_hook)
+TEST(a_loop_runs_inside_another_by_its_descriptor_and_its_hook)
 {
 	struct nest nest;
 	struct deed deed = { 0 };
@@ -215,7 +215,7 @@ TEST(an_outer_loop_that_sleeps_is_woken_by_posts_and_by_bytes_for_the_inner)
 	close_pair(fds);
 }
 
-TEST(an_idle_loop_inside_another_makes_no_turns)
+TEST(an_idle_loop_inside_another_runs_no_iterations)
 {
 	struct nest nest;
 	int turns;

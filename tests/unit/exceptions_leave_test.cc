@@ -1,7 +1,8 @@
 /* exceptions_leave_test.cc - an exception that leaves a function called by weft.
  *
- * It ends the program where it is thrown, and says so, though there is a handler around the
- * call by which weft was entered.  Each case runs in a child, whose standard error is read.
+ * The exception ends the program where it is thrown, with a message, even if the call that
+ * entered weft is inside a try block.  Each case runs in a child process, whose standard error
+ * is checked.
  */
 #include <csignal>
 #include <cstdio>
@@ -198,7 +199,7 @@ be_child(void (*fn)(), int out)
 	try {
 		fn();
 	} catch (const std::exception &) {
-		std::_Exit(3); /* it has passed through weft */
+		std::_Exit(3); /* the exception has passed through weft */
 	}
 	std::_Exit(4);
 }

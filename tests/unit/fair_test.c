@@ -1,20 +1,20 @@
-/* fair_test.c - how long what is ready waits on a loop that others flood.
+/* fair_test.c - how long a ready source waits on a loop that others flood.
  *
- * The bound: no source that is ready waits longer than one turn of budgets, and for
- * descriptors the poll interval.  Sources of each kind flood the loop, alone and all
- * together, and it is never without work; at random moments one more source becomes
- * ready.  Waiting is measured in turns, which a call that is made last in each turn
- * counts, and in callbacks; so the speed of the machine does not matter.  How often
- * each is tried is set by the build (TRIALS): less under sanitizers.
+ * The bound: a ready source waits no longer than one loop iteration in which every budget is
+ * used up, and a descriptor no longer than the poll interval.  Sources of each kind flood the
+ * loop, alone and all together, so the loop always has work.  At random moments one more source
+ * becomes ready.  The tests measure its wait in callbacks and in iterations (a callback that
+ * runs last in each iteration counts them), so the speed of the machine does not matter.  The
+ * build sets the number of trials (TRIALS): fewer under sanitizers.
  */
 #include "unit/probe.h"
 
-#define BUDGET     1024 /* callbacks of a kind in a turn */
-#define POLL_TURNS 61   /* of a busy loop, between two looks at descriptors */
-#define EVENTS     256  /* descriptors told by one look */
+#define BUDGET     1024 /* callbacks of one kind per iteration */
+#define POLL_TURNS 61   /* iterations of a busy loop between two polls */
+#define EVENTS     256  /* descriptors reported by one poll */
 #define WIDEST     3000
 #define PAIRS      300
-#define WARM_TURNS 16 /* what was set on the idle loop has to come in first */
+#define WARM_TURNS 16 /* iterations until all that was set up on the idle loop has arrived */
 
 enum source { POST, TIMER, IMMEDIATE, WATCH, FLOODS, FIRST = FLOODS, OP, SOURCES };
 
@@ -29,7 +29,7 @@ struct flooder {
 	struct pair pair;
 };
 
-/* The one that waits its turn among the others. */
+/* The source that waits among the others. */
 struct quiet {
 	enum source kind;
 	bool waits;
@@ -51,7 +51,7 @@ static int64_t turn_count, call_count;
 static uint64_t seed;
 static bool over;
 
-/* --- the quiet one ------------------------------------------------------ */
+/* --- the waiting source ------------------------------------------------- */
 
 static void
 be_run(void *arg)
@@ -120,7 +120,7 @@ become_ready(void)
 
 /* --- the flood ---------------------------------------------------------- */
 
-/* A callback of the flood; true while it goes on. */
+/* Every callback of the flood calls this.  Returns true while the flood continues. */
 static bool
 is_called(void)
 {
@@ -202,8 +202,8 @@ times(int64_t all, int64_t each)
 	return (all + each - 1) / each;
 }
 
-/* In how many turns `kind` must be run, among `width` others of each kind in the
- * set `kinds`; of its own kind too, which go first if they were ready first. */
+/* Within how many iterations `kind` must run, among `width` others of each kind in the set
+ * `kinds`.  Others of its own kind run first if they were ready first. */
 static int64_t
 bound_of(enum source kind, int kinds, int width)
 {
@@ -211,13 +211,13 @@ bound_of(enum source kind, int kinds, int width)
 	int64_t all = 1 + (among ? width_of(kind, width) : 0);
 
 	switch (kind) {
-	case TIMER: /* those due when the last ones were collected, then these */
+	case TIMER: /* first the timers due when the last batch was collected, then these */
 		return all <= BUDGET ? 1 : 2 * times(all, BUDGET);
 	case POST:
 	case IMMEDIATE:
 	case FIRST:
 		return times(all, BUDGET) + (all > BUDGET);
-	default: /* of a flood of descriptors, each look tells some */
+	default: /* each poll reports only a part of a flood of descriptors */
 		all = 1 + (kinds & 1 << WATCH ? width_of(WATCH, width) : 0);
 		return (times(all, EVENTS) + (all > EVENTS)) * POLL_TURNS + 1;
 	}
@@ -236,7 +236,7 @@ begin_quiet(enum source kind)
 		start(loop, &quiet.op, RECV, quiet.pair.fd);
 }
 
-/* Returns how many turns `kind` has waited at most. */
+/* Returns the longest wait of `kind`, in iterations. */
 static int64_t
 measure(enum source kind, int kinds, int width)
 {
@@ -267,7 +267,7 @@ measure(enum source kind, int kinds, int width)
 	return quiet.turns_max;
 }
 
-/* Every kind among a flood of each kind, and of all. */
+/* Measure every kind among a flood of each kind, and of all kinds together. */
 static void
 measure_all(int width)
 {
@@ -287,19 +287,19 @@ measure_all(int width)
 	}
 }
 
-TEST(on_a_loop_with_a_little_work_all_the_time_nothing_ready_waits_long)
+TEST(a_light_steady_load_delays_no_source_beyond_the_bound)
 {
 	seed = test_seed();
 	measure_all(1);
 }
 
-TEST(a_flood_within_the_budgets_holds_up_nothing_longer_than_the_bound)
+TEST(a_flood_within_the_budgets_delays_no_source_beyond_the_bound)
 {
 	seed = test_seed();
 	measure_all(200);
 }
 
-TEST(a_flood_beyond_the_budgets_holds_up_others_no_longer_and_its_own_in_turn)
+TEST(a_flood_beyond_the_budgets_delays_only_its_own_kind_longer)
 {
 	seed = test_seed();
 	measure_all(WIDEST);

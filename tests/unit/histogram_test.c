@@ -1,12 +1,12 @@
-/* histogram_test.c - quantiles from buckets, against the sorted values themselves.
+/* histogram_test.c - quantiles from buckets, compared with the sorted values themselves.
  *
- * The judge of the error is tried on histograms that are wrong on purpose, too.
+ * The error check itself is tested, too, with histograms that are wrong on purpose.
  */
 #include "base/histogram.h"
 #include "test.h"
 
 #define VALUES  20000
-#define PERCENT 5 /* of error allowed */
+#define PERCENT 5 /* allowed error */
 
 typedef uint64_t (*draw_fn)(uint64_t *state);
 
@@ -22,7 +22,7 @@ draw_evenly(uint64_t *state)
 	return test_random(state) % 1000000;
 }
 
-/* Every order of magnitude as often as every other. */
+/* Every order of magnitude is equally likely. */
 static uint64_t
 draw_widely(uint64_t *state)
 {
@@ -37,7 +37,7 @@ draw_two_humps(uint64_t *state)
 	return test_random(state) % 10 ? 500 + noise : 70000000 + 1000 * noise;
 }
 
-/* The low edges of buckets, and what lies right below them. */
+/* The low edges of buckets, and the values right below them. */
 static uint64_t
 draw_edges(uint64_t *state)
 {
@@ -75,9 +75,9 @@ is_near(uint64_t got, uint64_t want)
 	return (off < 0 ? -off : off) * 100 <= (double)want * PERCENT;
 }
 
-/* --- the judge ---------------------------------------------------------- */
+/* --- checking the error ------------------------------------------------- */
 
-/* What stands for a value, by the library's buckets or by wrong ones. */
+/* Returns the value that represents `value`, by the library's buckets or by wrong ones. */
 typedef uint64_t (*stand_fn)(uint64_t value);
 
 static uint64_t
@@ -106,7 +106,7 @@ stand_next(uint64_t value)
 	return weft__bucket_middle(weft__bucket_of(value, WEFT__SUB_BITS) + 1, WEFT__SUB_BITS);
 }
 
-/* How many of many values are told too wrong. */
+/* How many of many values are represented by a value outside the allowed error. */
 static int
 count_wrong(stand_fn stand)
 {
@@ -117,18 +117,18 @@ count_wrong(stand_fn stand)
 		for (int i = 0; i < VALUES; i++) {
 			uint64_t value = draws[d](&state);
 
-			if (value < UINT64_MAX - 1) /* the last has no next */
+			if (value < UINT64_MAX - 1) /* the last bucket has no next one */
 				wrong += !is_near(stand(value), value);
 		}
 	return wrong;
 }
 
-TEST(what_stands_for_a_value_is_within_5_percent_of_it)
+TEST(the_middle_of_a_bucket_is_within_5_percent_of_each_of_its_values)
 {
 	CHECK_EQ(count_wrong(stand_middle), 0);
 }
 
-TEST(the_judge_finds_buckets_without_middle_too_wide_or_shifted)
+TEST(the_check_detects_low_edges_wide_buckets_and_shifted_buckets)
 {
 	CHECK(count_wrong(stand_low_edge) > 0);
 	CHECK(count_wrong(stand_coarse) > 0);
@@ -148,7 +148,7 @@ TEST(every_bucket_begins_where_the_one_before_ends)
 		CHECK_EQ(weft__bucket_of(low + width - 1, WEFT__SUB_BITS), i);
 		next = low + width;
 	}
-	CHECK_EQ(next, 0); /* the last ends with the last number */
+	CHECK_EQ(next, 0); /* the last bucket ends with the largest number */
 }
 
 /* --- quantiles ---------------------------------------------------------- */
@@ -191,7 +191,7 @@ TEST(quantiles_are_within_5_percent_of_the_sorted_values)
 		}
 }
 
-TEST(nothing_has_quantiles_of_0)
+TEST(an_empty_histogram_has_quantiles_of_0)
 {
 	static const struct weft__histogram_sum none;
 
@@ -199,7 +199,7 @@ TEST(nothing_has_quantiles_of_0)
 	CHECK_EQ(weft__histogram_quantile(&none, 100), 0);
 }
 
-TEST(a_weight_counts_as_so_many_values_and_sums_stay_at_their_maximum)
+TEST(a_weight_counts_as_that_many_values_and_sums_saturate)
 {
 	static struct weft__histogram h;
 	static struct weft__histogram_sum sum;
@@ -212,7 +212,7 @@ TEST(a_weight_counts_as_so_many_values_and_sums_stay_at_their_maximum)
 	CHECK_EQ(weft__histogram_quantile(&sum, 99), 10);
 	CHECK_EQ(weft__histogram_quantile(&sum, 100), 20);
 	weft__histogram_add(&h, UINT64_MAX, 2);
-	weft__histogram_sum(&h, &sum); /* once more, to what was there */
+	weft__histogram_sum(&h, &sum); /* adds to the sums that are already there */
 	CHECK_EQ(sum.count, 202);
 	CHECK(sum.sum == UINT64_MAX && sum.max == UINT64_MAX);
 }

@@ -1,7 +1,7 @@
-/* hook_test.c - hooks: when they are called, in what order, and who may drop whom.
+/* hook_test.c - loop hooks: when they are called, in what order, and dropping them.
  *
- * Each call leaves two letters: which member, and which hook.  Members are `r`eady,
- * `b`efore and `a`fter a wait (`B` and `A` if it may block), `c`heckpoint and
+ * Each call appends two letters to the trace: the member and the hook.  Members are `r`eady,
+ * `b`efore and `a`fter a wait (`B` and `A` if the wait may block), `c`heckpoint and
  * `n`ext_changed.
  */
 #include <pthread.h>
@@ -22,7 +22,7 @@ on_report(void *arg, const weft_report *report)
 	floods += report->kind == WEFT_REPORT_MICROTASK_FLOOD;
 }
 
-/* Before the library's first use. */
+/* Must run before the first use of the library. */
 __attribute__((constructor)) static void
 listen_for_reports(void)
 {
@@ -48,8 +48,8 @@ note_mark(void *arg)
 struct probe {
 	weft_loop_hook hook;
 	char name;
-	int more; /* times that `ready` has more, or jobs of `checkpoint` */
-	char at;  /* the member that acts, once */
+	int more; /* how often `ready` still reports more, or jobs that `checkpoint` still has */
+	char at;  /* the member that calls `act`, once */
 	void (*act)(weft_loop *loop, struct probe *probe);
 	struct probe *other;
 	weft_timer timer;
@@ -59,7 +59,7 @@ static void
 called(weft_loop *loop, struct probe *p, char member)
 {
 	if (member == 'c' && p->at != 'c' && p->more == 0)
-		return; /* checkpoints are many */
+		return; /* there are too many checkpoints to trace */
 	note(member);
 	note(p->name);
 	if (p->at == member || p->at == (member | 0x20)) {
@@ -105,7 +105,7 @@ on_changed(weft_loop *loop, void *arg)
 	called(loop, arg, 'n');
 }
 
-/* A hook of the members whose letters are given. */
+/* A hook with the members whose letters are given. */
 static struct probe
 probe(char name, const char *members)
 {
@@ -150,14 +150,14 @@ make(void)
 	return loop;
 }
 
-/* A turn that waits for a moment. */
+/* Run an iteration that waits for a moment. */
 static void
 turn(weft_loop *loop)
 {
 	CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 }
 
-/* --- when --------------------------------------------------------------- */
+/* --- when hooks are called ---------------------------------------------- */
 
 TEST(hooks_are_called_in_order_and_after_a_wait_in_reverse)
 {
@@ -176,7 +176,7 @@ TEST(hooks_are_called_in_order_and_after_a_wait_in_reverse)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_turn_that_does_not_wait_tells_of_none)
+TEST(an_iteration_without_a_wait_calls_no_wait_hooks)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "ba");
@@ -196,7 +196,7 @@ on_readable(weft_watch *watch, int what, void *arg)
 	note('w');
 }
 
-TEST(a_look_at_descriptors_is_a_wait_that_cannot_block)
+TEST(a_poll_of_descriptors_is_a_wait_that_cannot_block)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "ba");
@@ -231,7 +231,7 @@ TEST(a_hook_with_more_to_do_keeps_a_run_from_blocking_and_ending)
 	OK(weft_loop_free(loop));
 }
 
-TEST(ready_comes_before_what_was_posted_last)
+TEST(ready_runs_before_work_posted_to_run_before_the_wait)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "rb");
@@ -252,7 +252,7 @@ add_microtask(weft_loop *loop, struct probe *p)
 	OK(weft_schedule_microtask(loop, note_mark, MARK('m')));
 }
 
-TEST(a_checkpoint_follows_ready_and_a_wait_but_does_not_come_into_it)
+TEST(a_checkpoint_follows_ready_and_a_wait_but_never_runs_within_a_wait)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "rba"), y = probe('y', "ba");
@@ -284,7 +284,7 @@ add_timer(weft_loop *loop, struct probe *p)
 	OK(weft_timer_start(loop, &p->timer, weft_after(0), 0, on_timer, NULL));
 }
 
-TEST(what_is_added_before_a_wait_is_not_slept_over)
+TEST(a_timer_started_by_before_wait_shortens_the_wait)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "b");
@@ -309,7 +309,7 @@ add_job(void *arg)
 	p->more++;
 }
 
-TEST(a_checkpoint_goes_on_until_hooks_and_queues_are_empty)
+TEST(a_checkpoint_runs_until_hooks_and_queues_are_empty)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "c"), y = probe('y', "c");
@@ -326,7 +326,7 @@ TEST(a_checkpoint_goes_on_until_hooks_and_queues_are_empty)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_checkpoint_hook_is_asked_after_every_callback)
+TEST(a_checkpoint_hook_is_called_after_every_callback)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "c");
@@ -352,7 +352,7 @@ many_jobs(weft_loop *loop, void *arg)
 	return (*left)-- > 0 ? 60000 : 0;
 }
 
-TEST(jobs_of_hooks_count_towards_the_flood_that_is_reported_once)
+TEST(jobs_of_hooks_count_towards_the_single_microtask_flood_report)
 {
 	weft_loop *loop = make();
 	int left = 1;
@@ -377,7 +377,8 @@ drop_other(weft_loop *loop, struct probe *p)
 	memset(&p->other->hook, 0xee, sizeof(p->other->hook));
 }
 
-/* Of three hooks, one drops one at a member; the other members are not called. */
+/* Of three hooks, `who` drops `whom` when its member is called.  The hooks have no other
+ * members.  Returns the trace. */
 static const char *
 traced(char member, int who, int whom)
 {
@@ -426,7 +427,7 @@ push_other(weft_loop *loop, struct probe *p)
 	push(loop, p->other);
 }
 
-TEST(a_hook_pushed_from_a_call_takes_part_from_the_next_point_on)
+TEST(a_hook_pushed_by_a_hook_is_called_from_the_next_hook_point_on)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "rba"), y = probe('y', "rba"), z = probe('z', "rba");
@@ -438,7 +439,7 @@ TEST(a_hook_pushed_from_a_call_takes_part_from_the_next_point_on)
 	y.other = &z;
 	push(loop, &x);
 	turn(loop);
-	CHECK_STR(trace, "rxBxByAyAx"); /* z was not told before */
+	CHECK_STR(trace, "rxBxByAyAx"); /* z was pushed too late for this wait */
 	trace[0] = '\0';
 	turn(loop);
 	CHECK_STR(trace, "rxryrzBxByBzAzAyAx");
@@ -452,14 +453,14 @@ change_places(weft_loop *loop, struct probe *p)
 	push(loop, p);
 }
 
-TEST(a_hook_may_go_to_the_end_of_the_row)
+TEST(a_hook_may_move_itself_to_the_end_of_the_list)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "r"), y = probe('y', "r");
 
 	x.at = 'r';
 	x.act = change_places;
-	x.more = 1; /* told by one that was dropped: not counted */
+	x.more = 1; /* returned by a hook that was dropped: not counted */
 	push(loop, &x);
 	push(loop, &y);
 	turn(loop);
@@ -468,7 +469,7 @@ TEST(a_hook_may_go_to_the_end_of_the_row)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_hook_that_is_dropped_with_more_to_do_holds_nothing_up)
+TEST(a_hook_dropped_with_more_to_do_does_not_keep_the_loop_running)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	struct probe x = probe('x', "r");
@@ -483,7 +484,7 @@ TEST(a_hook_that_is_dropped_with_more_to_do_holds_nothing_up)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_loop_that_ends_has_dropped_its_hooks)
+TEST(a_loop_that_is_stopped_or_freed_drops_its_hooks)
 {
 	weft_loop *loop = make(), *other = make(), *third = make();
 	struct probe x = probe('x', "r");
@@ -525,7 +526,7 @@ on_op(weft_op *op, int64_t result, void *arg)
 	(void)arg;
 }
 
-TEST(a_change_of_the_next_time_is_told_between_turns_and_once)
+TEST(next_changed_is_called_between_iterations_once_per_change)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "n");
@@ -549,7 +550,7 @@ TEST(a_change_of_the_next_time_is_told_between_turns_and_once)
 	OK(weft_loop_free(loop));
 }
 
-TEST(whatever_makes_a_turn_needed_is_told)
+TEST(next_changed_is_called_for_everything_that_needs_an_iteration)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "n");
@@ -586,7 +587,7 @@ start_timer(void *arg)
 	OK(weft_timer_start(NULL, &p->timer, weft_after(HOUR), 0, on_timer, NULL));
 }
 
-TEST(nothing_is_told_inside_of_a_turn)
+TEST(next_changed_is_not_called_inside_an_iteration)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "n");
@@ -607,7 +608,7 @@ tick(weft_loop *loop, struct probe *p)
 	OK(weft_schedule_tick(loop, note_mark, MARK('t')));
 }
 
-TEST(what_a_hook_changes_while_it_is_told_is_told_when_all_have_been)
+TEST(a_change_made_by_next_changed_is_reported_after_all_hooks_were_called)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "n"), y = probe('y', "n");
@@ -644,7 +645,7 @@ try_elsewhere(void *arg)
 	OK(pthread_join(thread, NULL));
 }
 
-TEST(hooks_are_misused)
+TEST(misuse_of_hooks_is_refused)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "r"), y = probe('y', "r");

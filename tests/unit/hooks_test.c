@@ -1,6 +1,6 @@
-/* hooks_test.c - a program that sets its hooks first, as real ones do.
+/* hooks_test.c - a program that sets its hooks first, as real programs do.
  *
- * It has a main() of its own: under the usual runner the library has allocated
+ * It has its own main(), because under the usual runner the library has already allocated
  * before the first test begins.
  */
 #include <stdio.h>

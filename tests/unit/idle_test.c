@@ -1,15 +1,15 @@
 /* idle_test.c - a loop with nothing to do does nothing at all.
  *
- * The loop under test sleeps on a thread of its own; this thread meanwhile runs
- * another loop up to a deadline, which is the clock of the test.  How often the first
- * has gone to wait is counted at the door, so a single wakeup shows.
+ * The loop under test sleeps on its own thread.  Meanwhile this thread runs another loop until
+ * a deadline, which is the clock of the test.  The wrapped system calls count how often the
+ * loop under test begins to wait, so a single wakeup shows.
  */
 #include <sched.h>
 #include "unit/probe.h"
 
 #define WHILE_NS (200 * WEFT_MS)
 
-/* Of what a loop can have and still have nothing to do. */
+/* What a loop can have and still have nothing to do. */
 enum { A_TIMER = 1, A_NUMBER = 2, A_WATCH = 4, AN_EDGE = 8, A_MUTED = 16, AN_OP = 32, ALL = 63 };
 
 struct idle {
@@ -48,7 +48,7 @@ make_idle(struct idle *idle, int has)
 	return loop;
 }
 
-/* Let time go by on this thread. */
+/* Let time pass on this thread. */
 static void
 pass(uint64_t delay_ns)
 {
@@ -61,7 +61,7 @@ pass(uint64_t delay_ns)
 	OK(weft_loop_free(clock));
 }
 
-/* How often a loop that has all this has gone to wait, in a while of sleep. */
+/* How often a loop with the sources in `has` begins to wait while it sleeps for WHILE_NS. */
 static int64_t
 waits_of(int has)
 {
@@ -73,7 +73,7 @@ waits_of(int has)
 	loop = make_idle(&idle, has);
 	calls.only = loop;
 	OK(weft_loop_start(loop));
-	/* On a busy machine it may yet have to go to sleep in the first of them. */
+	/* On a busy machine the loop may still be about to fall asleep in the first of them. */
 	for (int i = 0; waits > 0 && i < 3; i++) {
 		watch_for(loop, WEFT_SLEEPING);
 		before = counted(&calls.waits);
@@ -89,12 +89,12 @@ waits_of(int has)
 	return waits;
 }
 
-TEST(a_loop_with_nothing_at_all_sleeps_without_a_wakeup)
+TEST(an_empty_loop_sleeps_without_a_wakeup)
 {
 	CHECK_EQ(waits_of(0), 0);
 }
 
-TEST(a_loop_that_waits_for_far_deadlines_only_sleeps_without_a_wakeup)
+TEST(a_loop_with_only_distant_deadlines_sleeps_without_a_wakeup)
 {
 	CHECK_EQ(waits_of(A_TIMER | A_NUMBER), 0);
 }
@@ -123,7 +123,7 @@ count_run(void *arg)
 	(void)weft__add((weft__a32 *)arg, 1, WEFT__RELEASE);
 }
 
-/* Wake the loop by a post, and wait until it sleeps again; so often. */
+/* Wake the loop `times` times by a post, and each time wait until it sleeps again. */
 static void
 wake_by_posts(weft_loop *loop, uint32_t times)
 {
@@ -137,8 +137,9 @@ wake_by_posts(weft_loop *loop, uint32_t times)
 	}
 }
 
-/* A ring may have to learn first that nothing is left of the watch. */
-TEST(a_loop_whose_last_descriptor_is_gone_sleeps_without_the_kernels_poller)
+/* An io_uring backend may still wait on the ring until the removal of the watch has completed.
+ * So the first 20 wakes after the stop do not count. */
+TEST(a_loop_without_descriptors_left_sleeps_on_its_inbox_again)
 {
 	weft_loop_opts opts = { .flags = WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN };
 	struct idle idle = { .pairs[0] = make_pair() };
@@ -166,7 +167,7 @@ TEST(a_loop_whose_last_descriptor_is_gone_sleeps_without_the_kernels_poller)
 
 /* --- waiting for one deadline ------------------------------------------- */
 
-/* The turn in which a timer fires need not wait any more. */
+/* The wake keeps the iteration in which the timer fires from waiting. */
 static void
 note_and_wake(weft_timer *timer, void *arg)
 {
@@ -174,7 +175,7 @@ note_and_wake(weft_timer *timer, void *arg)
 	weft_loop_wake(NULL);
 }
 
-TEST(up_to_the_next_deadline_a_loop_takes_two_turns_at_most)
+TEST(a_loop_runs_at_most_two_iterations_before_its_next_deadline)
 {
 	struct idle idle;
 	weft_timer timer = WEFT_INIT;
@@ -195,8 +196,7 @@ TEST(up_to_the_next_deadline_a_loop_takes_two_turns_at_most)
 		close_pair(idle.pairs[i]);
 }
 
-/* Timers that were stopped or put off cost a turn each at most. */
-TEST(timers_stopped_or_put_off_cost_a_turn_each_at_most)
+TEST(timers_stopped_or_postponed_cost_at_most_one_iteration_each)
 {
 	enum { COUNT = 40 };
 	weft_timer timers[COUNT] = { WEFT_INIT }, last = WEFT_INIT;

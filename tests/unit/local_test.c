@@ -1,4 +1,4 @@
-/* local_test.c - values that loops have of their own. */
+/* local_test.c - loop-local values. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,12 +8,12 @@
 #define MARK(c)  ((void *)(intptr_t)(c))
 
 static char trace[64];
-static weft_loop *dropping; /* whose values end */
+static weft_loop *dropping; /* the loop whose values are dropped */
 static int key_a, key_b, key_plain, key_again;
 static int again_rc, again_times;
 static void *seen;
 
-/* Values are letters, which drops note. */
+/* Values are letters.  The drop callbacks append them to the trace. */
 static void
 note(void *value)
 {
@@ -24,7 +24,7 @@ note(void *value)
 	trace[used + 1] = '\0';
 }
 
-/* Read another value and set its own anew, as long as that is let. */
+/* Read another value and set this key again, at most 100 times. */
 static void
 drop_again(void *value)
 {
@@ -52,7 +52,7 @@ make(void)
 	return dropping;
 }
 
-TEST(loops_have_values_of_their_own)
+TEST(each_loop_has_its_own_values)
 {
 	weft_loop *loop = make(), *other = make();
 
@@ -75,7 +75,7 @@ TEST(a_value_that_is_replaced_or_unset_is_dropped_at_once)
 	weft_loop *loop = make();
 
 	OK(weft_loop_local_set(loop, key_a, MARK('a')));
-	OK(weft_loop_local_set(loop, key_a, MARK('a'))); /* the same stays */
+	OK(weft_loop_local_set(loop, key_a, MARK('a'))); /* the same value is not dropped */
 	CHECK_STR(trace, "");
 	OK(weft_loop_local_set(loop, key_a, MARK('b')));
 	CHECK_STR(trace, "a");
@@ -88,7 +88,7 @@ TEST(a_value_that_is_replaced_or_unset_is_dropped_at_once)
 	CHECK_STR(trace, "ab");
 }
 
-TEST(values_end_as_the_loop_stops_and_not_again_as_it_is_freed)
+TEST(values_are_dropped_when_the_loop_stops_and_not_again_when_it_is_freed)
 {
 	weft_loop *loop = make();
 
@@ -102,7 +102,7 @@ TEST(values_end_as_the_loop_stops_and_not_again_as_it_is_freed)
 	CHECK_STR(trace, "a");
 }
 
-TEST(values_outlive_what_was_accepted_before_the_stop)
+TEST(values_outlive_posts_accepted_before_the_stop)
 {
 	weft_loop *loop = make();
 
@@ -122,7 +122,7 @@ drop_late(void *value)
 	OK(weft_schedule_microtask(dropping, note, MARK('m')));
 }
 
-TEST(what_a_drop_queues_still_runs)
+TEST(a_microtask_queued_by_a_drop_callback_still_runs)
 {
 	weft_loop *loop = make();
 	int key = weft_key_new(drop_late);
@@ -134,7 +134,7 @@ TEST(what_a_drop_queues_still_runs)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_drop_that_sets_anew_is_refused_as_the_loop_stops_or_is_freed)
+TEST(a_drop_callback_cannot_set_values_while_the_loop_stops_or_is_freed)
 {
 	for (int i = 0; i < 2; i++) {
 		weft_loop *loop = make();
@@ -150,13 +150,13 @@ TEST(a_drop_that_sets_anew_is_refused_as_the_loop_stops_or_is_freed)
 	}
 }
 
-TEST(a_drop_that_sets_anew_as_its_value_is_replaced_drops_what_replaced_it)
+TEST(a_value_set_by_a_drop_callback_replaces_the_new_value)
 {
 	weft_loop *loop = make();
 
 	OK(weft_loop_local_set(loop, key_again, MARK('x')));
 	OK(weft_loop_local_set(loop, key_again, MARK('y')));
-	CHECK_STR(trace, "xy"); /* z replaced y, and z is as z was */
+	CHECK_STR(trace, "xy"); /* z replaced y; setting z again changes nothing */
 	CHECK(weft_loop_local_get(loop, key_again) == MARK('z'));
 	OK(weft_loop_free(loop));
 	CHECK_STR(trace, "xyz");
@@ -170,7 +170,7 @@ use_current(void *arg)
 	CHECK(weft_loop_local_get(NULL, key_b) == MARK('b'));
 }
 
-TEST(no_loop_means_the_one_that_runs_here)
+TEST(null_means_the_running_loop)
 {
 	weft_loop *loop = make();
 
@@ -180,7 +180,7 @@ TEST(no_loop_means_the_one_that_runs_here)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_forked_child_frees_a_loop_without_a_drop)
+TEST(a_forked_child_frees_a_loop_without_calling_drop_callbacks)
 {
 	weft_loop *loop = make();
 	int status = 0;
@@ -218,7 +218,7 @@ try_elsewhere(void *arg)
 	OK(pthread_join(thread, NULL));
 }
 
-TEST(values_are_misused)
+TEST(misuse_of_loop_values_is_refused)
 {
 	weft_loop *loop = make();
 
@@ -243,7 +243,7 @@ ran(void *arg)
 	last_ran++;
 }
 
-/* All that a drop might try with its loop. */
+/* Everything that a drop callback might try with its loop. */
 static void
 drop_busy(void *value)
 {
@@ -257,7 +257,7 @@ drop_busy(void *value)
 	stop_rc = weft_loop_free(dropping);
 }
 
-TEST(what_a_drop_does_as_an_idle_loop_is_freed_is_refused_or_run)
+TEST(calls_of_a_drop_callback_are_refused_or_run_when_a_loop_is_freed)
 {
 	static int key;
 	weft_loop *loop = make();
@@ -273,7 +273,7 @@ TEST(what_a_drop_does_as_an_idle_loop_is_freed_is_refused_or_run)
 	CHECK_EQ(last_ran, 1);
 }
 
-TEST(what_a_drop_does_as_an_idle_loop_is_stopped_is_refused_or_run)
+TEST(calls_of_a_drop_callback_are_refused_or_run_when_a_loop_is_stopped)
 {
 	static int key;
 	weft_loop *loop = make();
@@ -290,7 +290,7 @@ TEST(what_a_drop_does_as_an_idle_loop_is_stopped_is_refused_or_run)
 	OK(weft_loop_free(loop));
 }
 
-/* The last test: keys are for ever. */
+/* Must be the last test: keys are never freed. */
 TEST(there_are_64_keys_and_all_can_be_used)
 {
 	weft_loop *loop = make();

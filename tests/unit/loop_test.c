@@ -1,6 +1,6 @@
-/* loop_test.c - a loop's life: made, run, left, started, stopped, freed, forked.
+/* loop_test.c - the life of a loop: create, run, break, start, stop, free, fork.
  *
- * Threads that wait for a loop to get somewhere watch its state and yield.
+ * A thread that waits until a loop gets into some state checks its state and yields.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -50,7 +50,7 @@ TEST(a_referenced_loop_is_not_freed)
 	OK(weft_loop_free(loop));
 }
 
-TEST(an_idle_loop_with_armed_timers_and_numbers_is_freed)
+TEST(an_idle_loop_with_armed_timers_and_timer_ids_can_be_freed)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -62,7 +62,7 @@ TEST(an_idle_loop_with_armed_timers_and_numbers_is_freed)
 
 /* --- running ------------------------------------------------------------ */
 
-TEST(a_turn_says_whether_anything_is_alive_and_a_run_ends_when_nothing_is)
+TEST(run_once_returns_whether_the_loop_is_alive_and_run_ends_when_it_is_not)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -93,7 +93,7 @@ look(void *arg)
 	(void)pthread_getname_np(pthread_self(), seen->name, 16);
 }
 
-TEST(in_a_callback_its_loop_runs_and_is_the_current_one_also_when_nested)
+TEST(the_current_loop_of_a_callback_is_its_own_loop_also_when_nested)
 {
 	struct seen outer = { .loop = make() }, inner = { .loop = make() };
 
@@ -122,7 +122,7 @@ try_from_inside(void *arg)
 	note(MARK('.'));
 }
 
-TEST(a_loop_cannot_be_run_awaited_started_or_freed_from_inside)
+TEST(a_loop_cannot_be_run_awaited_started_or_freed_by_its_own_callback)
 {
 	weft_loop *loop = make();
 
@@ -149,13 +149,13 @@ stop_null(void *arg)
 	weft_loop_shutdown(NULL);
 }
 
-TEST(no_loop_means_the_one_that_runs_here)
+TEST(null_means_the_running_loop)
 {
 	weft_loop *loop = make();
 
 	OK(weft_loop_post(loop, use_null, loop));
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "."); /* the leave */
+	CHECK_STR(trace, "."); /* the call of weft_loop_break() has ended the run */
 	OK(weft_loop_post(loop, stop_null, NULL));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, ".a");
@@ -163,7 +163,7 @@ TEST(no_loop_means_the_one_that_runs_here)
 	OK(weft_loop_free(loop));
 }
 
-TEST(no_loop_where_none_runs_is_misuse)
+TEST(null_without_a_running_loop_is_misuse)
 {
 	CHECK_MISUSE(weft_loop_run(NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_run_once(NULL, WEFT_NOWAIT), WEFT_EINVAL);
@@ -181,7 +181,7 @@ use_idle(void *arg)
 	return NULL;
 }
 
-TEST(an_idle_loop_belongs_to_one_thread_after_the_other)
+TEST(an_idle_loop_may_be_used_by_one_thread_after_another)
 {
 	weft_loop *loop = make();
 
@@ -191,7 +191,7 @@ TEST(an_idle_loop_belongs_to_one_thread_after_the_other)
 	OK(weft_loop_free(loop));
 }
 
-/* --- leaving ------------------------------------------------------------ */
+/* --- breaking a run ----------------------------------------------------- */
 
 static void
 leave_and_post(void *arg)
@@ -200,7 +200,7 @@ leave_and_post(void *arg)
 	OK(weft_loop_post(arg, note, MARK('b')));
 }
 
-TEST(a_run_told_to_leave_returns_after_its_turn_and_keeps_everything)
+TEST(break_ends_a_run_after_its_iteration_and_keeps_all_work)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -211,14 +211,14 @@ TEST(a_run_told_to_leave_returns_after_its_turn_and_keeps_everything)
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_state(loop), WEFT_IDLE);
 	CHECK_STR(trace, "a");
-	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* it was accepted */
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* the post was accepted */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_STR(trace, "ab");
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	OK(weft_loop_free(loop));
 }
 
-TEST(an_idle_loop_told_to_leave_does_so_in_its_next_run_and_only_there)
+TEST(break_of_an_idle_loop_ends_its_next_run_and_only_that)
 {
 	weft_loop *loop = make();
 	weft_timer late = WEFT_INIT, soon = WEFT_INIT;
@@ -241,7 +241,7 @@ leave_sleeper(void *arg)
 	return NULL;
 }
 
-TEST(a_kept_loop_sleeps_without_work_until_another_thread_makes_it_leave)
+TEST(a_kept_loop_sleeps_without_work_until_another_thread_breaks_its_run)
 {
 	weft_loop *loop = make_with(
 		&(weft_loop_opts){ .flags = WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN });
@@ -252,7 +252,7 @@ TEST(a_kept_loop_sleeps_without_work_until_another_thread_makes_it_leave)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_loop_that_has_left_its_thread_is_idle_in_every_respect)
+TEST(a_started_loop_is_idle_in_every_respect_after_a_break)
 {
 	for (int i = 0; i < 300; i++) {
 		weft_loop *loop = make_started();
@@ -270,7 +270,7 @@ TEST(a_loop_that_has_left_its_thread_is_idle_in_every_respect)
 
 /* --- a thread of its own ------------------------------------------------ */
 
-TEST(a_started_loop_has_its_own_thread_which_has_15_bytes_of_its_name)
+TEST(a_started_loop_has_its_own_thread_named_by_15_bytes_of_its_name)
 {
 	weft_loop_opts opts = { .name = "a name of more than 15 bytes" };
 	struct seen seen = { .loop = weft_loop_new(&opts) };
@@ -282,7 +282,7 @@ TEST(a_started_loop_has_its_own_thread_which_has_15_bytes_of_its_name)
 	CHECK_STR(seen.name, "a name of more ");
 }
 
-TEST(a_started_loop_is_no_other_threads_to_run_start_or_free)
+TEST(a_started_loop_cannot_be_run_started_or_freed_by_another_thread)
 {
 	for (int i = 0; i < 50; i++) {
 		weft_loop *loop = make_started();
@@ -327,8 +327,8 @@ TEST(a_stopped_loop_never_runs_again)
 	OK(weft_loop_free(loop));
 }
 
-/* Its thread has yet to give it up, in most of the rounds. */
-TEST(after_a_wait_for_its_stop_every_call_finds_the_loop_stopped)
+/* In most rounds the loop's thread has not yet released the loop. */
+TEST(every_call_after_a_wait_for_the_stop_finds_the_loop_stopped)
 {
 	enum { ROUNDS = 300 };
 
@@ -388,7 +388,7 @@ TEST(waiting_for_the_stop_ends_at_the_deadline_but_not_in_a_callback)
 	CHECK(weft_now() >= deadline);
 	OK(weft_loop_post(seen.loop, wait_for_other, &seen));
 	OK(weft_loop_run(seen.loop));
-	CHECK_EQ(seen.rc, WEFT_ENOSUSPEND); /* it has nothing to suspend */
+	CHECK_EQ(seen.rc, WEFT_ENOSUSPEND); /* a plain callback cannot be suspended */
 	OK(weft_loop_free(seen.loop));
 	stop_and_free(seen.other);
 }
@@ -409,7 +409,7 @@ stop_and_wait(void *arg)
 	return MARK(weft_loop_wait_stopped(arg, WEFT_NEVER) ? 0 : called);
 }
 
-TEST(everyone_may_stop_and_wait_and_nothing_runs_after_anyones_wait)
+TEST(many_threads_may_stop_and_wait_and_nothing_runs_after_a_wait)
 {
 	pthread_t threads[4];
 	void *seen;
@@ -432,7 +432,7 @@ TEST(everyone_may_stop_and_wait_and_nothing_runs_after_anyones_wait)
 
 /* --- forking ------------------------------------------------------------ */
 
-/* What a child may not do with the parent's loop, by number. */
+/* Call number `what`, which a child must not make with its parent's loop. */
 static int64_t
 use_forked(weft_loop *loop, int what)
 {
@@ -463,7 +463,7 @@ use_forked(weft_loop *loop, int what)
 	/* clang-format on */
 }
 
-/* Whether a child ended with 0 or, if it may, by an abort. */
+/* Whether the child exited with 0 or, if `may_abort`, was killed by a signal. */
 static bool
 is_well(int child, bool may_abort)
 {
@@ -493,7 +493,7 @@ TEST(a_forked_child_cannot_use_its_parents_loop)
 	stop_and_free(loops[1]);
 }
 
-/* In a child; `held` were held before the parent made its loop. */
+/* Runs in a child.  `held` is the number of allocations before the parent made its loop. */
 static int
 free_and_make_own(weft_loop *parents, int64_t held)
 {
@@ -529,7 +529,7 @@ TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
 		CHECK(is_well(child, false));
 		if (state == 0)
 			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
-		stop_and_free(loop); /* the parent's is as it was */
+		stop_and_free(loop); /* the parent's loop is unchanged */
 		CHECK_STR(trace, "m");
 	}
 }
@@ -545,7 +545,7 @@ fork_inside(void *arg)
 		note(MARK('.'));
 }
 
-TEST(a_child_forked_in_a_callback_frees_the_loop_under_it)
+TEST(a_child_forked_in_a_callback_can_free_the_running_loop)
 {
 	weft_loop *loop = make();
 

@@ -1,4 +1,4 @@
-/* meter_test.c - where a loop says that its time goes: phases, quantiles, the window. */
+/* meter_test.c - how a loop spends its time: phases, quantiles, the sliding window. */
 #include "metrics_fake.h"
 
 /* --- phases and quantiles ------------------------------------------------ */
@@ -13,7 +13,7 @@ take_time_and_more(void *arg)
 	take_time(TIME(2 * WEFT_MS));
 }
 
-TEST(the_time_of_each_phase_is_told)
+TEST(the_time_of_each_phase_is_reported)
 {
 	weft_timer timer = WEFT_INIT;
 	struct weft_loop_stats s;
@@ -40,7 +40,7 @@ TEST(the_time_of_each_phase_is_told)
 	unfake();
 }
 
-/* A timer that takes i us at its i-th call, up to `calls`. */
+/* A timer whose i-th call takes i us; it stops after `calls` calls. */
 struct slow {
 	weft_timer timer;
 	uint64_t i, calls;
@@ -56,7 +56,7 @@ take_longer(weft_timer *timer, void *arg)
 		CHECK_EQ(weft_timer_stop(timer), 1);
 }
 
-TEST(quantiles_of_turns_do_not_count_their_wait)
+TEST(quantiles_of_iterations_do_not_include_the_wait)
 {
 	struct slow slow = { .calls = 900 };
 	struct weft_loop_stats s;
@@ -75,7 +75,7 @@ TEST(quantiles_of_turns_do_not_count_their_wait)
 	CHECK_NEAR(s.turn.p99, 891 * WEFT_US);
 	CHECK_NEAR(s.turn.mean, 450 * WEFT_US);
 	CHECK_EQ(s.turn.max, 900 * WEFT_US);
-	CHECK_EQ(s.lag.max, 0); /* every timer on time */
+	CHECK_EQ(s.lag.max, 0); /* every timer was on time */
 	CHECK_EQ(s.lag.count, 900);
 	OK(weft_loop_free(loop));
 	unfake();
@@ -108,7 +108,7 @@ start_overdue(void *arg)
 	OK(weft_timer_start(arg, &timer, WEFT_NOWAIT, 0, take_time_by_timer, TIME(1)));
 }
 
-TEST(a_timer_that_was_overdue_when_started_is_no_lag_of_the_loop)
+TEST(a_timer_that_was_overdue_when_started_does_not_count_as_lag)
 {
 	weft_loop *loop;
 
@@ -124,7 +124,7 @@ TEST(a_timer_that_was_overdue_when_started_is_no_lag_of_the_loop)
 
 static int wakes_left;
 
-/* The loop is woken again and again, and then left. */
+/* Wake the loop `wakes_left` times, then break its run. */
 static void
 post_and_again(void)
 {
@@ -135,7 +135,7 @@ post_and_again(void)
 		weft_loop_break(woken);
 }
 
-TEST(the_lag_of_posts_is_that_from_waking_to_running)
+TEST(the_lag_of_a_post_is_the_time_from_the_wake_to_its_run)
 {
 	struct weft_loop_stats s;
 
@@ -191,7 +191,7 @@ count_now(void)
 	return clock_ns;
 }
 
-TEST(busy_turns_are_sampled_and_the_samples_stand_for_all)
+TEST(busy_iterations_are_sampled_and_the_samples_represent_all)
 {
 	struct weft_loop_stats s;
 
@@ -199,18 +199,18 @@ TEST(busy_turns_are_sampled_and_the_samples_stand_for_all)
 	faked.now = count_now;
 	readings = 0;
 	s = run_busy(10000, 0);
-	CHECK(readings < 10000 / 16); /* 82 turns between two of 2 */
+	CHECK(readings < 10000 / 16); /* about every 82nd iteration is timed, with 2 readings */
 	CHECK_EQ(s.turns, 10000);
 	CHECK_EQ(s.turn.count, 10000);
 	CHECK_NEAR(s.turn.p50, 100);
 	CHECK_NEAR(s.turn.p99, 100);
 	CHECK_NEAR(s.phase_ns[WEFT_PHASE_INBOX], 10000 * 100);
-	CHECK_NEAR(s.lag.p50, 100); /* each was posted a turn before it ran */
+	CHECK_NEAR(s.lag.p50, 100); /* each ran one iteration after it was posted */
 	CHECK_NEAR(s.lag.count, 10000);
 	unfake();
 }
 
-TEST(a_turn_that_stalls_between_samples_is_found)
+TEST(an_iteration_that_stalls_between_samples_is_detected)
 {
 	struct weft_loop_stats s;
 
@@ -247,20 +247,20 @@ run_seconds(weft_loop *loop, uint64_t seconds)
 	OK(weft_loop_run(loop));
 }
 
-TEST(rates_are_those_of_the_last_ten_seconds)
+TEST(rates_cover_the_last_ten_seconds)
 {
 	struct weft_loop_stats s;
 	weft_loop *loop;
 
 	fake_clock();
 	loop = make(WEFT_LOOP_METRICS);
-	run_seconds(loop, 3); /* less than the window: since its making */
+	run_seconds(loop, 3); /* shorter than the window: counts from the loop's creation */
 	CHECK_NEAR(stats_of(loop).callbacks_per_s, 10);
 	run_seconds(loop, 30);
 	s = stats_of(loop);
 	CHECK_NEAR(s.callbacks_per_s, 10);
 	CHECK_NEAR(s.turns_per_s, 10);
-	CHECK_NEAR(s.turn.count, 95); /* 9 to 10 seconds of it */
+	CHECK_NEAR(s.turn.count, 95); /* the window covers 9 to 10 seconds */
 	clock_ns += 5 * WEFT_S;
 	s = stats_of(loop);
 	CHECK(s.callbacks_per_s > 4 && s.callbacks_per_s < 5.5);
@@ -268,7 +268,7 @@ TEST(rates_are_those_of_the_last_ten_seconds)
 	unfake();
 }
 
-TEST(what_was_ten_seconds_ago_is_forgotten_and_counters_are_not)
+TEST(quantiles_forget_events_older_than_ten_seconds_and_counters_do_not)
 {
 	struct weft_loop_stats s;
 	weft_loop *loop;
@@ -285,7 +285,7 @@ TEST(what_was_ten_seconds_ago_is_forgotten_and_counters_are_not)
 	CHECK(s.turns_per_s <= 0 && s.callbacks_per_s <= 0);
 	CHECK_EQ(s.timers_fired, 10);
 	CHECK_EQ(s.phase_ns[WEFT_PHASE_TIMERS], 10 * WEFT_MS);
-	run_seconds(loop, 1); /* the slices of old are used again */
+	run_seconds(loop, 1); /* old slices of the window are reused */
 	CHECK_EQ(stats_of(loop).turn.max, WEFT_MS);
 	CHECK(stats_of(loop).turn.count <= 12);
 	OK(weft_loop_free(loop));
@@ -299,7 +299,7 @@ queue_five(void *arg)
 		OK(weft_schedule_microtask(arg, nothing, NULL));
 }
 
-TEST(depths_are_told_now_at_most_and_on_average)
+TEST(queue_depths_are_reported_as_current_maximum_and_average)
 {
 	struct weft_loop_stats s;
 	weft_loop *loop;
@@ -322,7 +322,7 @@ TEST(depths_are_told_now_at_most_and_on_average)
 
 /* --- read by another thread --------------------------------------------- */
 
-/* Seconds pass in milliseconds, so that slices are used again under the reader. */
+/* Seconds pass in milliseconds, so that slices are reused while the reader reads them. */
 static uint64_t
 now_fast(void)
 {
@@ -333,7 +333,7 @@ static void
 go_on(void *arg)
 {
 	OK(weft_schedule_microtask(arg, nothing, NULL));
-	(void)weft_loop_post(arg, go_on, arg); /* until it stops */
+	(void)weft_loop_post(arg, go_on, arg); /* until the loop stops */
 }
 
 static void
@@ -350,7 +350,7 @@ check_growth(const struct weft_loop_stats *a, const struct weft_loop_stats *b)
 	CHECK(b->turn.p95 <= b->turn.p99 && b->turn.p99 <= b->turn.max);
 }
 
-TEST(counters_only_grow_as_seen_by_a_thread_that_reads_a_running_loop)
+TEST(counters_of_a_running_loop_only_grow_for_a_reader_on_another_thread)
 {
 	struct weft_loop_stats a = WEFT_INIT, b;
 	weft_loop *loop;

@@ -1,7 +1,7 @@
-/* metrics_fake.h - loops on a clock that stands still, for the tests of metrics.
+/* metrics_fake.h - loops on a fake clock, for the tests of metrics.
  *
- * Only a callback or a wait moves the clock.  What wakes a loop from its wait is done
- * inside the wait: a post made there finds the sleep mark, as another thread's would.
+ * Only a callback or a wait advances the clock.  An event that wakes a loop happens inside its
+ * wait: a post made there finds the sleep mark, as a post by another thread would.
  */
 #ifndef WEFT_METRICS_FAKE_H
 #define WEFT_METRICS_FAKE_H
@@ -11,7 +11,7 @@
 
 #define OK(call) CHECK_EQ(call, 0)
 
-/* --- a table with a clock of its own ------------------------------------ */
+/* --- a sys table with its own clock ------------------------------------- */
 
 static const struct weft__sys *plain;
 static struct weft__sys faked;
@@ -36,7 +36,7 @@ park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 		then();
 		return 0;
 	}
-	CHECK(deadline_ns != WEFT_NEVER); /* nobody would end it */
+	CHECK(deadline_ns != WEFT_NEVER); /* else the wait would never end */
 	if (clock_ns < deadline_ns)
 		clock_ns = deadline_ns;
 	return -ETIMEDOUT;
@@ -128,7 +128,7 @@ is_near(double got, double want)
 	         : test_fail(__FILE__, __LINE__, "%s is %g, not %g", #got, \
 	                     (double)(got), (double)(want)))
 
-/* The loop whose wait is ended by a post. */
+/* The loop that post_from_outside() wakes. */
 static weft_loop *woken;
 
 static inline void

@@ -1,4 +1,4 @@
-/* metrics_test.c - what a loop counts, and who may read it. */
+/* metrics_test.c - the counters of a loop, and reading them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static void
 post_last(void *arg)
 {
 	OK(weft_loop_post_before_wait(arg, &last_node));
-	OK(weft_loop_post_before_wait(arg, &last_node)); /* stays queued: once */
+	OK(weft_loop_post_before_wait(arg, &last_node)); /* already queued: it runs only once */
 }
 
 static void
@@ -55,7 +55,7 @@ TEST(counters_are_exact_after_a_scripted_run)
 	s = stats_of(loop);
 	CHECK(s.turns == 0 && s.posts_accepted == 0 && s.timers_fired == 0);
 	CHECK(s.ops_started == 1 && s.ops_finished == 0);
-	CHECK_EQ(s.alive, 2 + 1); /* numbers are on their way */
+	CHECK_EQ(s.alive, 2 + 1); /* the timer IDs are still in the inbox */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	clock_ns += 10;
 	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
@@ -71,7 +71,7 @@ TEST(counters_are_exact_after_a_scripted_run)
 	unfake();
 }
 
-TEST(a_wait_is_a_syscall_and_a_post_that_ends_it_a_wake)
+TEST(a_wait_counts_as_a_syscall_and_a_post_that_ends_it_as_a_wake)
 {
 	struct weft_loop_stats s;
 
@@ -88,7 +88,7 @@ TEST(a_wait_is_a_syscall_and_a_post_that_ends_it_a_wake)
 	unfake();
 }
 
-TEST(refused_posts_are_counted_whatever_refused_them)
+TEST(refused_posts_are_counted_whatever_the_reason)
 {
 	weft_loop_opts opts = { .inbox_max = 64 };
 	weft_loop *loop = weft_loop_new(&opts);
@@ -114,7 +114,7 @@ struct producer {
 	uint64_t accepted, refused;
 };
 
-/* Until refused: posts, and what goes through the same door and is none. */
+/* Until a post is refused: posts, and calls that use the same inbox but are not posts. */
 static void *
 produce(void *arg)
 {
@@ -133,7 +133,7 @@ produce(void *arg)
 	return NULL;
 }
 
-TEST(what_was_accepted_was_executed_when_stop_races_with_producers)
+TEST(accepted_posts_are_executed_when_stop_races_with_producers)
 {
 	struct producer producers[3];
 	struct weft_loop_stats s;
@@ -185,7 +185,7 @@ post_again(void *arg)
 		OK(weft_loop_post(arg, post_again, arg));
 }
 
-TEST(watched_descriptors_and_polls_left_out_are_counted)
+TEST(watched_descriptors_and_skipped_polls_are_counted)
 {
 	weft_loop *loop = make(0);
 	weft_watch watch = WEFT_INIT;
@@ -226,7 +226,7 @@ no_epoll(void)
 	return -EMFILE;
 }
 
-/* Open the backend of a new loop by a watch, and see what is told of it. */
+/* Open the backend of a new loop by starting a watch, and check what the stats report. */
 static void
 check_backend(const char *asked, const char *name, const char *reason)
 {
@@ -253,7 +253,7 @@ static const bool portable =
 	false;
 #endif
 
-TEST(why_better_backends_were_refused_is_told)
+TEST(the_reason_why_better_backends_were_not_chosen_is_reported)
 {
 	unsetenv("WEFT_BACKEND");
 	fake();
@@ -268,16 +268,16 @@ TEST(why_better_backends_were_refused_is_told)
 	unfake();
 }
 
-TEST(a_backend_that_was_asked_for_is_told_so)
+TEST(a_requested_backend_is_reported_as_requested)
 {
 	check_backend("poll", "poll", "asked for");
 	if (!portable)
 		check_backend("epoll", "epoll", "asked for");
 }
 
-/* --- without and against the rules -------------------------------------- */
+/* --- without metrics, and misuse ---------------------------------------- */
 
-TEST(without_the_flag_times_rates_and_depths_are_0)
+TEST(times_rates_and_depths_are_0_without_the_metrics_flag)
 {
 	struct weft_loop_stats s, zero = WEFT_INIT;
 	weft_loop *loop;
@@ -305,7 +305,7 @@ fail_at_0(size_t size)
 	return allocations-- == 0 ? NULL : plain->alloc(size);
 }
 
-TEST(without_memory_for_its_metrics_a_loop_is_not_made)
+TEST(a_loop_is_not_created_without_memory_for_its_metrics)
 {
 	weft_loop_opts opts = { .flags = WEFT_LOOP_METRICS };
 
@@ -329,7 +329,7 @@ read_inside(void *arg)
 	*(int *)arg += 1;
 }
 
-TEST(no_loop_means_the_one_that_runs_here)
+TEST(null_means_the_running_loop)
 {
 	weft_loop *loop = make(WEFT_LOOP_METRICS);
 	struct weft_loop_stats stats;
@@ -343,7 +343,7 @@ TEST(no_loop_means_the_one_that_runs_here)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_stopped_loop_still_tells_what_it_did)
+TEST(a_stopped_loop_still_has_its_counters)
 {
 	weft_loop *loop = make(WEFT_LOOP_METRICS);
 	weft_timer timer = WEFT_INIT;

@@ -1,8 +1,8 @@
-/* observe_test.c - looking at all loops of the process, by number. */
+/* observe_test.c - listing and observing all loops of the process by id. */
 #include <sched.h>
 #include "unit/metrics_fake.h"
 
-/* Those that there are; fills the first `max`. */
+/* Returns how many loops there are, and fills the first `max` entries of `out`. */
 static int
 list_loops(weft_loop_info *out, int max)
 {
@@ -27,7 +27,7 @@ make_named(const char *name)
 
 /* --- lists -------------------------------------------------------------- */
 
-TEST(loops_are_listed_in_the_order_of_their_making)
+TEST(loops_are_listed_in_the_order_of_their_creation)
 {
 	weft_loop *first = make_named("first"), *second = make_named("second");
 	weft_loop_info info[2];
@@ -44,7 +44,7 @@ TEST(loops_are_listed_in_the_order_of_their_making)
 	CHECK_EQ(list_loops(info, 2), 0);
 }
 
-TEST(the_number_of_a_loop_is_not_used_again)
+TEST(the_id_of_a_loop_is_not_reused)
 {
 	weft_loop *loop = make_named("one");
 	weft_loop_info before, after;
@@ -85,7 +85,7 @@ TEST(a_list_of_loops_needs_a_cursor_and_room)
 	CHECK_MISUSE(weft_loop_list(&cursor, NULL), WEFT_EINVAL);
 }
 
-/* --- meters while somebody looks ---------------------------------------- */
+/* --- metrics while observed --------------------------------------------- */
 
 static uint64_t readings;
 
@@ -96,7 +96,7 @@ count_reading(void)
 	return clock_ns;
 }
 
-/* A turn with a callback that takes a millisecond. */
+/* An iteration with a callback that takes a millisecond. */
 static void
 work(weft_loop *loop)
 {
@@ -116,7 +116,7 @@ number_of(const char *name)
 	test_fail(__FILE__, __LINE__, "%s is not listed", name);
 }
 
-TEST(an_observed_loop_tells_where_its_time_goes)
+TEST(an_observed_loop_reports_how_it_spends_its_time)
 {
 	struct weft_loop_stats s;
 	weft_loop *loop;
@@ -131,7 +131,7 @@ TEST(an_observed_loop_tells_where_its_time_goes)
 	CHECK_EQ(s.phase_ns[WEFT_PHASE_INBOX], 2 * WEFT_MS);
 	CHECK_EQ(s.turn.count, 2);
 	CHECK_NEAR(s.turn.max, WEFT_MS);
-	CHECK_NEAR(s.turns_per_s, 1000); /* two, in two milliseconds */
+	CHECK_NEAR(s.turns_per_s, 1000); /* two iterations in two milliseconds */
 	OK(weft_loop_free(loop));
 	unfake();
 }
@@ -148,11 +148,11 @@ TEST(a_loop_that_is_no_longer_observed_reads_no_clock)
 	faked.now = count_reading;
 	before = readings;
 	work(loop);
-	before = readings - before; /* as many as without */
+	before = readings - before; /* readings of an iteration without observation */
 	OK(weft_loop_observe(0, clock_ns + 5 * WEFT_S));
 	work(loop);
 	clock_ns += 6 * WEFT_S;
-	work(loop); /* which finds that out */
+	work(loop); /* detects that the observation has expired */
 	readings = 0;
 	work(loop);
 	CHECK_EQ(readings, before);
@@ -162,7 +162,7 @@ TEST(a_loop_that_is_no_longer_observed_reads_no_clock)
 	unfake();
 }
 
-TEST(observing_again_prolongs_it_and_never_shortens)
+TEST(observing_again_extends_the_time_and_never_shortens_it)
 {
 	weft_loop *loop;
 	uint64_t begin_ns;
@@ -177,14 +177,15 @@ TEST(observing_again_prolongs_it_and_never_shortens)
 	work(loop);
 	CHECK_EQ(stats_of(loop).turn.count, 1);
 	clock_ns = begin_ns + 9 * WEFT_S;
-	OK(weft_loop_observe(0, begin_ns + 20 * WEFT_S)); /* in time: no turn */
+	/* Renewed before an iteration has noticed the end. */
+	OK(weft_loop_observe(0, begin_ns + 20 * WEFT_S));
 	work(loop);
 	CHECK_EQ(stats_of(loop).turn.count, 2);
 	OK(weft_loop_free(loop));
 	unfake();
 }
 
-TEST(what_ran_in_a_pause_of_observing_does_not_count_for_rates)
+TEST(iterations_in_a_pause_of_observation_do_not_count_for_rates)
 {
 	weft_loop *loop;
 
@@ -205,7 +206,7 @@ TEST(what_ran_in_a_pause_of_observing_does_not_count_for_rates)
 	unfake();
 }
 
-TEST(a_loop_made_with_metrics_keeps_them_after_the_observer)
+TEST(a_loop_created_with_metrics_keeps_them_after_an_observation)
 {
 	weft_loop *loop;
 
@@ -233,7 +234,7 @@ TEST(a_loop_that_sleeps_on_its_thread_is_observed_from_another)
 	while (stats_of(loop).turn.count == 0) {
 		int rc = weft_loop_post(loop, nothing, NULL);
 
-		CHECK(rc == 0 || rc == WEFT_EAGAIN); /* it has enough to do */
+		CHECK(rc == 0 || rc == WEFT_EAGAIN); /* the inbox is full */
 		sched_yield();
 	}
 	end(loop);
@@ -247,7 +248,7 @@ observe_oneself(void *arg)
 	take_time(arg);
 }
 
-TEST(a_callback_may_have_its_own_loop_observed)
+TEST(a_callback_may_start_observing_its_own_loop)
 {
 	weft_loop *loop;
 
@@ -256,7 +257,7 @@ TEST(a_callback_may_have_its_own_loop_observed)
 	OK(weft_loop_post(loop, observe_oneself, TIME(WEFT_MS)));
 	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	work(loop);
-	CHECK_EQ(stats_of(loop).turn.count, 1); /* from the next turn on */
+	CHECK_EQ(stats_of(loop).turn.count, 1); /* observation begins with the next iteration */
 	OK(weft_loop_free(loop));
 	unfake();
 }
@@ -268,7 +269,7 @@ no_memory(size_t size)
 	return NULL;
 }
 
-TEST(observing_without_memory_says_so_and_changes_nothing)
+TEST(observing_without_memory_fails_and_changes_nothing)
 {
 	weft_loop *loop;
 
@@ -283,7 +284,7 @@ TEST(observing_without_memory_says_so_and_changes_nothing)
 	unfake();
 }
 
-/* Ten turns in each of some seconds. */
+/* Ten iterations per second, for `seconds`. */
 static void
 go_on(weft_loop *loop, int seconds)
 {
@@ -293,7 +294,7 @@ go_on(weft_loop *loop, int seconds)
 	}
 }
 
-TEST(rates_are_those_of_the_window_after_a_pause_of_observing)
+TEST(rates_cover_the_window_after_a_pause_of_observation)
 {
 	weft_loop *loop;
 

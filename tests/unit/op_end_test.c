@@ -1,8 +1,8 @@
-/* op_end_test.c - how ops on descriptors end: early, late, together, in masses.
+/* op_end_test.c - how ops on descriptors end: early, late, together, in large numbers.
  *
- * All of it is between sockets of this process, so what is ready when is chosen by
- * the tests.  A turn with WEFT_NOWAIT looks at descriptors once; where turns are counted
- * they stand for time.
+ * All traffic is between sockets of this process, so the tests choose when a descriptor is
+ * ready.  An iteration with WEFT_NOWAIT polls the descriptors once.  Where iterations are counted,
+ * they represent time.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 /* --- sockets ------------------------------------------------------------ */
 
-/* A listener that answers nobody any more, and who has filled its queue. */
+/* A listener that never accepts, and the clients that have filled its queue. */
 struct mute {
 	int fd, clients[3];
 	struct sockaddr_in addr;
@@ -39,7 +39,8 @@ static struct pair fresh;
 static struct probe closer, heir;
 static bool unannounced;
 
-/* End the other one, which is ready too, and let its number have a new owner. */
+/* End the other op, whose descriptor is ready too, and let a new socket get its descriptor
+ * number. */
 static void
 replace_other(struct probe *p)
 {
@@ -57,7 +58,7 @@ replace_other(struct probe *p)
 	start(NULL, &heir, POLL_READ, fresh.fd);
 }
 
-TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
+TEST(a_reused_descriptor_number_gets_no_events_of_its_previous_file)
 {
 	for (int round = 0; round < 3; round++) {
 		weft_loop *loop = make();
@@ -96,7 +97,7 @@ cancel_other(struct probe *p)
 	weft_op_cancel(&p->other->op);
 }
 
-TEST(a_receive_cancelled_while_ready_tells_its_bytes_or_leaves_them)
+TEST(a_receive_canceled_while_ready_returns_its_bytes_or_leaves_them)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
@@ -121,7 +122,7 @@ TEST(a_receive_cancelled_while_ready_tells_its_bytes_or_leaves_them)
 
 /* --- deadlines ---------------------------------------------------------- */
 
-TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
+TEST(an_op_that_can_complete_at_once_does_so_whatever_its_deadline)
 {
 	static const int kinds[] = { POLL_READ, POLL_WRITE, RECV, RECVMSG, SEND, SENDMSG };
 	weft_loop *loop = make();
@@ -144,7 +145,7 @@ TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
 	OK(weft_loop_free(loop));
 }
 
-TEST(bytes_that_came_before_the_deadline_are_told_as_those_of_their_op)
+TEST(bytes_received_before_the_deadline_are_delivered_to_their_op)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
@@ -154,7 +155,7 @@ TEST(bytes_that_came_before_the_deadline_are_told_as_those_of_their_op)
 	gathered_size = 0;
 	OK(weft_op_init(&p.op, loop, on_done, &p));
 	OK(weft_op_init(&q.op, loop, on_done, &q));
-	do { /* until the deadline is not before the puts */
+	do { /* until the deadline is after the puts */
 		OK(weft_loop_run(loop));
 		p.ends = q.ends = 0;
 		deadline = weft_after(50 * WEFT_MS);
@@ -175,7 +176,7 @@ TEST(bytes_that_came_before_the_deadline_are_told_as_those_of_their_op)
 	OK(weft_loop_free(loop));
 }
 
-TEST(what_cannot_be_done_at_once_times_out_and_not_early)
+TEST(an_op_that_cannot_complete_times_out_and_not_early)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -205,7 +206,7 @@ TEST(what_cannot_be_done_at_once_times_out_and_not_early)
 	OK(weft_loop_free(loop));
 }
 
-/* --- stopping and living ------------------------------------------------ */
+/* --- stopping, and ops in the background -------------------------------- */
 
 static void
 stop_loop(void *arg)
@@ -213,7 +214,7 @@ stop_loop(void *arg)
 	weft_loop_shutdown(arg);
 }
 
-TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)
+TEST(every_kind_of_op_ends_once_when_canceled_or_when_its_loop_stops)
 {
 	for (int stops = 0; stops < 2; stops++) {
 		weft_loop *loop = make();
@@ -252,7 +253,7 @@ TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)
 	}
 }
 
-TEST(background_ops_on_descriptors_do_not_keep_a_run_going)
+TEST(background_ops_on_descriptors_do_not_keep_the_loop_alive)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -283,7 +284,7 @@ run_elsewhere(void *arg)
 	return (void *)(intptr_t)weft_loop_run(arg);
 }
 
-TEST(a_loop_runs_on_another_thread_or_says_that_it_is_bound)
+TEST(a_loop_runs_on_another_thread_or_reports_that_it_is_bound)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -291,7 +292,7 @@ TEST(a_loop_runs_on_another_thread_or_says_that_it_is_bound)
 	pthread_t thread;
 	void *rc;
 
-	if (test_misuse_aborts) { /* it would abort for being bound */
+	if (test_misuse_aborts) { /* it would abort because the loop is bound to its thread */
 		close_pair(pair);
 		OK(weft_loop_free(loop));
 		return;

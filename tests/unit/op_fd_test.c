@@ -1,7 +1,7 @@
-/* op_fd_test.c - ops on descriptors: what each kind does, and who may wait where.
+/* op_fd_test.c - ops on descriptors: what each kind does, and which ops may wait together.
  *
- * All of it is between sockets of this process, so what is ready when is chosen by
- * the tests.  A turn with WEFT_NOWAIT looks at descriptors once.
+ * All traffic is between sockets of this process, so the tests choose when a descriptor is
+ * ready.  An iteration with WEFT_NOWAIT polls the descriptors once.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 /* --- receiving and sending ---------------------------------------------- */
 
-TEST(a_receive_finishes_with_what_is_there_and_with_0_at_the_end)
+TEST(a_receive_returns_the_available_bytes_and_0_at_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -23,7 +23,7 @@ TEST(a_receive_finishes_with_what_is_there_and_with_0_at_the_end)
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, 5);
 	CHECK(memcmp(p.buf, "hello", 5) == 0);
-	put(pair.peer, "abc"); /* flags go to the call: */
+	put(pair.peer, "abc"); /* flags are passed to recv(2): */
 	OK(weft_op_recv(&p.op, pair.fd, p.buf, 2, MSG_PEEK, WEFT_NEVER));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.result, 2);
@@ -37,7 +37,7 @@ TEST(a_receive_finishes_with_what_is_there_and_with_0_at_the_end)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_send_waits_for_room_and_tells_how_much_has_gone)
+TEST(a_send_waits_for_room_and_returns_the_bytes_sent)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -102,7 +102,7 @@ TEST(messages_are_gathered_from_and_scattered_over_several_buffers)
 	OK(weft_loop_free(loop));
 }
 
-TEST(receiving_again_and_again_gives_all_bytes_in_order_and_then_the_end)
+TEST(a_multi_receive_delivers_all_bytes_in_order_and_then_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -129,7 +129,7 @@ TEST(receiving_again_and_again_gives_all_bytes_in_order_and_then_the_end)
 	OK(weft_loop_free(loop));
 }
 
-TEST(many_results_come_also_if_the_first_is_there_at_the_start)
+TEST(a_multi_receive_continues_after_a_result_that_was_ready_at_its_start)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -138,7 +138,7 @@ TEST(many_results_come_also_if_the_first_is_there_at_the_start)
 	gathered_size = 0;
 	start(loop, &p, POLL_READ, pair.fd);
 	put(pair.peer, "a");
-	OK(weft_loop_run(loop)); /* the loop knows that there is something */
+	OK(weft_loop_run(loop)); /* so the loop knows that the descriptor is readable */
 	start(loop, &q, RECV_MULTI, pair.fd);
 	for (int i = 0; i < 3; i++)
 		turn(loop);
@@ -162,7 +162,7 @@ flags_of(int fd)
 	       | (fcntl(fd, F_GETFD) & FD_CLOEXEC ? 2 : 0);
 }
 
-TEST(a_connect_meets_an_accept_which_makes_a_good_descriptor)
+TEST(an_accepted_descriptor_is_nonblocking_and_close_on_exec)
 {
 	weft_loop *loop = make();
 	struct probe a = { 0 }, c = { 0 };
@@ -184,13 +184,13 @@ TEST(a_connect_meets_an_accept_which_makes_a_good_descriptor)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_connect_that_is_refused_starts_well_and_ends_so)
+TEST(a_refused_connect_starts_without_error_and_ends_with_it)
 {
 	weft_loop *loop = make();
 	struct probe c = { 0 };
 	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
 
-	OK(close(make_listener(1, &c.addr))); /* nobody is there now */
+	OK(close(make_listener(1, &c.addr))); /* nothing listens there now */
 	start(loop, &c, CONNECT, fd);
 	CHECK_EQ(c.results, 0);
 	OK(weft_loop_run(loop));
@@ -206,7 +206,7 @@ close_accepted(struct probe *p)
 		OK(close((int)p->result));
 }
 
-TEST(one_accept_takes_all_that_come_until_it_is_cancelled)
+TEST(a_multi_accept_takes_all_connections_until_it_is_canceled)
 {
 	weft_loop *loop = make();
 	struct sockaddr_in addr;
@@ -233,7 +233,7 @@ TEST(one_accept_takes_all_that_come_until_it_is_cancelled)
 	OK(weft_loop_free(loop));
 }
 
-TEST(one_accept_takes_all_that_are_there_before_it_in_some_turns)
+TEST(a_multi_accept_takes_all_connections_that_waited_before_it)
 {
 	weft_loop *loop = make();
 	struct sockaddr_in addr;
@@ -256,7 +256,7 @@ TEST(one_accept_takes_all_that_are_there_before_it_in_some_turns)
 
 /* --- polling ------------------------------------------------------------ */
 
-TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)
+TEST(a_poll_finishes_with_the_requested_events_and_with_a_hangup)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -283,7 +283,7 @@ TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_poll_for_many_tells_each_change_until_it_is_cancelled)
+TEST(a_multi_poll_reports_each_change_until_it_is_canceled)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -309,9 +309,9 @@ TEST(a_poll_for_many_tells_each_change_until_it_is_cancelled)
 	OK(weft_loop_free(loop));
 }
 
-/* --- who may wait, and closing ------------------------------------------ */
+/* --- which ops may wait, and closing ------------------------------------ */
 
-TEST(one_may_wait_to_read_and_one_to_write_and_another_is_refused)
+TEST(one_op_may_wait_per_direction_and_another_is_refused)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -324,14 +324,14 @@ TEST(one_may_wait_to_read_and_one_to_write_and_another_is_refused)
 	for (int kind = POLL_READ; kind < CONNECT; kind++)
 		CHECK_EQ(try_start(&x, kind, pair.fd, WEFT_NOWAIT), WEFT_EBUSY);
 	OK(weft_op_init(&c.op, loop, on_done, &c));
-	OK(weft_op_close(&c.op, pair.fd)); /* is nobody's second */
+	OK(weft_op_close(&c.op, pair.fd)); /* a close does not compete with either */
 	OK(weft_loop_run(loop));
 	CHECK_EQ(x.results, 0);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_close_ends_who_waits_there_and_then_itself)
+TEST(a_close_ends_the_ops_on_its_descriptor_before_itself)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -349,14 +349,15 @@ TEST(a_close_ends_who_waits_there_and_then_itself)
 	CHECK_ENDED(&w, WEFT_ESHUTDOWN);
 	CHECK_ENDED(&c, 0);
 	CHECK_EQ(fcntl(pair.fd, F_GETFD), -1);
-	OK(weft_op_close(&c.op, pair.fd)); /* takes it: nobody else's */
+	/* The close starts, although the number is closed now; nothing else uses it. */
+	OK(weft_op_close(&c.op, pair.fd));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(c.result, WEFT_EBADF);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
 
-TEST(what_waits_for_a_bad_descriptor_starts_well_and_ends_so)
+TEST(an_op_on_a_bad_descriptor_starts_without_error_and_ends_with_it)
 {
 	weft_loop *loop = make();
 	int kinds[] = { POLL_READ, RECV, RECV_MULTI, ACCEPT, SEND };

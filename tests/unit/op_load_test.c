@@ -1,8 +1,8 @@
-/* op_load_test.c - ops under load: many, hot ones, a full process.
+/* op_load_test.c - ops under load: many ops, flooded ops, no free descriptors.
  *
- * All of it is between sockets of this process, so what is ready when is chosen by
- * the tests.  A turn with WEFT_NOWAIT looks at descriptors once; where turns are counted
- * they stand for time.
+ * All traffic is between sockets of this process, so the tests choose when a descriptor is
+ * ready.  An iteration with WEFT_NOWAIT polls the descriptors once.  Where iterations are counted,
+ * they represent time.
  */
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ TEST(two_thousand_pairs_on_one_loop_all_get_their_bytes)
 	OK(weft_loop_free(loop));
 }
 
-/* More bytes are there whenever some were read. */
+/* Refill the socket after every read, so that it is always readable. */
 static void
 flood(struct probe *p)
 {
@@ -107,12 +107,12 @@ TEST(an_accept_without_free_descriptors_neither_spins_nor_gives_up)
 	held_count = 0;
 	OK(weft_op_init(&s.op, loop, on_done, &s));
 	OK(weft_op_poll(&s.op, listener, WEFT_READABLE, WEFT_NOWAIT));
-	OK(weft_loop_run(loop)); /* so the loop has opened what it needs */
+	OK(weft_loop_run(loop)); /* so that the loop has opened all that it needs */
 	for (int i = 0; i < 8; i++)
 		clients[i] = make_client(&addr);
 	OK(getrlimit(RLIMIT_NOFILE, &limit));
 	low = limit;
-	low.rlim_cur = (rlim_t)clients[7] + 3; /* two more */
+	low.rlim_cur = (rlim_t)clients[7] + 3; /* room for two more */
 	OK(setrlimit(RLIMIT_NOFILE, &low));
 	start(loop, &a, ACCEPT_MULTI, listener);
 	while (held_count < 2)

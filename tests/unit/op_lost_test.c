@@ -1,7 +1,7 @@
-/* op_lost_test.c - the call by which a loop waits begins to fail.
+/* op_lost_test.c - the system call by which a loop waits begins to fail.
  *
- * The sys table's calls are replaced by ones that fail from some moment on, as they do when a
- * program puts a filter of system calls on itself.
+ * The calls of the sys table are replaced by calls that fail from some moment on.  That happens
+ * when a program installs a system call filter (seccomp) for itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,15 +11,15 @@
 #include "base/os.h"
 #include "unit/threadlet/crew.h"
 
-#define SOON weft_after(10 * WEFT_S) /* never reached, unless something is lost */
+#define SOON weft_after(10 * WEFT_S) /* never reached, unless an event is lost */
 
 /* --- failing calls ------------------------------------------------------ */
 
 static const struct weft__sys *allowing;
 static weft__a32 fails;    /* the calls fail */
-static int error;          /* with this, */
-static int register_error; /* and io_uring_register(2) with this, or 0 */
-static weft__a32 failed;   /* how many did */
+static int error;          /* with this error, */
+static int register_error; /* and io_uring_register(2) with this, unless 0 */
+static weft__a32 failed;   /* how many failed */
 static int reports;
 static char report[160];
 
@@ -36,7 +36,7 @@ fail(void)
 	return error;
 }
 
-/* A look at one descriptor is no wait. */
+/* A poll of one descriptor without a timeout is not a wait. */
 static int
 lose_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 {
@@ -83,7 +83,8 @@ backend_name(void)
 	return stats.backend;
 }
 
-/* The call of the loop's backend fails from lose() on; `also_epoll`: that of epoll, too. */
+/* From lose() on, the wait call of the loop's backend fails.  With `also_epoll`, that of epoll
+ * fails, too. */
 static void
 prepare_loss(int with, bool also_epoll)
 {
@@ -149,7 +150,7 @@ on_end(weft_op *op, int64_t result, void *arg)
 {
 	all.results[(intptr_t)arg] = result;
 	if (op->more && result > 0)
-		weft_op_cancel(op); /* one is enough */
+		weft_op_cancel(op); /* one result is enough */
 	all.ended += !op->more;
 }
 
@@ -231,7 +232,7 @@ end_all(void)
 	weft_stream_close(all.peer);
 }
 
-/* --- another way -------------------------------------------------------- */
+/* --- with a fallback ---------------------------------------------------- */
 
 static int
 go_on_by_epoll(void *arg)
@@ -239,7 +240,7 @@ go_on_by_epoll(void *arg)
 	struct weft_loop_stats stats;
 
 	begin_all();
-	if (strcmp(backend_name(), "uring") != 0) { /* has no other way */
+	if (strcmp(backend_name(), "uring") != 0) { /* there is no fallback */
 		feed_all();
 		await_all();
 		end_all();
@@ -264,7 +265,7 @@ go_on_by_epoll(void *arg)
 	CHECK_STR(report, "the loop cannot wait as before: io_uring_enter: EPERM, so epoll");
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8);
 	end_all();
-	begin_all(); /* and so on */
+	begin_all(); /* and it works again after that */
 	feed_all();
 	await_all();
 	CHECK_EQ(all.results[RECEIVE], 1);
@@ -273,7 +274,7 @@ go_on_by_epoll(void *arg)
 	return 0;
 }
 
-TEST(a_loop_whose_ring_cannot_be_entered_any_more_goes_on_with_epoll)
+TEST(a_loop_that_can_no_longer_enter_its_ring_continues_with_epoll)
 {
 	static const int errors[][2] = { { -EPERM, 0 }, { -EPERM, -EPERM } };
 
@@ -281,7 +282,7 @@ TEST(a_loop_whose_ring_cannot_be_entered_any_more_goes_on_with_epoll)
 		run_threadlet(go_on_by_epoll, (void *)(uintptr_t)&errors[i]);
 }
 
-/* --- no other way ------------------------------------------------------- */
+/* --- without a fallback ------------------------------------------------- */
 
 static void
 on_post(void *arg)
@@ -311,7 +312,7 @@ fail_all(void *arg)
 	CHECK_EQ(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_told, NULL),
 	         -EPERM);
 	OK(weft_loop_post(NULL, on_post, &posted));
-	while (!posted) /* timers and posts go on */
+	while (!posted) /* timers and posts still work */
 		OK(weft_sleep_until(weft_after(100 * WEFT_US)));
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8 * way);
 	CHECK_STR(backend_name(), "none");
@@ -320,7 +321,7 @@ fail_all(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_cannot_wait_in_any_way_fails_what_waits_and_runs_on)
+TEST(a_loop_without_any_way_to_wait_fails_its_waiters_and_keeps_running)
 {
 	run_threadlet(fail_all, NULL);
 }
@@ -339,7 +340,7 @@ wait_on(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_has_lost_its_way_to_wait_stops)
+TEST(a_loop_without_any_way_to_wait_can_be_stopped)
 {
 	weft_loop *loop = make();
 
@@ -353,7 +354,7 @@ TEST(a_loop_that_has_lost_its_way_to_wait_stops)
 	OK(weft_loop_free(loop));
 }
 
-/* --- what passes -------------------------------------------------------- */
+/* --- errors that pass --------------------------------------------------- */
 
 static int
 lack_memory(void *arg)
@@ -368,7 +369,7 @@ lack_memory(void *arg)
 	lose();
 	OK(weft_sleep_until(weft_after(20 * WEFT_MS)));
 	weft__store(&fails, 0, WEFT__RELAXED);
-	/* At most one a millisecond, and those of other turns. */
+	/* At most one failure per millisecond, plus those of other iterations. */
 	CHECK(weft__load(&failed, WEFT__RELAXED) <= 2 * ((weft_now() - begin_ns) / WEFT_MS + 4));
 	await_all();
 	CHECK_EQ(all.results[RECEIVE], 1);
@@ -380,7 +381,7 @@ lack_memory(void *arg)
 	return 0;
 }
 
-TEST(a_wait_that_fails_for_want_of_memory_is_tried_again_later)
+TEST(a_wait_that_fails_without_memory_is_retried_later)
 {
 	run_threadlet(lack_memory, NULL);
 }

@@ -1,6 +1,6 @@
-/* op_move_test.c - loops that go from thread to thread, with ops and watches.
+/* op_move_test.c - loops that move from thread to thread, with ops and watches.
  *
- * One thread runs it at a time: the others have been joined.
+ * Only one thread runs the loop at a time: the others have been joined.
  */
 #include <pthread.h>
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	letter->got = result;
 }
 
-/* Start a receive, and have the kernel take it. */
+/* Start a receive, and submit it to the kernel. */
 static void *
 start(void *arg)
 {
@@ -127,7 +127,7 @@ run(void *arg)
 	return NULL;
 }
 
-TEST(a_watch_started_on_one_thread_is_told_on_another)
+TEST(a_watch_started_on_one_thread_is_called_on_another)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;

@@ -1,9 +1,8 @@
-/* op_reuse_test.c - a descriptor is closed behind the library's back, and the
- * library meets its number again.
+/* op_reuse_test.c - a descriptor is closed behind the library's back, and its number is reused.
  *
- * One threadlet does everything: a victim waits on a descriptor, close(2) takes that
- * away without a word, and a newcomer gets the lowest free number, which is the same.
- * The newcomer must work, and the victim must end with WEFT_EBADF.
+ * One threadlet does everything.  A victim waits on a descriptor, close(2) closes it without
+ * notice, and a newcomer gets the lowest free number, which is the same one.  The newcomer must
+ * work, and the victim must end with WEFT_EBADF.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
-#define SOON weft_after(10 * WEFT_S) /* never reached, unless something is lost */
+#define SOON weft_after(10 * WEFT_S) /* never reached, unless an event is lost */
 
 /* --- victims ------------------------------------------------------------ */
 
@@ -81,7 +80,7 @@ begin_muted_watch(struct victim *v)
 	watch_victim(v, 0);
 }
 
-/* The loop takes a muted watch out of the kernel when it reports something. */
+/* The loop removes a muted watch from the kernel when the kernel reports an event for it. */
 static void
 begin_disarmed_watch(struct victim *v)
 {
@@ -166,7 +165,7 @@ static const struct {
 
 /* --- newcomers ---------------------------------------------------------- */
 
-static int number; /* that the newcomer is to get */
+static int number; /* the number that the newcomer must get */
 
 static struct pair
 get_pair(void)
@@ -200,7 +199,7 @@ use_watch(void)
 	close_pair(pair);
 }
 
-/* The other side than the victim's: the two do not compete for it. */
+/* The other direction than the victim's, so the two do not compete for it. */
 static void
 use_write_side(void)
 {
@@ -239,7 +238,7 @@ use_recv(void)
 	close_pair(pair);
 }
 
-/* A byte each way, and the end. */
+/* A byte in each direction, and the end. */
 static void
 talk(weft_stream *a, weft_stream *b)
 {
@@ -347,7 +346,7 @@ static const struct {
 	{ "a child", use_child },          { "signals", use_signal },
 };
 
-/* --- each meets each ---------------------------------------------------- */
+/* --- every victim meets every newcomer ---------------------------------- */
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -370,19 +369,19 @@ meet(void *arg)
 	OK(close(v.fd));
 	newcomers[m->newcomer].use();
 	OK(weft_sleep_until(weft_after(WEFT_US)));
-	if (v.ends == 0) /* the number was used for a moment only */
+	if (v.ends == 0) /* the number was used only briefly */
 		use_wait_fd();
 	while (v.ends == 0)
 		OK(weft_sleep_until(weft_after(WEFT_US)));
 	CHECK_EQ(v.result, WEFT_EBADF);
 	CHECK_EQ(v.ends, 1);
-	CHECK_EQ(v.calls, before); /* for the newcomer's readiness: never */
+	CHECK_EQ(v.calls, before); /* never called for the newcomer's readiness */
 	CHECK_EQ(weft_watch_stop(&v.watch), 0);
 	OK(close(v.peer));
 	return 0;
 }
 
-TEST(a_number_closed_unannounced_serves_its_next_owner_and_ends_the_last)
+TEST(a_number_closed_without_notice_works_for_a_new_file_and_ends_the_old)
 {
 	for (size_t i = 0; i < COUNT(victims); i++)
 		for (size_t j = 0; j < COUNT(newcomers); j++) {
@@ -412,14 +411,14 @@ close_file(void *arg)
 	return 0;
 }
 
-TEST(a_watched_file_that_was_closed_unannounced_ends_by_itself)
+TEST(a_watched_regular_file_closed_without_notice_ends_by_itself)
 {
 	run_threadlet(close_file, NULL);
 }
 
 /* --- closed by the object that lent its descriptor ---------------------- */
 
-/* Something with a descriptor of its own, before or after its first use on a loop. */
+/* An object with its own descriptor, before or after its first use on a loop. */
 struct lender {
 	weft_stream *stream, *peer;
 	weft_dgram *dgram;
@@ -432,7 +431,7 @@ lend_stream(struct lender *l)
 {
 	OK(weft_stream_open_pair(&l->stream, &l->peer));
 	if (l->used) {
-		static char bytes[65536]; /* not on a threadlet's stack */
+		static char bytes[65536]; /* too large for a threadlet's stack */
 		weft_span span = { bytes, sizeof(bytes) };
 
 		while (weft_stream_write_some(l->stream, &span, 1) > 0)
@@ -468,8 +467,8 @@ struct loan {
 	bool used, watched;
 };
 
-/* On the side that the lender leaves free, which is not ready.  A datagram socket is always
- * writable. */
+/* Wait in a direction that the lender does not use and that is not ready.  A datagram socket is
+ * always writable. */
 static int
 close_lent(void *arg)
 {
@@ -495,7 +494,7 @@ close_lent(void *arg)
 	return 0;
 }
 
-TEST(closing_a_stream_or_socket_ends_those_who_wait_on_its_descriptor)
+TEST(closing_a_stream_or_socket_ends_waits_on_its_descriptor)
 {
 	for (size_t i = 0; i < COUNT(lenders); i++)
 		for (int way = 0; way < 4; way++) {
@@ -505,7 +504,7 @@ TEST(closing_a_stream_or_socket_ends_those_who_wait_on_its_descriptor)
 		}
 }
 
-/* --- what is busy stays busy -------------------------------------------- */
+/* --- descriptors in use ------------------------------------------------- */
 
 static int
 take_busy(void *arg)
@@ -524,7 +523,7 @@ take_busy(void *arg)
 		         WEFT_EBUSY);
 		CHECK_EQ(weft_wait_fd(v.fd, BOTH, SOON), WEFT_EBUSY);
 	}
-	if (weft_stream_open_fd(v.fd, true, &stream) == 0) { /* no file */
+	if (weft_stream_open_fd(v.fd, true, &stream) == 0) { /* fails for a regular file */
 		CHECK_EQ(weft_stream_read(stream, &c, 1, SOON), WEFT_EBUSY);
 		weft_stream_close(stream);
 	}
@@ -539,7 +538,7 @@ take_busy(void *arg)
 	return 0;
 }
 
-TEST(a_number_that_still_stands_for_its_file_is_refused)
+TEST(a_descriptor_that_is_still_open_and_in_use_is_refused)
 {
 	for (size_t i = 0; i < COUNT(victims); i++) {
 		struct meeting m = { i, 0 };

@@ -1,8 +1,8 @@
-/* op_test.c - ops as such: how they start, wait, are asked to end, and end once.
+/* op_test.c - ops in general: how they start, wait, are canceled, and end exactly once.
  *
- * Every probe counts its results and checks what must hold whenever one comes; so a
- * result too many fails a test, and one too few makes it hang or miss a count.  What
- * ops do with descriptors is in op_fd_test.c.
+ * Every probe counts its results and checks what must hold at each one.  So a superfluous
+ * result fails a test, and a missing one makes it hang or miss a count.  Ops on descriptors are
+ * in op_fd_test.c.
  */
 #include <sched.h>
 #include "unit/probe.h"
@@ -58,7 +58,7 @@ TEST(sleeps_finish_in_order_of_deadline_then_of_start)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_sleep_without_a_deadline_ends_when_it_is_cancelled)
+TEST(a_sleep_without_a_deadline_ends_when_it_is_canceled)
 {
 	weft_loop *loop = make();
 	struct probe p = { 0 };
@@ -86,7 +86,7 @@ sleep_again(struct probe *p)
 		free(p);
 }
 
-TEST(an_op_may_be_started_anew_or_freed_by_its_own_callback)
+TEST(an_op_may_be_restarted_or_freed_by_its_own_callback)
 {
 	weft_loop *loop = make();
 	struct probe *p = calloc(1, sizeof(*p));
@@ -99,7 +99,7 @@ TEST(an_op_may_be_started_anew_or_freed_by_its_own_callback)
 	OK(weft_loop_free(loop));
 }
 
-TEST(however_many_ops_end_at_once_each_ends_once)
+TEST(each_of_many_ops_that_end_together_ends_once)
 {
 	enum { COUNT = 5000 };
 	static struct probe probes[COUNT];
@@ -115,9 +115,9 @@ TEST(however_many_ops_end_at_once_each_ends_once)
 	OK(weft_loop_free(loop));
 }
 
-/* --- own kinds ---------------------------------------------------------- */
+/* --- custom ops --------------------------------------------------------- */
 
-TEST(finishing_queues_the_callback_and_does_not_make_it)
+TEST(finish_queues_the_callback_and_does_not_call_it)
 {
 	weft_loop *loop = make();
 	struct probe p = { 0 };
@@ -132,7 +132,7 @@ TEST(finishing_queues_the_callback_and_does_not_make_it)
 	OK(weft_loop_free(loop));
 }
 
-TEST(finishing_twice_is_refused_and_changes_nothing)
+TEST(a_second_finish_is_refused_and_changes_nothing)
 {
 	weft_loop *loop = make();
 	struct probe p = { 0 };
@@ -164,7 +164,7 @@ finish_from_post(void *arg)
 	OK(weft_op_finish(arg, 6));
 }
 
-TEST(a_callback_may_finish_another_op_which_ends_after_it)
+TEST(a_callback_may_finish_another_op_that_ends_after_it)
 {
 	weft_loop *loop = make();
 	struct probe b = { .name = 'b' }, c = { 0 };
@@ -195,14 +195,14 @@ finish_all(void *arg)
 	int64_t won = 0;
 
 	while (!weft__load(&slept, WEFT__RELAXED) && weft_loop_state(loop) != WEFT_SLEEPING)
-		sched_yield(); /* so the first one has to wake it */
+		sched_yield(); /* so that the first finish has to wake the loop */
 	weft__store(&slept, 1, WEFT__RELAXED);
 	for (int i = 0; i < OWN; i++)
 		won += weft_op_finish(&own[i].op, i) == 0;
 	return (void *)(intptr_t)won;
 }
 
-TEST(of_many_threads_that_finish_an_op_one_does_and_its_loop_wakes)
+TEST(only_one_of_many_threads_finishes_an_op_and_wakes_its_loop)
 {
 	weft_loop *loop = make();
 	pthread_t threads[THREADS];
@@ -227,7 +227,7 @@ TEST(of_many_threads_that_finish_an_op_one_does_and_its_loop_wakes)
 
 #define FREED 30000
 
-static weft__aptr mail; /* the op to be finished next, or 0 */
+static weft__aptr mail; /* the op to finish next, or 0 */
 static int freed;
 
 static void *
@@ -243,7 +243,7 @@ finish_mail(void *arg)
 	return arg;
 }
 
-/* Free the op at once, and have another finished. */
+/* Free the op at once, and let the other thread finish a new one. */
 static void
 free_and_go_on(weft_op *op, int64_t result, void *arg)
 {
@@ -303,7 +303,7 @@ check_text(struct probe *p)
 	CHECK_STR(weft_detail(), expected);
 }
 
-TEST(the_text_of_an_error_goes_along_with_the_op_also_between_threads)
+TEST(an_error_text_travels_with_its_op_also_between_threads)
 {
 	weft_loop *loop = make();
 	pthread_t threads[THREADS];
@@ -312,7 +312,7 @@ TEST(the_text_of_an_error_goes_along_with_the_op_also_between_threads)
 		failed[i] = (struct probe){ .act = check_text };
 		begin(loop, &failed[i], WEFT_NEVER);
 	}
-	(void)fail_some(failed); /* before it runs, and while it does */
+	(void)fail_some(failed); /* before the loop runs, and while it runs */
 	for (int i = 1; i < THREADS; i++)
 		threads[i] = thread(fail_some, &failed[i * TEXTS]);
 	OK(weft_loop_run(loop));
@@ -330,7 +330,7 @@ check_last_words(struct probe *p)
 	(void)weft_fail(WEFT_EINVAL, "later");
 }
 
-TEST(a_text_goes_along_once_and_only_with_its_error)
+TEST(an_error_text_travels_once_and_only_with_its_own_error)
 {
 	weft_loop *loop = make();
 	struct probe of = { .name = 'o', .act = check_last_words };
@@ -351,7 +351,7 @@ TEST(a_text_goes_along_once_and_only_with_its_error)
 	OK(weft_loop_free(loop));
 }
 
-TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
+TEST(a_custom_op_may_finish_with_a_value_after_a_cancel_request)
 {
 	weft_loop *loop = make();
 	struct probe p = { .lazy = true };
@@ -365,7 +365,7 @@ TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
 	CHECK_EQ(p.why, WEFT_ECANCELED);
 	CHECK_EQ(p.results, 0);
 	CHECK(p.op.pending);
-	weft_op_cancel(&p.op); /* asking twice is asking once */
+	weft_op_cancel(&p.op); /* a second cancel has no effect */
 	turn(loop);
 	CHECK_EQ(p.asked, 1);
 	OK(weft_op_finish(&p.op, 42));
@@ -374,7 +374,7 @@ TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
 	OK(weft_loop_free(loop));
 }
 
-TEST(an_own_kind_is_asked_at_its_deadline_once_and_not_before)
+TEST(a_custom_op_gets_one_cancel_request_at_its_deadline_and_not_before)
 {
 	weft_loop *loop = make();
 	struct probe p = { .lazy = true, .not_before_ns = weft_after(WEFT_MS) };
@@ -393,17 +393,17 @@ TEST(an_own_kind_is_asked_at_its_deadline_once_and_not_before)
 	OK(weft_loop_free(loop));
 }
 
-TEST(who_has_finished_is_not_asked_any_more_and_its_value_stands)
+TEST(a_finished_op_gets_no_cancel_request_and_keeps_its_value)
 {
 	weft_loop *loop = make();
 	struct probe p[3] = { { .name = 0 } };
 
-	begin(loop, &p[0], WEFT_NEVER); /* finished, then cancelled */
+	begin(loop, &p[0], WEFT_NEVER); /* finished, then canceled */
 	OK(weft_op_finish(&p[0].op, 1));
 	weft_op_cancel(&p[0].op);
-	begin(loop, &p[1], WEFT_NOWAIT); /* finished by its deadline */
+	begin(loop, &p[1], WEFT_NOWAIT); /* finished, with a deadline that has passed */
 	OK(weft_op_finish(&p[1].op, 2));
-	begin(loop, &p[2], WEFT_NEVER); /* cancelled, then finished */
+	begin(loop, &p[2], WEFT_NEVER); /* canceled, then finished */
 	weft_op_cancel(&p[2].op);
 	OK(weft_op_finish(&p[2].op, 3));
 	OK(weft_loop_run(loop));
@@ -414,7 +414,7 @@ TEST(who_has_finished_is_not_asked_any_more_and_its_value_stands)
 	OK(weft_loop_free(loop));
 }
 
-/* --- cancelling --------------------------------------------------------- */
+/* --- canceling ---------------------------------------------------------- */
 
 static void
 cancel_self(struct probe *p)
@@ -428,7 +428,7 @@ cancel_other(struct probe *p)
 	weft_op_cancel(&p->other->op);
 }
 
-TEST(cancelling_what_is_not_pending_does_nothing)
+TEST(canceling_an_op_that_is_not_pending_does_nothing)
 {
 	weft_loop *loop = make();
 	struct probe p = { .act = cancel_self };
@@ -437,7 +437,7 @@ TEST(cancelling_what_is_not_pending_does_nothing)
 	weft_op_cancel(&p.op);
 	turn(loop);
 	CHECK_EQ(p.results, 0);
-	start_sleep(loop, &p, WEFT_NOWAIT); /* and cancels itself when it is over */
+	start_sleep(loop, &p, WEFT_NOWAIT); /* and cancels itself when it has ended */
 	OK(weft_loop_run(loop));
 	weft_op_cancel(&p.op);
 	OK(weft_loop_run(loop));
@@ -445,7 +445,7 @@ TEST(cancelling_what_is_not_pending_does_nothing)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_sibling_cancelled_by_a_callback_ends_once_and_soon)
+TEST(an_op_canceled_by_the_callback_of_another_ends_once)
 {
 	weft_loop *loop = make();
 	struct probe far = { .name = 'f' }, due = { .name = 'd' };
@@ -464,9 +464,9 @@ TEST(a_sibling_cancelled_by_a_callback_ends_once_and_soon)
 	OK(weft_loop_free(loop));
 }
 
-/* --- living ------------------------------------------------------------- */
+/* --- keeping the loop alive --------------------------------------------- */
 
-TEST(background_ops_do_not_keep_a_run_going_and_still_finish)
+TEST(background_ops_do_not_keep_the_loop_alive_and_still_finish)
 {
 	weft_loop *loop = make();
 	struct probe a = { 0 }, b = { 0 }, own_kind = { 0 };
@@ -480,11 +480,11 @@ TEST(background_ops_do_not_keep_a_run_going_and_still_finish)
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	init(loop, &b);
 	weft_op_set_background(&b.op, true);
-	weft_op_set_background(&b.op, false); /* any time */
+	weft_op_set_background(&b.op, false); /* allowed at any time */
 	OK(weft_op_sleep(&b.op, WEFT_NOWAIT));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(b.ends, 1);
-	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* there are ops */
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* ops are still pending */
 	weft_op_set_background(&a.op, false);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	weft_op_cancel(&a.op);
@@ -547,7 +547,7 @@ finish_late(void *arg)
 	return NULL;
 }
 
-TEST(a_loop_that_stops_waits_for_whoever_finishes_late_on_another_thread)
+TEST(a_stopping_loop_waits_for_an_op_that_another_thread_finishes_late)
 {
 	weft_loop *loop = make();
 	struct probe p = { .lazy = true };
@@ -599,7 +599,7 @@ start_on_thread(struct probe *p)
 	OK(pthread_join(thread, NULL));
 }
 
-TEST(ops_that_make_no_sense_are_misuse)
+TEST(starting_or_finishing_an_op_with_invalid_arguments_is_misuse)
 {
 	weft_loop *loop = make();
 	struct probe p = { 0 }, raw = { 0 };

@@ -1,4 +1,4 @@
-/* op_trim_test.c - giving back memory, and going on without it. */
+/* op_trim_test.c - a loop returns unused memory, and works without it. */
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ on_timer(weft_timer *timer, void *arg)
 	calls++;
 }
 
-/* Use much of everything that needs no descriptor, and be done with it. */
+/* Use many of everything that needs no descriptor, until all have ended. */
 static void
 use(weft_loop *loop)
 {
@@ -53,7 +53,7 @@ use(weft_loop *loop)
 	calls = 0;
 }
 
-TEST(what_was_used_is_given_back_once_and_made_anew_when_needed)
+TEST(trim_frees_unused_memory_once_and_it_is_allocated_again_when_needed)
 {
 	weft_loop *loop = make();
 	int64_t held = test_live_allocations();
@@ -69,7 +69,7 @@ TEST(what_was_used_is_given_back_once_and_made_anew_when_needed)
 	OK(weft_loop_free(loop));
 }
 
-TEST(what_is_in_use_stays)
+TEST(trim_keeps_memory_that_is_in_use)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -80,7 +80,7 @@ TEST(what_is_in_use_stays)
 	id = weft_schedule_timeout(loop, HOUR, count, NULL);
 	CHECK(id > 0);
 	OK(weft_schedule_tick(loop, count, NULL));
-	CHECK(weft_loop_trim(loop) > 0); /* the microtasks' */
+	CHECK(weft_loop_trim(loop) > 0); /* the queue of the microtasks */
 	OK(weft_loop_trim(loop));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(calls, 1);
@@ -147,7 +147,7 @@ on_data(weft_op *op, int64_t result, void *arg)
 	got = result;
 	if (result <= 0)
 		return;
-	CHECK(weft_loop_trim(NULL) >= 0); /* keeps what is being looked at */
+	CHECK(weft_loop_trim(NULL) >= 0); /* keeps the buffer that is being read */
 	byte = *(const char *)weft_op_data(op);
 }
 
@@ -170,7 +170,7 @@ receive(weft_loop *loop, const int fds[2], char what)
 	CHECK_EQ(got, WEFT_ECANCELED);
 }
 
-TEST(buffers_are_given_back_when_nobody_receives)
+TEST(trim_frees_receive_buffers_when_no_op_receives)
 {
 	weft_loop *loop = make();
 	int fds[2];
@@ -203,7 +203,7 @@ on_closed(weft_op *op, int64_t result, void *arg)
 	CHECK_EQ(result, 0);
 }
 
-TEST(pages_of_closed_descriptors_are_given_back)
+TEST(trim_frees_the_descriptor_pages_of_closed_descriptors)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;
@@ -246,7 +246,7 @@ try_elsewhere(void *arg)
 	OK(pthread_join(thread, NULL));
 }
 
-TEST(trimming_is_misused)
+TEST(trim_of_no_loop_a_foreign_loop_or_a_stopped_loop_is_refused)
 {
 	weft_loop *loop = make();
 

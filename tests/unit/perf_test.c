@@ -1,4 +1,4 @@
-/* perf_test.c - a time line with marks and measures. */
+/* perf_test.c - a performance timeline with marks and measures. */
 #include "unit/probe.h"
 
 static weft_perf_entry
@@ -10,7 +10,7 @@ entry_at(const weft_perf *perf, size_t index)
 	return entry;
 }
 
-TEST(entries_stand_in_the_order_of_their_start)
+TEST(entries_are_ordered_by_their_start)
 {
 	weft_perf *perf = weft_perf_new(0);
 	weft_perf_entry entry;
@@ -45,7 +45,7 @@ TEST(a_measure_is_between_the_latest_marks_of_its_names)
 	OK(weft_perf_mark(perf, "a"));
 	OK(weft_perf_mark(perf, "b"));
 	OK(weft_perf_mark(perf, "a"));
-	OK(weft_perf_measure(perf, "back", "a", "b")); /* not less than none */
+	OK(weft_perf_measure(perf, "back", "a", "b")); /* a duration is never negative */
 	CHECK_EQ(entry_at(perf, 3).start_ns, entry_at(perf, 2).start_ns);
 	CHECK_EQ(entry_at(perf, 3).duration_ns, 0);
 	CHECK_EQ(weft_perf_measure(perf, "x", "back", NULL), WEFT_ENOENT);
@@ -54,7 +54,7 @@ TEST(a_measure_is_between_the_latest_marks_of_its_names)
 	weft_perf_free(perf);
 }
 
-TEST(the_oldest_entry_makes_room_and_names_are_cleared)
+TEST(a_full_timeline_drops_its_oldest_entry_and_clears_by_name)
 {
 	weft_perf *perf = weft_perf_new(3);
 	weft_perf_entry entry;
@@ -75,7 +75,7 @@ TEST(the_oldest_entry_makes_room_and_names_are_cleared)
 	weft_perf_free(NULL);
 }
 
-TEST(a_time_line_needs_names)
+TEST(marks_and_measures_without_names_are_misuse)
 {
 	weft_perf *perf = weft_perf_new(0);
 

@@ -1,4 +1,4 @@
-/* poller_test.c - the poller alone, on every backend of the build. */
+/* poller_test.c - the poller on its own, on every backend of the build. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 static const char *const names[] = { "poll", "epoll", "uring" };
 
-/* Run `fn` on each backend that is there. */
+/* Run `fn` on each backend that is available. */
 static void
 on_each(void (*fn)(weft_poller *poller, int fds[2]))
 {
@@ -53,7 +53,7 @@ reports_levels(weft_poller *poller, int fds[2])
 	CHECK_EQ(wait_now(poller, &event), 0);
 }
 
-TEST(what_is_readable_is_reported_with_its_token_until_it_is_read)
+TEST(a_readable_descriptor_is_reported_with_its_token_until_it_is_read)
 {
 	on_each(reports_levels);
 }
@@ -73,7 +73,7 @@ modifies(weft_poller *poller, int fds[2])
 	CHECK_EQ(weft_poller_remove(poller, fds[0]), WEFT_ENOENT);
 }
 
-TEST(events_and_token_can_be_changed_and_the_descriptor_forgotten)
+TEST(events_and_token_can_be_changed_and_the_descriptor_removed)
 {
 	on_each(modifies);
 }
@@ -114,7 +114,7 @@ refuses(weft_poller *poller, int fds[2])
 	CHECK_MISUSE(weft_poller_wait(poller, &event, 0, WEFT_NOWAIT), WEFT_EINVAL);
 }
 
-TEST(what_is_there_already_unknown_or_closed_is_refused)
+TEST(a_descriptor_already_added_unknown_or_closed_is_refused)
 {
 	weft_poller *poller;
 
@@ -129,7 +129,7 @@ takes_a_number_again(weft_poller *poller, int fds[2])
 {
 	static const uint32_t asked[] = { WEFT_READABLE, 0 };
 
-	for (int i = 0; i < 2; i++) { /* also one that was muted */
+	for (int i = 0; i < 2; i++) { /* the second time with a muted descriptor */
 		weft_poller_event event;
 		int stale[2], fresh[2];
 
@@ -151,7 +151,7 @@ takes_a_number_again(weft_poller *poller, int fds[2])
 	(void)fds;
 }
 
-TEST(a_number_closed_without_removing_it_is_added_again)
+TEST(a_descriptor_number_closed_without_removal_can_be_added_again)
 {
 	on_each(takes_a_number_again);
 }
@@ -175,7 +175,7 @@ wakes(weft_poller *poller, int fds[2])
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(another_thread_ends_the_present_or_next_wait)
+TEST(a_wake_by_another_thread_ends_the_current_or_next_wait)
 {
 	on_each(wakes);
 }
@@ -216,7 +216,7 @@ takes_turns(weft_poller *poller, int fds[2])
 	close(more[1]);
 }
 
-TEST(with_room_for_one_event_all_get_their_turn)
+TEST(all_descriptors_are_reported_when_there_is_room_for_one_event)
 {
 	on_each(takes_turns);
 }

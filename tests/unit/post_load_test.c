@@ -1,10 +1,9 @@
 /* post_load_test.c - posts by many threads, to a loop that changes how it sleeps.
  *
- * With a watch the loop waits in its backend, without one it parks on its inbox; the
- * posts themselves start and stop the watch, so the loop changes between the two all
- * the time.  Whatever the threads do, what was accepted runs, once, and in the order
- * of the thread that posted it.  How many posts that is, is set by the build
- * (LOAD_POSTS): fewer under sanitizers.
+ * With a watch the loop waits in its backend, without one it sleeps on its inbox.  The posts
+ * themselves start and stop the watch, so the loop switches between the two all the time.
+ * Every accepted post must run exactly once, in the order of the thread that posted it.  The
+ * build sets the number of posts (LOAD_POSTS): fewer under sanitizers.
  */
 #include <sched.h>
 #include "unit/probe.h"
@@ -13,18 +12,18 @@
 #define ROUNDS    (LOAD_POSTS / 2500)
 
 struct producer {
-	int64_t accepted; /* its own */
-	int64_t ran;      /* the loop's, as is all below */
+	int64_t accepted; /* written by the producer */
+	int64_t ran;      /* written by the loop, as all below */
 };
 
 static struct feed {
 	weft_loop *loop; /* NULL: no more rounds */
 	pthread_barrier_t barrier;
 	struct producer by[PRODUCERS];
-	int64_t disorder;            /* posts that ran before or after their turn */
+	int64_t disorder;            /* posts that ran out of order */
 	int64_t kept, kept_accepted; /* posts by callbacks: run, and accepted */
-	int64_t toggle_every;        /* posts of a producer */
-	int64_t stop_at;             /* a post that stops the loop; or -1 */
+	int64_t toggle_every;        /* toggle after so many posts of a producer */
+	int64_t stop_at;             /* the post that stops the loop; or -1 */
 	struct watcher watcher;
 	struct pair pair;
 } feed;
@@ -42,7 +41,7 @@ run_kept(void *arg)
 	feed.kept++;
 }
 
-/* Change between waiting in the backend and parking. */
+/* Switch between waiting in the backend and sleeping on the inbox. */
 static void
 toggle(void)
 {
@@ -83,7 +82,7 @@ begin(int64_t toggle_every, int64_t stop_at)
 	feed.loop = make_with(&opts);
 }
 
-/* After the loop has stopped. */
+/* Call this after the loop has stopped. */
 static void
 check_all_ran(void)
 {
@@ -93,9 +92,9 @@ check_all_ran(void)
 	CHECK_EQ(feed.disorder, 0);
 }
 
-/* --- as many as there are ----------------------------------------------- */
+/* --- a fixed number of posts -------------------------------------------- */
 
-/* Let it go to sleep, if the other producers let it. */
+/* Give the loop a chance to sleep, unless the other producers keep it awake. */
 static void
 let_sleep(void)
 {
@@ -133,7 +132,7 @@ run_toggle(void *arg)
 	toggle();
 }
 
-/* However busy the machine was, it has slept in both ways in the end. */
+/* Make sure that the loop has slept in both ways, however busy the machine was. */
 static void
 let_sleep_in_both_ways(void)
 {
@@ -143,7 +142,7 @@ let_sleep_in_both_ways(void)
 	}
 }
 
-TEST(of_all_posts_by_four_threads_each_runs_once_in_its_threads_order)
+TEST(each_post_of_four_threads_runs_once_in_the_order_of_its_thread)
 {
 	pthread_t threads[PRODUCERS];
 	int64_t parks, others;
@@ -197,7 +196,7 @@ produce_until_refused(void *arg)
 	}
 }
 
-/* One round: stopped by this thread, or by one of the posts, whichever is first. */
+/* One round: this thread or one of the posts stops the loop, whichever comes first. */
 static void
 race(uint64_t *seed)
 {
@@ -216,7 +215,7 @@ race(uint64_t *seed)
 	OK(weft_loop_free(feed.loop));
 }
 
-TEST(whatever_is_accepted_while_threads_and_callbacks_stop_the_loop_runs_once)
+TEST(posts_accepted_while_threads_and_callbacks_stop_the_loop_run_once)
 {
 	pthread_t threads[PRODUCERS];
 	uint64_t seed = test_seed();

@@ -1,7 +1,7 @@
-/* post_test.c - the door into a loop: order, budget, limit, wakes, exactly once.
+/* post_test.c - posts to a loop: order, budget, limit, wakes, exactly once.
  *
- * Work that was accepted runs exactly once, and work that was refused never does: so
- * most tests here count both, and compare.
+ * An accepted post runs exactly once, and a refused post never runs.  So most tests here count
+ * both, and compare.
  */
 #include <sched.h>
 #include "unit/probe.h"
@@ -22,7 +22,7 @@ count(void *arg)
 
 /* --- order -------------------------------------------------------------- */
 
-TEST(posts_run_in_their_order_nodes_among_them_and_first_ones_ahead)
+TEST(posts_and_nodes_run_in_order_and_urgent_posts_run_first)
 {
 	weft_loop *loop = make();
 	weft_node b = { .fn = note, .arg = MARK('b') };
@@ -49,7 +49,7 @@ look_at_firsts(void *arg)
 	firsts_seen = firsts;
 }
 
-TEST(however_many_posts_are_made_first_they_run_ahead_of_all_others)
+TEST(all_of_many_urgent_posts_run_before_a_normal_post)
 {
 	weft_loop *loop = make();
 
@@ -69,7 +69,7 @@ post_first_and_last(void *arg)
 	OK(weft_loop_post_first(arg, note, MARK('1')));
 }
 
-TEST(a_callback_may_post_to_its_loop_in_front_and_behind)
+TEST(a_callback_may_make_normal_and_urgent_posts_to_its_loop)
 {
 	weft_loop *loop = make_sized(2, 0);
 
@@ -83,7 +83,7 @@ TEST(a_callback_may_post_to_its_loop_in_front_and_behind)
 	OK(weft_loop_free(loop));
 }
 
-TEST(one_turn_runs_as_many_posts_as_its_budget)
+TEST(one_iteration_runs_as_many_posts_as_its_budget)
 {
 	uint64_t ran = 0;
 
@@ -112,7 +112,7 @@ post_again(void *arg)
 		OK(weft_loop_post(NULL, post_again, arg));
 }
 
-TEST(a_post_that_posts_itself_again_holds_up_neither_timers_nor_immediates)
+TEST(a_post_that_posts_itself_again_starves_neither_timers_nor_immediates)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -147,7 +147,7 @@ post_node_again(void *arg)
 		free(again);
 }
 
-TEST(a_node_may_be_posted_again_or_freed_by_its_own_call)
+TEST(a_node_may_be_posted_again_or_freed_by_its_own_callback)
 {
 	weft_loop *loop = make();
 	struct again *again = calloc(1, sizeof(*again));
@@ -167,7 +167,7 @@ note_and_flush(void *arg)
 	OK(weft_loop_post_before_wait(NULL, &flush));
 }
 
-TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
+TEST(a_node_posted_to_run_before_the_wait_runs_once_after_all_else)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -212,7 +212,7 @@ TEST(a_full_inbox_refuses_posts_but_not_nodes_until_some_have_run)
 	OK(weft_loop_free(loop));
 }
 
-TEST(the_inbox_is_full_exactly_when_so_many_posts_wait)
+TEST(the_inbox_is_full_exactly_when_its_limit_of_posts_is_queued)
 {
 	uint64_t seed = test_seed(), ran = 0, accepted = 0;
 	weft_loop *loop = make_sized(3, 70);
@@ -246,7 +246,7 @@ post_100(void *arg)
 	return MARK(accepted);
 }
 
-TEST(the_room_that_a_thread_which_has_ended_has_left_is_anothers)
+TEST(the_inbox_room_of_a_thread_that_exited_is_reused)
 {
 	weft_loop *loop = make_sized(0, 100);
 	void *accepted;
@@ -275,13 +275,13 @@ stop_and_try(void *arg)
 	CHECK_EQ(weft_loop_post_first(loop, note, MARK('x')), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_node(loop, &node), WEFT_ESHUTDOWN);
 	OK(weft_loop_post_before_wait(loop, &flush));
-	OK(weft_loop_post_node(other, &node)); /* the refused one is free */
+	OK(weft_loop_post_node(other, &node)); /* a refused node can be posted again */
 	OK(weft_loop_run(other));
 	OK(weft_loop_free(other));
 	trace[0] = '\0';
 }
 
-TEST(a_stopping_loop_refuses_posts_and_runs_what_it_has_accepted)
+TEST(a_stopping_loop_refuses_posts_and_runs_the_accepted_ones)
 {
 	weft_loop *loop = make_sized(2, 0);
 
@@ -294,12 +294,12 @@ TEST(a_stopping_loop_refuses_posts_and_runs_what_it_has_accepted)
 	OK(weft_loop_free(loop));
 }
 
-/* A loop that is posted to by some while it is stopped by another; all of them wait
- * for each other between the rounds. */
+/* Some threads post to a loop while another thread stops it.  All of them meet at the barrier
+ * between the rounds. */
 struct race {
 	pthread_barrier_t barrier;
 	weft_loop *loop; /* NULL: no more rounds */
-	uint64_t ran;    /* the loop's */
+	uint64_t ran;    /* written by the loop */
 	weft__a64 accepted;
 };
 
@@ -326,7 +326,7 @@ post_until_refused(void *arg)
 	}
 }
 
-/* One round: the loop has a thread, or is idle and has to be run to its end. */
+/* One round.  The loop has its own thread, or it is idle and has to be run to its end. */
 static void
 stop_among_posts(struct race *race, bool started, uint64_t pause)
 {
@@ -347,7 +347,7 @@ stop_among_posts(struct race *race, bool started, uint64_t pause)
 	OK(weft_loop_free(race->loop));
 }
 
-TEST(whatever_was_accepted_while_others_stop_the_loop_runs_exactly_once)
+TEST(posts_accepted_while_another_thread_stops_the_loop_run_once)
 {
 	struct race race = { 0 };
 	uint64_t seed = test_seed();
@@ -400,7 +400,7 @@ TEST(two_loops_that_sleep_between_posts_wake_each_other_every_time)
 	}
 }
 
-TEST(threads_that_post_and_end_leave_their_posts_and_their_room_behind)
+TEST(posts_of_threads_that_exited_run_and_their_room_is_reused)
 {
 	weft_loop *loop = make_sized(0, 100);
 	void *accepted;
@@ -427,12 +427,12 @@ feed_all(void *arg)
 
 	for (int i = 0; i < 5000; i++)
 		refused += weft_loop_post(feed->loops[i % 50], count, &feed->ran[i % 50]) != 0;
-	(void)pthread_barrier_wait(&feed->barrier); /* fed */
-	(void)pthread_barrier_wait(&feed->barrier); /* freed */
+	(void)pthread_barrier_wait(&feed->barrier); /* all posts are made */
+	(void)pthread_barrier_wait(&feed->barrier); /* all loops are freed */
 	return (void *)refused;
 }
 
-TEST(one_thread_feeds_many_loops_and_outlives_them)
+TEST(one_thread_posts_to_many_loops_and_outlives_them)
 {
 	struct feed feed = { 0 };
 	pthread_t feeder;
@@ -466,7 +466,7 @@ wake_sleeper(void *arg)
 	return NULL;
 }
 
-TEST(a_wake_ends_the_present_or_else_the_next_wait)
+TEST(a_wake_ends_the_current_or_else_the_next_wait)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -483,7 +483,7 @@ TEST(a_wake_ends_the_present_or_else_the_next_wait)
 	OK(weft_loop_free(loop));
 }
 
-/* Wait once, and be woken. */
+/* Wait once, until another thread wakes the loop. */
 static void
 wait_until_woken(weft_loop *loop)
 {
@@ -525,7 +525,7 @@ note_other(void *arg)
 	*(bool *)arg = true;
 }
 
-TEST(first_posts_that_keep_coming_do_not_hold_up_the_others)
+TEST(urgent_posts_that_keep_coming_do_not_starve_normal_posts)
 {
 	struct first w = { make(), 5000, false };
 
@@ -547,7 +547,7 @@ TEST(a_wake_ends_one_wait_only)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_wake_after_the_wait_that_another_ended_ends_the_next)
+TEST(a_wake_after_a_woken_wait_ends_the_next_wait)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -562,7 +562,7 @@ TEST(a_wake_after_the_wait_that_another_ended_ends_the_next)
 
 /* --- misuse ------------------------------------------------------------- */
 
-TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
+TEST(a_post_without_function_or_loop_is_misuse)
 {
 	weft_loop *loop = make();
 	weft_node empty = WEFT_INIT, node = { .fn = note };

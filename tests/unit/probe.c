@@ -1,4 +1,4 @@
-/* probe.c - what the tests of loops share. */
+/* probe.c - helpers for the tests of loops. */
 #include <poll.h>
 #include <sched.h>
 #include <unistd.h>
@@ -195,7 +195,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 		p->act(p);
 }
 
-/* Who is asked notes that in capitals, and does as asked. */
+/* Note the request in capitals.  Unless the probe is lazy, finish the op. */
 void
 on_cancel(weft_op *op, int why, void *arg)
 {

@@ -1,8 +1,8 @@
-/* probe.h - what the tests of loops share: loops, traces, sockets, probes, counts.
+/* probe.h - helpers for the tests of loops: loops, traces, sockets, probes, counters.
  *
- * A probe is an op, a watcher a watch, that counts what it is told, checks what must
- * hold whenever it is told something, and then does what the test wants.  So a call
- * too many fails a test, and one too few makes it hang or miss a count.
+ * A probe is an op and a watcher is a watch.  Both count their callbacks, check what must hold
+ * in every callback, and then do what the test wants.  So a superfluous callback fails the
+ * test, and a missing one makes it hang or miss a count.
  */
 #ifndef WEFT_TEST_PROBE_H
 #define WEFT_TEST_PROBE_H
@@ -20,10 +20,10 @@
 
 /* --- loops -------------------------------------------------------------- */
 
-/* What happened, a character each; make() empties it. */
+/* What happened, one character per event.  make() clears it. */
 extern char trace[64];
 
-/* Add the character that `arg` is. */
+/* Append the character that `arg` holds to the trace. */
 void note(void *arg);
 void note_timer(weft_timer *timer, void *arg);
 
@@ -31,11 +31,12 @@ weft_loop *make(void);
 weft_loop *make_with(const weft_loop_opts *opts);
 weft_loop *make_started(void);
 
-/* Of one that has a thread; of one that is idle, which is run to its end. */
+/* stop_and_free() is for a loop with its own thread.  stop_idle() is for an idle loop, which it
+ * runs to its end. */
 void stop_and_free(weft_loop *loop);
 void stop_idle(weft_loop *loop);
 
-/* Turns that do not wait; each looks at descriptors once. */
+/* Run loop iterations that do not wait.  Each polls the descriptors once. */
 void turn(weft_loop *loop);
 void turns(weft_loop *loop, int count);
 
@@ -56,9 +57,9 @@ void        close_pair(struct pair pair);
 void    put(int fd, const char *text); /* all of it, at once */
 void    take(int fd);                  /* one byte */
 void    fill(int fd);                  /* until no more fits */
-int64_t drain(int fd);                 /* until nothing is left; the count */
+int64_t drain(int fd);                 /* until nothing is left; returns the byte count */
 
-/* On the loopback; fills `addr`. */
+/* On the loopback interface.  make_listener() fills `addr`. */
 int make_listener(int backlog, struct sockaddr_in *addr);
 int make_client(const struct sockaddr_in *addr);
 
@@ -83,37 +84,38 @@ enum kind {
 
 struct probe {
 	weft_op            op;
-	char               name;          /* noted at each result; or 0 */
-	int                fd;            /* it was started on */
-	int                results, ends; /* told, and told as the last */
-	int64_t            result;        /* the last */
-	uint64_t           not_before_ns; /* may a result come */
-	void             (*act)(struct probe *probe); /* then do this; or NULL */
-	struct probe      *other;         /* the test's */
-	bool               sends;         /* the test's */
-	int                asked, why;    /* OWN: to end, how often and why */
-	bool               lazy;          /* OWN: leaves it to others to finish */
+	char               name;          /* appended to the trace at each result, unless 0 */
+	int                fd;            /* that the op was started on */
+	int                results, ends; /* how many results, and how many final ones */
+	int64_t            result;        /* the latest one */
+	uint64_t           not_before_ns; /* a result before this time is an error */
+	void             (*act)(struct probe *probe); /* called after each result, unless NULL */
+	struct probe      *other;         /* for the test */
+	bool               sends;         /* for the test */
+	int                asked, why;    /* OWN: how often cancel was requested, and why */
+	bool               lazy;          /* OWN: does not finish when cancel is requested */
 	char               buf[16];
 	struct iovec       iov;
 	struct msghdr      msg;
 	struct sockaddr_in addr;          /* to connect to */
 };
 
-/* The callbacks, for those who start an op by themselves. */
+/* The callbacks, for tests that start an op themselves. */
 void on_done(weft_op *op, int64_t result, void *arg);
 void on_cancel(weft_op *op, int why, void *arg);
 
-/* Init and start; or start only, and return what that returned. */
+/* init() initializes; start() initializes and starts; try_start() only starts, and returns the
+ * result. */
 void init(weft_loop *loop, struct probe *p);
 void start(weft_loop *loop, struct probe *p, enum kind kind, int fd);
 int  try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns);
 
-/* As `act` of RECV_MULTI: put its bytes behind those that came before. */
+/* An `act` for RECV_MULTI: append the received bytes to `gathered`. */
 extern char   gathered[64];
 extern size_t gathered_size;
 void gather(struct probe *p);
 
-/* It has had its last result, and that was `want`. */
+/* Check that the op has ended once, with the result `want`. */
 #define CHECK_ENDED(p, want)                 \
 	do {                                 \
 		CHECK(!(p)->op.pending);     \
@@ -125,12 +127,12 @@ void gather(struct probe *p);
 
 struct watcher {
 	weft_watch      watch;
-	int             calls, ends; /* with readiness, and with WEFT_ESHUTDOWN */
-	int             what;        /* the last readiness */
-	void          (*act)(struct watcher *watcher); /* then do this; or NULL */
-	struct watcher *other;       /* the test's */
+	int             calls, ends; /* with readiness; with an error that ends the watch */
+	int             what;        /* the latest readiness */
+	void          (*act)(struct watcher *watcher); /* called after that, unless NULL */
+	struct watcher *other;       /* for the test */
 	int             fd;
-	int64_t         bytes;       /* the test's */
+	int64_t         bytes;       /* for the test */
 };
 
 void on_ready(weft_watch *watch, int what, void *arg);
@@ -138,23 +140,23 @@ void watch(weft_loop *loop, struct watcher *w, int fd, uint32_t events);
 
 /* --- counting ----------------------------------------------------------- */
 
-/* What the library has asked of the table since it is counted. */
+/* How often the library has called functions of the sys table since count_calls(). */
 struct calls {
 	weft__a64 waits;   /* park, poll, epoll_wait, uring_enter */
 	weft__a64 arms;    /* kind, epoll_ctl */
 	weft__a64 accepts;
 	weft__a64 allocs;  /* alloc, resize */
-	weft__a64 parks;   /* of the waits, those on the inbox */
-	const weft_loop *only; /* waits of this loop; NULL: of all */
+	weft__a64 parks;   /* the part of `waits` that sleeps on the inbox */
+	const weft_loop *only; /* count only waits of this loop; NULL: of all loops */
 };
 
 extern struct calls calls;
 
-/* From now on, from 0; and no more.  While no loop runs. */
+/* count_calls() starts counting at 0, count_no_more() ends it.  No loop may run during either. */
 void count_calls(void);
 void count_no_more(void);
 
-/* Of a count. */
+/* Read a counter. */
 int64_t counted(const weft__a64 *count);
 
 #endif

@@ -1,7 +1,7 @@
-/* report_test.c - what a program says on standard error when something fails.
+/* report_test.c - what a program writes to standard error when something fails.
  *
- * Each case is a process of its own, this program with the name of the case, whose standard
- * error and end are looked at.
+ * Each case is its own process: this program with the name of the case.  The tests check its
+ * standard error and its exit status.
  */
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +98,7 @@ become_child(int argc, char **argv)
 
 /* --- in the parent ------------------------------------------------------ */
 
-/* Run a case; its standard error is in `output`.  Returns how it ended. */
+/* Run a case and store its standard error in `output`.  Returns its wait status. */
 static int
 run(const char *what)
 {
@@ -124,14 +124,14 @@ run(const char *what)
 	return status;
 }
 
-TEST(program_that_fails_says_why_in_one_line)
+TEST(program_that_fails_prints_the_reason_in_one_line)
 {
 	CHECK_EQ(WEXITSTATUS(run("main")), 1);
 	CHECK_STR(output, "weft: threadlet main failed: load settings: no such "
 	                  "file (WEFT_ENOENT)\n");
 }
 
-TEST(lone_threadlet_without_a_name_fails_by_the_name_of_its_function)
+TEST(unnamed_threadlet_that_fails_is_reported_by_its_function)
 {
 	CHECK_EQ(WEXITSTATUS(run("lone")), 0);
 	CHECK(strstr(output, "weft: threadlet fail_with_text (report_test.c:") == output);
@@ -148,7 +148,7 @@ TEST(long_text_is_one_line_and_ends_with_the_error)
 	CHECK(strchr(output, '\n') == output + strlen(output) - 1);
 }
 
-TEST(program_that_cannot_start_says_why)
+TEST(program_that_cannot_start_prints_the_reason)
 {
 	CHECK_EQ(WEXITSTATUS(run("start")), 1);
 	CHECK_STR(output, "weft: weft_runtime_new: more than 1,024 loops\n");
@@ -167,7 +167,7 @@ TEST(hook_can_print_as_the_library_does)
 	                  "no such file (WEFT_ENOENT)\n");
 }
 
-TEST(silent_program_says_nothing)
+TEST(silent_program_prints_nothing)
 {
 	CHECK_EQ(WEXITSTATUS(run("silent")), 1);
 	CHECK_STR(output, "");
@@ -178,7 +178,7 @@ TEST(misuse_is_reported_at_the_line_of_the_call)
 	int status = run("misuse");
 
 	if (!test_misuse_aborts)
-		return; /* it is an error like any other */
+		return; /* in this build misuse only returns an error */
 	CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
 	CHECK(strstr(output, "weft: misuse at misuse+0x") == output);
 	CHECK(strstr(output, " (report_test.c:"));

@@ -1,7 +1,7 @@
-/* schedule_test.c - callbacks by number, and microtasks.
+/* schedule_test.c - callbacks with timer IDs, and microtasks.
  *
- * The races here are decided by chance, but not judged by it: whatever the order,
- * each number either runs or is cleared, and the clear tells which.
+ * Races here have a random outcome, but the check does not depend on it: every callback either
+ * runs or is cleared, and weft_schedule_clear() reports which.
  */
 #include <sched.h>
 #include "unit/probe.h"
@@ -48,7 +48,7 @@ set_some(void *arg)
 	uint64_t from;
 
 	(void)arg;
-	do { /* until no more time passes than lies between the two */
+	do { /* until less time passes than is between the two deadlines */
 		(void)weft_schedule_clear(NULL, late, NULL);
 		(void)weft_schedule_clear(NULL, soon, NULL);
 		from = weft_now();
@@ -90,7 +90,7 @@ TEST(an_immediate_set_by_an_immediate_runs_after_the_next_wait)
 	OK(weft_loop_free(loop));
 }
 
-TEST(numbers_are_of_one_sequence_and_never_reused)
+TEST(timer_ids_come_from_one_sequence_and_are_never_reused)
 {
 	weft_loop *loop = make();
 	int64_t first = weft_schedule_timeout(loop, HOUR, note, NULL), id = 0;
@@ -112,7 +112,7 @@ TEST(numbers_are_of_one_sequence_and_never_reused)
 
 /* --- clearing ----------------------------------------------------------- */
 
-TEST(a_number_is_cleared_once_and_gives_back_its_argument)
+TEST(a_timer_id_is_cleared_once_and_returns_its_argument)
 {
 	weft_loop *loop = make();
 	int64_t id = weft_schedule_timeout(loop, 0, note, MARK('x'));
@@ -135,7 +135,7 @@ TEST(a_number_is_cleared_once_and_gives_back_its_argument)
 	CHECK(out == MARK('?'));
 	id = weft_schedule_timeout(loop, HOUR, note, NULL);
 	OK(weft_schedule_clear(loop, id, NULL));
-	OK(weft_loop_free(loop)); /* nothing is left to be run */
+	OK(weft_loop_free(loop)); /* nothing is left to run */
 }
 
 static int64_t ids[3];
@@ -148,7 +148,7 @@ clear_all(void *arg)
 		note(MARK(weft_schedule_clear(NULL, ids[i], NULL) ? '-' : '+'));
 }
 
-TEST(a_callback_clears_what_is_due_with_it_but_not_itself)
+TEST(a_callback_can_clear_others_that_are_due_but_not_itself)
 {
 	weft_loop *loop = make();
 
@@ -178,7 +178,7 @@ set_soon(weft_loop *loop, uint64_t chance, int *ran)
 	                  : weft_schedule_immediate(loop, hit, ran);
 }
 
-/* Spin until some moment of the next `ns`. */
+/* Spin for a random time of up to `ns`. */
 static void
 spin(uint64_t *seed, uint64_t ns)
 {
@@ -188,7 +188,7 @@ spin(uint64_t *seed, uint64_t ns)
 		weft__pause();
 }
 
-TEST(of_a_clear_and_an_expiry_that_race_exactly_one_wins)
+TEST(exactly_one_of_a_clear_and_a_concurrent_expiry_wins)
 {
 	enum { BATCH = 8, COUNT = 40000 };
 	static int ran[COUNT], cleared[COUNT], turns;
@@ -200,7 +200,7 @@ TEST(of_a_clear_and_an_expiry_that_race_exactly_one_wins)
 	for (int i = 0; i < COUNT; i++) {
 		int rc, at = i % BATCH;
 
-		if (i == COUNT / 2) /* from here on it never sleeps */
+		if (i == COUNT / 2) /* from here on the loop never sleeps */
 			CHECK(weft_schedule_interval(loop, 1, hit, &turns) > 0);
 		for (int j = 0; at == 0 && j < BATCH; j++)
 			set[j] = set_soon(loop, test_random(&seed), &ran[i + j]);
@@ -218,7 +218,7 @@ TEST(of_a_clear_and_an_expiry_that_race_exactly_one_wins)
 
 struct ticker {
 	weft__a32 cleared;
-	int after; /* calls that began when it was */
+	int after; /* calls that began after the clear */
 };
 
 static void
@@ -229,7 +229,7 @@ tick(void *arg)
 	t->after += weft__load(&t->cleared, WEFT__ACQUIRE) != 0;
 }
 
-TEST(an_interval_cleared_by_another_thread_does_not_begin_again)
+TEST(an_interval_cleared_by_another_thread_does_not_run_again)
 {
 	enum { COUNT = 2000 };
 	static struct ticker tickers[COUNT];
@@ -244,7 +244,7 @@ TEST(an_interval_cleared_by_another_thread_does_not_begin_again)
 		weft__store(&tickers[i].cleared, 1, WEFT__RELEASE);
 	}
 	stop_and_free(loop);
-	for (int i = 0; i < COUNT; i++) /* one may have been under way */
+	for (int i = 0; i < COUNT; i++) /* one call may have been under way */
 		CHECK(tickers[i].after <= 1);
 }
 
@@ -268,7 +268,7 @@ stop(void *arg)
 	weft_loop_shutdown(arg);
 }
 
-TEST(numbers_set_by_many_threads_differ_and_all_run)
+TEST(timer_ids_set_by_many_threads_differ_and_all_run)
 {
 	static bool used[4 * SETS + 2];
 	pthread_t threads[4];
@@ -300,7 +300,7 @@ clear_many(void *arg)
 	return MARK(cleared);
 }
 
-TEST(of_two_threads_that_clear_a_number_one_has_cleared_it)
+TEST(only_one_of_two_threads_clears_a_timer_id)
 {
 	weft_loop *loop = make_started();
 	void *other = NULL, *own;
@@ -317,9 +317,9 @@ TEST(of_two_threads_that_clear_a_number_one_has_cleared_it)
 
 /* --- background --------------------------------------------------------- */
 
-/* What a loop sets and clears all the time, of which another thread clears some. */
+/* The loop sets and clears timer IDs all the time; another thread clears some of them. */
 static struct {
-	weft__a64 offered; /* a number, or 0 */
+	weft__a64 offered; /* a timer ID, or 0 */
 	weft__a32 over;
 	uint64_t own, other;
 } shared;
@@ -339,7 +339,7 @@ clear_offered(void *loop)
 }
 
 #define OFFERS     300
-#define EACH_OFFER 400 /* sets: time for the loop to be alone */
+#define EACH_OFFER 400 /* sets between two offers, in which only the loop clears */
 
 static void
 set_and_clear(void *loop)
@@ -358,7 +358,7 @@ set_and_clear(void *loop)
 	weft__store(&shared.over, 1, WEFT__RELEASE);
 }
 
-TEST(what_a_loop_sets_all_the_time_another_thread_clears_exactly)
+TEST(clears_by_another_thread_while_the_loop_sets_ids_are_exact)
 {
 	weft_loop *loop = make();
 	pthread_t other = thread(clear_offered, loop);
@@ -370,7 +370,7 @@ TEST(what_a_loop_sets_all_the_time_another_thread_clears_exactly)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_background_number_does_not_keep_a_run)
+TEST(a_background_timer_id_does_not_keep_the_loop_alive)
 {
 	weft_loop *loop = make();
 	int64_t id = weft_schedule_interval(loop, HOUR, note, NULL);
@@ -399,7 +399,7 @@ release_sleeper(void *arg)
 	return NULL;
 }
 
-TEST(a_run_ends_when_another_thread_takes_away_what_kept_it)
+TEST(a_run_ends_when_another_thread_clears_what_kept_the_loop_alive)
 {
 	weft_loop *loop = make();
 	pthread_t other;
@@ -412,7 +412,7 @@ TEST(a_run_ends_when_another_thread_takes_away_what_kept_it)
 	OK(weft_loop_free(loop));
 }
 
-/* --- as the loop stops -------------------------------------------------- */
+/* --- when the loop stops ------------------------------------------------ */
 
 static void
 set_and_stop(void *arg)
@@ -428,7 +428,7 @@ set_and_stop(void *arg)
 	OK(weft_schedule_microtask(NULL, note, MARK('m')));
 }
 
-TEST(as_the_loop_stops_all_numbers_are_cleared_without_a_call)
+TEST(all_timer_ids_are_cleared_without_a_callback_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	int64_t id = 0, other;
@@ -457,7 +457,7 @@ clear_elsewhere_and_stop(void *arg)
 	weft_loop_shutdown(arg);
 }
 
-TEST(nothing_is_alive_after_a_stop_that_crossed_a_clear)
+TEST(nothing_is_alive_after_a_stop_concurrent_with_a_clear)
 {
 	weft_loop *loop = make();
 
@@ -500,7 +500,7 @@ set(weft_loop *loop, int kind, int i)
 	/* clang-format on */
 }
 
-TEST(a_checkpoint_begins_each_run_and_follows_every_callback_of_every_kind)
+TEST(a_checkpoint_begins_each_run_and_follows_every_kind_of_callback)
 {
 	for (int kind = 0; kind < 2 * KINDS; kind++) {
 		weft_loop *loop = make();
@@ -530,7 +530,7 @@ queue_each(void *arg)
 	}
 }
 
-TEST(all_ticks_go_before_microtasks_and_later_ticks_after_them)
+TEST(ticks_run_before_microtasks_and_ticks_queued_by_those_after_them)
 {
 	weft_loop *loop = make();
 
@@ -553,7 +553,7 @@ queue_next(void *arg)
 		note(MARK('.'));
 }
 
-TEST(a_checkpoint_goes_on_until_both_queues_are_empty)
+TEST(a_checkpoint_runs_until_both_queues_are_empty)
 {
 	weft_loop *loop = make();
 	int left = 10000;
@@ -577,7 +577,7 @@ misuse(weft_loop *loop, weft_fn fn)
 	CHECK_MISUSE(weft_schedule_tick(loop, fn, NULL), WEFT_EINVAL);
 }
 
-TEST(a_number_or_microtask_without_function_or_loop_is_misuse)
+TEST(a_timer_id_or_microtask_without_function_or_loop_is_misuse)
 {
 	weft_loop *loop = make();
 

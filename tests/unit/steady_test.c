@@ -1,7 +1,7 @@
-/* steady_test.c - a loop in its stride allocates nothing.
+/* steady_test.c - a loop in steady state allocates nothing.
  *
- * Each test first goes some rounds, in which what is needed may be made and grows to
- * its size, and then many more, in which no memory may be asked for at all.
+ * Each test first runs some rounds in which the loop may allocate and its structures grow to
+ * their size.  Then it runs many more rounds, in which the loop must not allocate at all.
  */
 #include <sched.h>
 #include "unit/probe.h"
@@ -11,7 +11,7 @@
 
 static int rounds;
 
-/* Turn until so many more rounds are over; how often memory was asked for. */
+/* Run iterations until `count` more rounds are over.  Returns the number of allocations. */
 static int64_t
 allocs_in(weft_loop *loop, int count)
 {
@@ -51,7 +51,7 @@ static void
 post_again(void *arg)
 {
 	rounds++;
-	(void)weft_loop_post(NULL, post_again, arg); /* refused at the end */
+	(void)weft_loop_post(NULL, post_again, arg); /* refused when the loop stops */
 }
 
 TEST(posts_in_steady_state_allocate_nothing)
@@ -73,7 +73,7 @@ count_round(void *arg)
 
 static weft__a32 is_full, is_enough;
 
-/* Its room grows with what is queued up to the limit, so that is reached first. */
+/* The producer queue grows with the number of queued posts up to the limit, so fill it first. */
 static void *
 feed(void *arg)
 {
@@ -126,7 +126,7 @@ TEST(microtasks_and_ticks_in_steady_state_allocate_nothing)
 	end(loop);
 }
 
-/* --- timers and numbers ------------------------------------------------- */
+/* --- timers and timer IDs ----------------------------------------------- */
 
 static uint64_t seed;
 
@@ -143,7 +143,7 @@ arm_again(weft_timer *timer, void *arg)
 	OK(weft_timer_start(NULL, timer, soon(), 0, arm_again, arg));
 }
 
-/* Puts another off, as servers do with idle timeouts. */
+/* Postpone another timer, as servers do with idle timeouts. */
 static void
 put_off(weft_timer *timer, void *arg)
 {
@@ -178,7 +178,7 @@ set_again(void *arg)
 		CHECK(weft_schedule_timeout(NULL, 10 * WEFT_US, set_again, arg) > 0);
 }
 
-TEST(numbers_in_steady_state_allocate_nothing)
+TEST(timer_ids_in_steady_state_allocate_nothing)
 {
 	weft_loop *loop = begin();
 
@@ -215,7 +215,7 @@ TEST(sleeping_ops_in_steady_state_allocate_nothing)
 	end(loop);
 }
 
-/* Send back what came, or receive what was sent back. */
+/* Send back what was received, or receive what was sent back. */
 static void
 bounce(struct probe *p)
 {
@@ -223,7 +223,7 @@ bounce(struct probe *p)
 	int rc;
 
 	if (p->result < 0)
-		return; /* the end */
+		return; /* the loop stops */
 	p->sends = came;
 	CHECK_EQ(p->result, sizeof(p->buf));
 	rounds += came;
@@ -281,7 +281,7 @@ echo(struct watcher *w)
 	take(w->fd);
 	put(w->fd, "x");
 	rounds++;
-	if (rounds % 7 == 0) /* now and then, from the beginning */
+	if (rounds % 7 == 0) /* now and then start a new watch */
 		CHECK_EQ(weft_watch_stop(&w->watch), 1);
 	if (rounds % 3 == 0)
 		watch(NULL, w, w->fd, 0);

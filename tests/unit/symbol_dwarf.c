@@ -1,6 +1,6 @@
-/* symbol_dwarf.c - a function whose place is looked for by symbol_test.c.
+/* symbol_dwarf.c - a function whose address symbol_test.c resolves to a line.
  *
- * It is compiled once for each version of DWARF.  The call must stay in its line. */
+ * It is compiled once for each version of DWARF.  The call must stay in line 20. */
 #include <stddef.h>
 
 const void *PLACE(void);

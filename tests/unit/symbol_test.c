@@ -1,4 +1,4 @@
-/* symbol_test.c - code addresses are told by function, file and line. */
+/* symbol_test.c - code addresses are shown as function, file and line. */
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define DAMAGES 3000
 
-/* One function each, compiled with that version of DWARF; symbol_dwarf.c. */
+/* One function for each version of DWARF, from symbol_dwarf.c. */
 const void *dwarf2_place(void);
 const void *dwarf3_place(void);
 const void *dwarf4_place(void);
@@ -109,7 +109,7 @@ TEST(address_that_is_not_code_stays_a_number)
 	CHECK_STR(symbol(NULL), "0x0");
 }
 
-TEST(in_a_signal_handler_the_same_is_found)
+TEST(the_lookup_for_signal_handlers_finds_the_same_symbol)
 {
 	int line;
 	const void *place = static_caller(&line);
@@ -146,7 +146,7 @@ read_program(void)
 	return file;
 }
 
-/* Whatever is found must lie in the bytes; the sanitizers watch the reading. */
+/* Everything that is found must be within the file; the sanitizers check the reads. */
 static void
 look_into(struct weft__bytes file, uint64_t address)
 {
@@ -173,7 +173,7 @@ draw(uint64_t *state)
 	return *state;
 }
 
-/* Of the first line program, and of the sections' table, where damage matters most. */
+/* Damage the first line program and the section table, where damage has most effect. */
 static void
 damage(const struct weft__image *image, struct weft__bytes file, uint64_t *state)
 {
@@ -208,7 +208,7 @@ TEST(damaged_files_are_read_within_their_bounds)
 	free((void *)(uintptr_t)whole.at);
 }
 
-TEST(files_that_end_early_are_read_within_their_bounds)
+TEST(truncated_files_are_read_within_their_bounds)
 {
 	struct weft__bytes whole = read_program();
 	uint64_t state = UINT64_C(0x2545f4914f6cdd1d);

@@ -1,4 +1,4 @@
-/* sys_test.c - what the real sys table promises to the layers above. */
+/* sys_test.c - what the real sys table guarantees to the layers above it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -24,14 +24,14 @@ TEST(random_bytes_fill_the_buffer_and_differ)
 	CHECK(memcmp(a, b, sizeof(a)) != 0);
 }
 
-TEST(parking_on_another_value_returns_at_once)
+TEST(park_returns_at_once_if_the_word_has_another_value)
 {
 	weft__a32 word = { 1 };
 
 	CHECK_EQ(SYS->park(&word, 2, WEFT_NEVER), -EAGAIN);
 }
 
-TEST(parking_ends_at_its_deadline_and_not_before)
+TEST(park_ends_at_its_deadline_and_not_before)
 {
 	weft__a32 word = { 1 };
 	uint64_t deadline = weft_after(2 * WEFT_MS);
@@ -61,7 +61,7 @@ say_hello(void *arg)
 	SYS->unpark(&m->word);
 }
 
-TEST(a_parked_thread_is_woken_by_another_which_has_all_signals_blocked)
+TEST(a_started_thread_has_all_signals_blocked_and_unparks_another)
 {
 	struct meeting m = { { 0 }, { 0 } };
 	struct weft__thread_opts opts = { .name = "a name of more than 15 bytes",
@@ -76,19 +76,19 @@ TEST(a_parked_thread_is_woken_by_another_which_has_all_signals_blocked)
 	CHECK_EQ(weft__load(&m.seen_mask, WEFT__RELAXED), 1);
 }
 
-TEST(there_is_at_least_one_cpu_or_a_quota_below_one)
+TEST(the_number_of_cpus_is_in_a_sane_range)
 {
 	CHECK(SYS->cpus() >= 0);
 	CHECK(SYS->cpus() <= 4096);
 }
 
 struct bound {
-	weft__a32 rc; /* of set_cpus, positive */
+	weft__a32 rc; /* the result of set_cpus, negated */
 	size_t stack_bytes;
-	uint32_t cpus; /* that the thread may run on then */
+	uint32_t cpus; /* that the thread may run on afterwards */
 };
 
-/* Be bound to the first CPU that this thread may use. */
+/* Bind this thread to the first CPU that it may use. */
 static void
 bind_self(void *arg)
 {
@@ -124,13 +124,13 @@ started_with(size_t stack_bytes)
 	return bound;
 }
 
-TEST(a_thread_gets_the_stack_that_is_asked_for_or_the_least_there_can_be)
+TEST(a_thread_gets_the_requested_stack_size_or_the_minimum)
 {
-	CHECK(started_with(30000001).stack_bytes >= 30000001); /* not the default */
+	CHECK(started_with(30000001).stack_bytes >= 30000001); /* larger than the default */
 	CHECK(started_with(1).stack_bytes >= 4096);
 }
 
-TEST(a_thread_is_bound_to_cpus_where_that_can_be_done)
+TEST(a_thread_is_bound_to_cpus_where_that_is_supported)
 {
 	int rc = SYS->set_cpus(NULL);
 	struct bound bound = started_with(0);
@@ -150,7 +150,7 @@ flags_of(int fd)
 	return (nonblock ? 1 : 0) | (cloexec ? 2 : 0);
 }
 
-TEST(descriptors_are_made_nonblocking_and_close_on_exec)
+TEST(new_descriptors_are_nonblocking_and_close_on_exec)
 {
 	int fds[2], sock = SYS->socket(AF_INET, SOCK_STREAM, 0);
 
@@ -244,7 +244,7 @@ TEST(sockets_never_block_and_never_raise_a_signal)
 	CHECK_EQ(SYS->close(p.listener), 0);
 }
 
-TEST(messages_go_and_come_many_at_once)
+TEST(many_messages_are_sent_and_received_in_one_call)
 {
 	char in[4][8], out[3][2] = { "a", "b", "c" };
 	struct weft__mmsg msgs[4] = { { .size = 0 } };
@@ -272,7 +272,7 @@ TEST(messages_go_and_come_many_at_once)
 	CHECK_EQ(SYS->close(fds[1]), 0);
 }
 
-TEST(polling_nothing_waits_for_its_timeout_and_not_less)
+TEST(polling_no_descriptors_waits_for_the_full_timeout)
 {
 	uint64_t before = weft_now();
 
@@ -283,7 +283,7 @@ TEST(polling_nothing_waits_for_its_timeout_and_not_less)
 
 /* --- memory ------------------------------------------------------------- */
 
-TEST(what_is_resized_keeps_its_bytes_and_under_stress_always_moves)
+TEST(resized_memory_keeps_its_bytes_and_always_moves_in_stress_builds)
 {
 	unsigned char *mem = weft__sys->alloc(100), *moved;
 	uintptr_t before = (uintptr_t)mem;

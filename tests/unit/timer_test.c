@@ -1,11 +1,11 @@
-/* timer_test.c - timers on a loop, against the real clock.
+/* timer_test.c - timers on a loop, with the real clock.
  *
- * Which of two deadlines comes first is chosen by the tests; how long anything takes
- * is not, so the only thing said about real time is that nothing fires early.
+ * The tests choose which of two deadlines comes first, but not how long anything takes.  So
+ * they check real time only for timers that fire early.
  */
 #include "unit/probe.h"
 
-/* A timer that notes its name and then does what it is told. */
+/* A timer that appends its name to the trace and then calls `act`. */
 struct alarm {
 	weft_timer timer;
 	weft_loop *loop;
@@ -86,7 +86,7 @@ check_order(weft_timer *timer, void *arg)
 	fired++;
 }
 
-TEST(however_many_timers_are_due_all_fire_in_order_and_none_early)
+TEST(all_of_many_due_timers_fire_in_order_and_none_early)
 {
 	enum { COUNT = 20000 };
 	static weft_timer timers[COUNT];
@@ -107,7 +107,7 @@ TEST(however_many_timers_are_due_all_fire_in_order_and_none_early)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_time_gone_by_means_the_next_turn)
+TEST(a_timer_with_a_past_deadline_fires_in_the_next_iteration)
 {
 	weft_loop *loop = make();
 	struct alarm p = { .name = 'a' };
@@ -125,13 +125,13 @@ start_other(struct alarm *p)
 	arm(p->loop, p->other, WEFT_NOWAIT, 0);
 }
 
-TEST(a_timer_started_by_a_timer_fires_in_the_next_turn)
+TEST(a_timer_started_by_a_timer_fires_in_the_next_iteration)
 {
 	weft_loop *loop = make();
 	struct alarm b = { .name = 'b', .act = start_other };
 	struct alarm a = { .name = 'a', .act = start_other, .other = &b };
 
-	b.other = &b; /* for ever */
+	b.other = &b; /* b restarts itself forever */
 	arm(loop, &a, WEFT_NOWAIT, 0);
 	turn(loop);
 	CHECK_STR(trace, "a");
@@ -211,8 +211,8 @@ TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
 
 /* --- repeating ---------------------------------------------------------- */
 
-/* The timer's own due_ns is the next deadline already; take as long as `last_ns`
- * says, so that some are missed. */
+/* The timer's own due_ns is already the next deadline.  Each call takes `last_ns`, so that some
+ * deadlines are missed. */
 static void
 follow_grid(struct alarm *p)
 {
@@ -227,7 +227,7 @@ follow_grid(struct alarm *p)
 		CHECK_EQ(weft_timer_stop(&p->timer), 1);
 }
 
-TEST(a_repeating_timer_keeps_to_its_grid_however_long_its_calls_take)
+TEST(a_repeating_timer_keeps_its_grid_however_long_its_callbacks_take)
 {
 	const uint64_t work[] = { 0, 30 * WEFT_US, 100 * WEFT_US, 350 * WEFT_US };
 
@@ -250,7 +250,7 @@ become_one_shot(struct alarm *p)
 		arm(p->loop, p, weft_after(WEFT_US), 0);
 }
 
-TEST(a_repeating_timer_started_anew_by_its_call_is_what_it_was_started_as)
+TEST(a_repeating_timer_restarted_as_one_shot_by_its_callback_fires_once)
 {
 	weft_loop *loop = make();
 	struct alarm p = { .act = become_one_shot };
@@ -272,7 +272,7 @@ TEST(starting_an_armed_timer_moves_it)
 
 	arm(loop, &a, weft_after(HOUR), WEFT_US);
 	arm(loop, &b, weft_after(WEFT_MS), 0);
-	arm(loop, &a, WEFT_NOWAIT, 0); /* sooner, and once */
+	arm(loop, &a, WEFT_NOWAIT, 0); /* sooner, and no longer repeating */
 	arm(loop, &b, weft_after(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
@@ -280,7 +280,7 @@ TEST(starting_an_armed_timer_moves_it)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_stopped_timer_does_not_fire_and_does_not_keep_the_loop)
+TEST(a_stopped_timer_does_not_fire_or_keep_the_loop_alive)
 {
 	weft_loop *loop = make();
 	struct alarm p = { .name = 'a' };
@@ -337,7 +337,7 @@ free_timer(weft_timer *timer, void *arg)
 	++*(int *)arg;
 }
 
-TEST(a_timer_may_be_freed_by_its_call_a_repeating_one_after_stopping_it)
+TEST(a_timer_may_be_freed_by_its_callback_if_repeating_after_a_stop)
 {
 	weft_loop *loop = make();
 	int freed = 0;
@@ -355,7 +355,7 @@ TEST(a_timer_may_be_freed_by_its_call_a_repeating_one_after_stopping_it)
 
 /* --- background --------------------------------------------------------- */
 
-TEST(a_background_timer_does_not_keep_a_run_and_fires_while_others_do)
+TEST(a_background_timer_does_not_keep_the_loop_alive_but_fires)
 {
 	weft_loop *loop = make();
 	struct alarm back = { .name = 'b' }, late = { .name = 'l' };
@@ -364,7 +364,7 @@ TEST(a_background_timer_does_not_keep_a_run_and_fires_while_others_do)
 	arm(loop, &back, weft_after(HOUR), 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_timer_stop(&back.timer), 1);
-	arm(loop, &back, weft_after(WEFT_MS), 0); /* still background */
+	arm(loop, &back, weft_after(WEFT_MS), 0); /* still in the background */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	arm(loop, &late, weft_after(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
@@ -379,7 +379,7 @@ to_background(struct alarm *p)
 		weft_timer_set_background(&p->timer, true);
 }
 
-TEST(a_timer_may_become_background_and_come_back_at_any_time)
+TEST(a_timer_may_enter_and_leave_the_background_at_any_time)
 {
 	weft_loop *loop = make();
 	struct alarm p = { .act = to_background };
@@ -400,7 +400,7 @@ TEST(a_timer_may_become_background_and_come_back_at_any_time)
 	OK(weft_loop_free(loop));
 }
 
-/* --- as the loop stops -------------------------------------------------- */
+/* --- when the loop stops ------------------------------------------------ */
 
 static void
 stop_loop(struct alarm *p)
@@ -410,7 +410,7 @@ stop_loop(struct alarm *p)
 	note(MARK('.'));
 }
 
-TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
+TEST(timers_are_disarmed_without_a_callback_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	struct alarm late = { .name = 'l' }, late_too = { .name = 'm' };
@@ -441,7 +441,7 @@ TEST(a_timer_that_is_due_when_another_stops_the_loop_does_not_fire)
 	OK(weft_loop_free(loop));
 }
 
-/* --- the clock of a turn ------------------------------------------------ */
+/* --- the clock of an iteration ------------------------------------------ */
 
 static void
 read_clock(void *arg)
@@ -453,7 +453,7 @@ read_clock(void *arg)
 		;
 }
 
-TEST(the_clock_of_a_turn_stands_still_and_is_never_ahead)
+TEST(the_loop_clock_is_constant_within_an_iteration_and_never_ahead)
 {
 	weft_loop *loop = make();
 	uint64_t now[3], before = weft_now(), outside = weft_loop_now(loop);
@@ -484,7 +484,7 @@ TEST(a_timer_without_function_deadline_or_loop_is_misuse)
 	CHECK_MISUSE(weft_timer_start(NULL, t, 1, 0, on_fire, &p), WEFT_EINVAL);
 	arm(loop, &p, WEFT_NOWAIT, 0);
 	CHECK_MISUSE(weft_timer_start(other, t, 1, 0, on_fire, &p), WEFT_EINVAL);
-	OK(weft_loop_run(loop)); /* it stayed as it was */
+	OK(weft_loop_run(loop)); /* the timer is unchanged */
 	CHECK_STR(trace, "a");
 	OK(weft_loop_free(loop));
 	OK(weft_loop_free(other));
@@ -499,7 +499,7 @@ arm_far(void *arg)
 	(void)pthread_barrier_wait(arg);
 }
 
-TEST(the_timers_of_a_loop_are_no_other_threads)
+TEST(a_timer_of_a_loop_running_on_another_thread_is_misuse)
 {
 	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
@@ -511,7 +511,8 @@ TEST(the_timers_of_a_loop_are_no_other_threads)
 	OK(weft_loop_post(loop, arm_far, &barrier));
 	(void)pthread_barrier_wait(&barrier);
 	CHECK_MISUSE(weft_timer_stop(&far), WEFT_EWRONGLOOP);
-	OK(weft_loop_post(loop, arm_far, &barrier)); /* after our look at it */
+	/* Runs after our call above has read the timer. */
+	OK(weft_loop_post(loop, arm_far, &barrier));
 	(void)pthread_barrier_wait(&barrier);
 	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));

@@ -1,6 +1,7 @@
 /* trace_test.c - recordings of what the program does, as a Chrome trace.
  *
- * What a whole trace looks like is checked by tests/trace/check.py. */
+ * tests/trace/check.py checks the contents of a whole trace.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include "base/node.h"
@@ -9,7 +10,7 @@
 
 #define OK(call) CHECK_EQ(call, 0)
 
-/* All of an ended recording; freed by the caller. */
+/* All of an ended recording.  The caller frees it. */
 static char *
 text_of(weft_trace *trace)
 {
@@ -63,7 +64,7 @@ post_and_run(weft_loop *loop, int count)
 
 /* --- recordings ---------------------------------------------------------- */
 
-TEST(there_is_one_recording_at_a_time)
+TEST(only_one_recording_runs_at_a_time)
 {
 	weft_trace *first = record(0), *second = NULL;
 
@@ -80,7 +81,7 @@ TEST(there_is_one_recording_at_a_time)
 	CHECK_MISUSE(weft_trace_end(NULL), WEFT_EINVAL);
 }
 
-TEST(a_recording_is_read_when_it_has_ended)
+TEST(a_recording_can_be_read_only_after_its_end)
 {
 	weft_trace *trace = record(0);
 	const char *piece;
@@ -95,7 +96,7 @@ TEST(a_recording_is_read_when_it_has_ended)
 	weft_trace_free(trace);
 }
 
-TEST(what_happens_before_and_after_a_recording_is_not_in_it)
+TEST(events_before_and_after_a_recording_are_not_in_it)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	weft_trace *trace;
@@ -115,7 +116,7 @@ TEST(what_happens_before_and_after_a_recording_is_not_in_it)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_second_recording_names_its_tracks_anew)
+TEST(a_second_recording_names_its_tracks_again)
 {
 	weft_loop_opts opts = { .name = "again" };
 	weft_loop *loop = weft_loop_new(&opts);
@@ -134,7 +135,7 @@ TEST(a_second_recording_names_its_tracks_anew)
 	OK(weft_loop_free(loop));
 }
 
-TEST(what_does_not_fit_is_dropped_and_counted)
+TEST(events_that_do_not_fit_are_dropped_and_counted)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	weft_trace *trace = record(1);
@@ -159,7 +160,7 @@ sleep_a_little(void *arg)
 	return weft_sleep_until(weft_after(WEFT_US));
 }
 
-TEST(names_are_escaped_whatever_is_in_them)
+TEST(names_with_any_bytes_are_escaped)
 {
 	static const char name[] = "\"\\\n\x7f\xc3\xa9\xff\xed\xa0\x80";
 	weft_loop *loop = weft_loop_new(NULL);
@@ -178,7 +179,7 @@ TEST(names_are_escaped_whatever_is_in_them)
 	OK(weft_loop_free(loop));
 }
 
-/* Ten that follow each other, most likely on one stack. */
+/* Ten threadlets one after another, most likely on one stack. */
 static int
 start_ten(void *arg)
 {
@@ -195,7 +196,7 @@ start_ten(void *arg)
 	return 0;
 }
 
-TEST(each_threadlet_has_a_track_of_its_own)
+TEST(each_threadlet_has_its_own_track)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	weft_go_opts opts = { .loop = loop };
@@ -217,7 +218,7 @@ TEST(each_threadlet_has_a_track_of_its_own)
 	OK(weft_loop_free(loop));
 }
 
-/* In a turn that began before the recording, a threadlet is started, runs, and waits. */
+/* A threadlet starts, runs and waits in an iteration that began before the recording. */
 static int
 sleep_longer(void *arg)
 {
@@ -237,7 +238,7 @@ record_and_go(void *arg)
 	CHECK(weft_go_with(&opts, sleep_longer, NULL) > 0);
 }
 
-TEST(a_threadlet_that_ran_unseen_has_not_waited_for_its_start)
+TEST(a_threadlet_that_ran_unrecorded_is_not_shown_as_waiting_to_start)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	const char *at;
@@ -266,8 +267,8 @@ step(weft_dag_step *self, void *arg)
 	return 0;
 }
 
-/* Whatever is left of the memory, an arrow comes with the spans of its ends. */
-TEST(arrows_between_steps_that_do_not_fit_are_dropped_too)
+/* However little memory is left, an arrow is recorded only with the spans of its ends. */
+TEST(arrows_between_steps_that_do_not_fit_are_dropped)
 {
 	weft_dag *dag = weft_dag_new("two");
 	weft_dag_node b = { .name = "b", .fn = step, .inputs = (const char *const[]){ "a", NULL } };
@@ -311,7 +312,7 @@ alloc_some(size_t size)
 	return allowed-- > 0 ? plain->alloc(size) : NULL;
 }
 
-TEST(without_memory_a_recording_and_its_reading_say_so)
+TEST(beginning_and_reading_a_recording_fail_without_memory)
 {
 	struct weft__sys poor = *weft__sys;
 	weft_trace *trace;
@@ -386,10 +387,10 @@ work_all_the_time(void *arg)
 	return 0;
 }
 
-/* Record while the other threads write.  With `whole`, the recording lasts until the loop
- * has made two turns in it: the first of three posts may run in a turn that began before
- * the recording, the second runs in a later turn, and that turn is over when the third
- * runs. */
+/* Record while the other threads write.  With `whole`, the recording lasts until the loop has
+ * run two iterations in it: the first of three posts may run in an iteration that began before
+ * the recording, the second runs in a later iteration, and that iteration is over when the
+ * third post runs. */
 static void
 record_for_a_moment(size_t bytes_max, bool whole)
 {
@@ -411,8 +412,8 @@ record_for_a_moment(size_t bytes_max, bool whole)
 	weft_trace_free(trace);
 }
 
-/* A thread that is late for the end of a recording writes nothing. */
-TEST(recordings_end_and_are_freed_while_others_write)
+/* A thread that comes too late for the end of a recording writes nothing. */
+TEST(recordings_end_and_are_freed_while_other_threads_write)
 {
 	weft_loop_opts opts = { .name = "target", .flags = WEFT_LOOP_KEEP };
 	pthread_t threads[3];

@@ -1,7 +1,7 @@
-/* twice.h - tests of processes, with descriptors that stand for them and without.
+/* twice.h - tests of processes, with pidfds and without.
  *
- * Tests marked TEST_TWICE run once more as if the kernel had no such descriptors, so
- * that the ends of processes are told by SIGCHLD.
+ * A test marked TEST_TWICE runs a second time as if the kernel had no pidfds, so that the
+ * library learns of the end of a process by SIGCHLD.
  */
 #ifndef WEFT_TEST_TWICE_H
 #define WEFT_TEST_TWICE_H

@@ -1,4 +1,4 @@
-/* valgrind_test.c - loops on valgrind, and what they choose there.
+/* valgrind_test.c - loops under valgrind, and which backend they choose there.
  *
  * The same program runs with and without valgrind.
  */
@@ -8,7 +8,7 @@
 
 /* --- the choice --------------------------------------------------------- */
 
-/* Check which backend a loop opens, and why. */
+/* Check which backend a loop opens, and the reason. */
 static void
 check_choice(const char *backend, const char *reason)
 {
@@ -27,11 +27,11 @@ check_choice(const char *backend, const char *reason)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_loop_on_valgrind_chooses_epoll_and_says_why)
+TEST(a_loop_under_valgrind_chooses_epoll_and_reports_the_reason)
 {
 	bool really = weft__on_valgrind;
 
-	if (TEST_PORTABLE) /* there is no choice */
+	if (TEST_PORTABLE) /* there is only one backend */
 		return;
 	(void)unsetenv("WEFT_BACKEND");
 	weft__on_valgrind = true;
@@ -39,7 +39,7 @@ TEST(a_loop_on_valgrind_chooses_epoll_and_says_why)
 	weft__on_valgrind = really;
 }
 
-TEST(valgrind_is_recognized)
+TEST(valgrind_is_detected)
 {
 	const char *expected = getenv("EXPECT_VALGRIND");
 
@@ -53,7 +53,7 @@ enum { ROUNDS = 20 };
 static weft_stream *ends[2];
 static weft__a32 done;
 
-/* Send a byte, and take the peer's. */
+/* Send a byte, and receive the peer's. */
 static int
 exchange(void *arg)
 {
@@ -69,7 +69,7 @@ exchange(void *arg)
 	return 0;
 }
 
-TEST(two_loops_talk_to_each_other)
+TEST(two_loops_exchange_bytes)
 {
 	weft_loop *loops[2] = { make_started(), make_started() };
 

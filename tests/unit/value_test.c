@@ -1,7 +1,7 @@
-/* value_test.c - values: how they are made, shared and ended.
+/* value_test.c - values: how they are created, shared and dropped.
  *
- * The runner counts what the library holds, so that an owner too many shows as a leak
- * and one too few as a use of freed memory under the sanitizer.
+ * The runner counts the library's allocations.  So an owner too many shows as a leak, and one
+ * too few as a use after free under the sanitizer.
  */
 #include <pthread.h>
 #include <sys/uio.h>
@@ -11,16 +11,16 @@
 
 #define OK(call) CHECK_EQ(call, 0)
 
-/* The error that `value` is, 0 if it is something else. */
+/* The error that `value` holds, or 0 if it is not an error. */
 static int64_t
 error_of(weft_value value)
 {
 	return value.type == &weft_type_error ? value.as.integer : 0;
 }
 
-/* --- types of one's own ------------------------------------------------- */
+/* --- custom types ------------------------------------------------------- */
 
-/* A thing counts its owners itself. */
+/* A thing counts its own owners. */
 struct thing {
 	int owners, drops;
 };
@@ -45,7 +45,7 @@ static const weft_type shared = { .name = "shared", .drop = thing_drop, .share =
 static const weft_type single = { .name = "single", .drop = thing_drop };
 static const weft_type endless = { .name = "endless" };
 
-TEST(a_pointer_is_ended_once_by_the_function_of_its_type)
+TEST(a_pointer_is_dropped_once_by_the_drop_function_of_its_type)
 {
 	struct thing thing = { .owners = 1 };
 	weft_value value = weft_value_ptr(&single, &thing);
@@ -58,7 +58,7 @@ TEST(a_pointer_is_ended_once_by_the_function_of_its_type)
 	CHECK_EQ(thing.drops, 1);
 }
 
-TEST(a_type_without_an_end_needs_none)
+TEST(a_pointer_whose_type_has_no_drop_function_can_be_dropped)
 {
 	weft_value value = weft_value_ptr(&endless, NULL);
 
@@ -66,7 +66,7 @@ TEST(a_type_without_an_end_needs_none)
 	CHECK(value.type == NULL);
 }
 
-TEST(a_type_that_can_be_shared_is_told_of_each_owner)
+TEST(the_share_function_of_a_type_is_called_for_each_new_owner)
 {
 	struct thing thing = { .owners = 1 };
 	weft_value value = weft_value_ptr(&shared, &thing), other;
@@ -79,7 +79,7 @@ TEST(a_type_that_can_be_shared_is_told_of_each_owner)
 	CHECK_EQ(thing.owners, 0);
 }
 
-TEST(a_type_that_cannot_be_shared_is_refused_and_nothing_is_written)
+TEST(sharing_an_unshareable_type_is_refused_and_writes_nothing)
 {
 	struct thing thing = { .owners = 1 };
 	weft_value value = weft_value_ptr(&single, &thing);
@@ -100,7 +100,7 @@ drop_again(void *ptr)
 	weft_value_drop(&self);
 }
 
-TEST(an_end_that_drops_its_own_value_again_finds_nothing_there)
+TEST(a_drop_function_that_drops_its_own_value_again_is_called_once)
 {
 	static const weft_type type = { .name = "twice", .drop = drop_again };
 	int drops = 0;
@@ -112,7 +112,7 @@ TEST(an_end_that_drops_its_own_value_again_finds_nothing_there)
 
 /* --- plain values ------------------------------------------------------- */
 
-TEST(integers_numbers_and_errors_are_in_the_value_and_shared_by_copying)
+TEST(integers_numbers_and_errors_are_shared_by_copying)
 {
 	weft_value values[3] = { weft_value_integer(INT64_MIN),
 		                 weft_value_error(WEFT_EPIPE),
@@ -132,7 +132,7 @@ TEST(integers_numbers_and_errors_are_in_the_value_and_shared_by_copying)
 	}
 }
 
-TEST(no_value_is_shared_and_dropped_like_any_other)
+TEST(the_empty_value_can_be_shared_and_dropped)
 {
 	weft_value none = { 0 }, other = weft_value_integer(1);
 
@@ -142,7 +142,7 @@ TEST(no_value_is_shared_and_dropped_like_any_other)
 	weft_value_drop(NULL);
 }
 
-TEST(a_span_is_laid_out_as_the_kernels_and_that_of_a_text_ends_before_its_nul)
+TEST(a_span_has_the_layout_of_an_iovec_and_excludes_the_nul_of_a_text)
 {
 	weft_span span = weft_text("abc");
 	struct iovec vec;
@@ -156,7 +156,7 @@ TEST(a_span_is_laid_out_as_the_kernels_and_that_of_a_text_ends_before_its_nul)
 
 /* --- text and bytes ----------------------------------------------------- */
 
-TEST(text_and_bytes_are_copies_that_outlive_what_they_were_made_of)
+TEST(text_and_bytes_are_copies_that_outlive_their_source)
 {
 	char from[] = "a\0b";
 	weft_value text = weft_value_text(from);
@@ -172,7 +172,7 @@ TEST(text_and_bytes_are_copies_that_outlive_what_they_were_made_of)
 	weft_value_drop(&bytes);
 }
 
-TEST(no_bytes_are_a_value_too)
+TEST(zero_bytes_make_a_valid_value)
 {
 	weft_value bytes = weft_value_bytes((weft_span){ NULL, 0 });
 	const weft_span *span = bytes.as.ptr;
@@ -182,7 +182,7 @@ TEST(no_bytes_are_a_value_too)
 	weft_value_drop(&bytes);
 }
 
-TEST(owners_of_a_text_share_one_copy_and_the_last_one_ends_it)
+TEST(owners_of_a_text_share_one_copy_and_the_last_one_frees_it)
 {
 	int64_t held = test_live_allocations();
 	weft_value first = weft_value_text("common"), others[10];
@@ -200,7 +200,7 @@ TEST(owners_of_a_text_share_one_copy_and_the_last_one_ends_it)
 	CHECK_EQ(test_live_allocations(), held);
 }
 
-/* Share and drop what one owns; in the end drop that too. */
+/* Share and drop the given value many times, then drop it, too. */
 static void *
 share_and_drop(void *arg)
 {
@@ -216,7 +216,7 @@ share_and_drop(void *arg)
 	return NULL;
 }
 
-TEST(owners_on_several_threads_share_and_drop_as_they_like)
+TEST(owners_on_several_threads_share_and_drop_concurrently)
 {
 	weft_value value = weft_value_bytes(weft_text("abc")), owned[4];
 	pthread_t threads[4];
@@ -246,7 +246,7 @@ list_of(weft_value first, weft_value second)
 	return value;
 }
 
-TEST(a_list_ends_its_items_with_its_last_owner)
+TEST(a_list_drops_its_items_with_its_last_owner)
 {
 	struct thing thing = { .owners = 1 };
 	weft_value inner = list_of(weft_value_text("a"), weft_value_text("b"));
@@ -261,7 +261,7 @@ TEST(a_list_ends_its_items_with_its_last_owner)
 	CHECK_EQ(thing.drops, 1);
 }
 
-TEST(a_list_takes_the_values_it_is_made_of)
+TEST(a_list_takes_ownership_of_its_items)
 {
 	struct thing thing = { .owners = 1 };
 	weft_value items[2] = { weft_value_integer(1), weft_value_ptr(&single, &thing) };
@@ -277,7 +277,7 @@ TEST(a_list_takes_the_values_it_is_made_of)
 	CHECK_MISUSE(weft_value_list(NULL, 1).as.integer, WEFT_EINVAL);
 }
 
-TEST(a_list_is_shared_only_if_each_item_can_be_however_deep)
+TEST(a_list_can_be_shared_only_if_every_nested_item_can_be_shared)
 {
 	struct thing thing = { .owners = 1 };
 	weft_value inner = list_of(weft_value_text("a"), weft_value_ptr(&single, &thing));
@@ -288,7 +288,7 @@ TEST(a_list_is_shared_only_if_each_item_can_be_however_deep)
 	CHECK_EQ(thing.drops, 1);
 }
 
-TEST(an_item_that_others_own_too_outlives_its_list)
+TEST(an_item_with_another_owner_outlives_its_list)
 {
 	weft_value inner = list_of(weft_value_text("a"), (weft_value){ 0 });
 	weft_value kept, list;
@@ -300,7 +300,7 @@ TEST(an_item_that_others_own_too_outlives_its_list)
 	weft_value_drop(&kept);
 }
 
-/* `depth` lists in each other. */
+/* `depth` nested lists. */
 static weft_value
 nest(int depth)
 {
@@ -311,7 +311,7 @@ nest(int depth)
 	return value;
 }
 
-TEST(lists_are_shared_up_to_64_deep_and_dropped_at_any_depth)
+TEST(lists_can_be_shared_up_to_64_deep_and_dropped_at_any_depth)
 {
 	weft_value list = nest(64), other;
 
@@ -321,7 +321,7 @@ TEST(lists_are_shared_up_to_64_deep_and_dropped_at_any_depth)
 	list = nest(65);
 	CHECK_EQ(weft_value_share(&list, &other), WEFT_EPERM);
 	weft_value_drop(&list);
-	list = nest(300000); /* no stack would hold that */
+	list = nest(300000); /* no stack could hold a recursion of that depth */
 	weft_value_drop(&list);
 }
 
@@ -344,7 +344,7 @@ no_memory(size_t size)
 	return NULL;
 }
 
-TEST(without_memory_a_value_is_that_error)
+TEST(a_value_created_without_memory_is_an_error)
 {
 	const struct weft__sys *before = weft__sys;
 	weft_value text = weft_value_text("shared without memory"), other;
@@ -361,7 +361,8 @@ TEST(without_memory_a_value_is_that_error)
 	weft_value_drop(&other);
 }
 
-/* Sanitizers abort at sizes that malloc refuses; a sum that ran over is small. */
+/* Sanitizers abort at sizes that malloc refuses, so this fails instead.  A size that overflowed
+ * would be small. */
 static void *
 refuse_huge(size_t size)
 {
@@ -369,7 +370,7 @@ refuse_huge(size_t size)
 	return NULL;
 }
 
-TEST(what_no_memory_could_hold_is_out_of_memory)
+TEST(sizes_near_the_address_space_limit_fail_without_overflow)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys sys = *before;
@@ -385,7 +386,7 @@ TEST(what_no_memory_could_hold_is_out_of_memory)
 	weft__sys = before;
 }
 
-TEST(values_that_make_no_sense_are_misuse)
+TEST(invalid_arguments_for_values_are_misuse)
 {
 	static const weft_type *const ours[] = {
 		&weft_type_integer, &weft_type_number, &weft_type_error,

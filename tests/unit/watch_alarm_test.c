@@ -1,9 +1,9 @@
-/* watch_alarm_test.c - hangups and errors that nobody waits for, levels and edges.
+/* watch_alarm_test.c - hangups and errors that no watch or op waits for; levels and edges.
  *
- * The kernel reports HUP and ERROR unasked, at every look.  Where nobody wants to know,
- * or no longer, that must not keep the loop awake; how often it has gone to wait in a
- * while is counted at the door.  And whoever drains what it is told about gets the same
- * by level and by edge, on every backend.
+ * The kernel reports HUP and ERROR even if they were not requested, at every poll.  If no watch
+ * or op wants them, or no longer, they must not keep the loop awake.  The tests count how often
+ * the loop begins to wait in a certain time.  The other part: a reader that always drains its
+ * descriptor sees the same with level and edge triggering, on every backend.
  */
 #include <unistd.h>
 #include "backend/backend.h"
@@ -11,16 +11,16 @@
 #include "unit/probe.h"
 
 #define WHILE_NS  (20 * WEFT_MS)
-#define WAITS_MAX 6 /* in that while, of a loop that sleeps */
+#define WAITS_MAX 6 /* in WHILE_NS, for a loop that sleeps */
 
 struct scene {
 	weft_loop *loop;
 	struct watcher w;
 	struct probe p, q;
-	int fds[4]; /* to be closed in the end; -1: none */
+	int fds[4]; /* closed at the end; -1: none */
 };
 
-/* Two ends of a pipe, of which `closed` is closed; the other. */
+/* A pipe whose end `closed` is closed.  Returns the other end. */
 static int
 broken_pipe(struct scene *s, int closed)
 {
@@ -46,7 +46,7 @@ stop(struct watcher *w)
 		CHECK_EQ(weft_watch_stop(&w->watch), 1);
 }
 
-/* --- ways to have only an alarm pending ---------------------------------- */
+/* --- ways to have only a hangup or error pending ------------------------- */
 
 static void
 a_hangup_muted_from_the_beginning(struct scene *s)
@@ -146,7 +146,7 @@ a_reset_that_was_received(struct scene *s)
 	CHECK_ENDED(&s->p, WEFT_ECONNRESET);
 }
 
-/* The descriptor stays registered, and then its peer goes. */
+/* The descriptor stays registered with the kernel, and then its peer closes or resets. */
 static void
 an_end_or_reset_that_comes_when_nobody_waits(struct scene *s, bool resets)
 {
@@ -184,7 +184,7 @@ leave(weft_timer *timer, void *arg)
 	weft_loop_break(arg);
 }
 
-/* How often the loop goes to wait in a while. */
+/* How often the loop begins to wait in WHILE_NS. */
 static int64_t
 waits_in_a_while(weft_loop *loop)
 {
@@ -196,8 +196,8 @@ waits_in_a_while(weft_loop *loop)
 	return counted(&calls.waits) - before;
 }
 
-/* In the scene that `play` makes; a quiet watch sees to it that descriptors are
- * waited for at all. */
+/* The same after `play` has set up a scene.  A quiet watch makes sure that the loop waits for
+ * descriptors at all. */
 static int64_t
 waits_after(void (*play)(struct scene *s))
 {
@@ -221,7 +221,7 @@ waits_after(void (*play)(struct scene *s))
 	return waits;
 }
 
-TEST(an_alarm_that_nobody_wants_to_know_of_keeps_nobody_awake)
+TEST(an_unwanted_hangup_or_error_does_not_keep_the_loop_awake)
 {
 	CHECK(waits_after(a_hangup_muted_from_the_beginning) <= WAITS_MAX);
 	CHECK(waits_after(a_hangup_muted_when_told) <= WAITS_MAX);
@@ -229,7 +229,7 @@ TEST(an_alarm_that_nobody_wants_to_know_of_keeps_nobody_awake)
 	CHECK(waits_after(an_error_whose_watch_has_stopped) <= WAITS_MAX);
 }
 
-TEST(an_alarm_that_was_told_to_an_op_or_has_none_to_tell_keeps_nobody_awake)
+TEST(a_hangup_after_an_op_or_without_any_op_does_not_keep_the_loop_awake)
 {
 	CHECK(waits_after(a_hangup_that_has_ended_a_poll_op) <= WAITS_MAX);
 	CHECK(waits_after(an_end_that_was_received) <= WAITS_MAX);
@@ -238,7 +238,7 @@ TEST(an_alarm_that_was_told_to_an_op_or_has_none_to_tell_keeps_nobody_awake)
 	CHECK(waits_after(a_reset_that_comes_when_nobody_waits) <= WAITS_MAX);
 }
 
-TEST(who_wants_to_know_of_readiness_is_told_an_alarm_alone_until_it_stops)
+TEST(a_watch_for_readiness_gets_a_lone_hangup_until_it_is_stopped)
 {
 	struct scene s = { .fds = { -1 } };
 
@@ -255,7 +255,7 @@ TEST(who_wants_to_know_of_readiness_is_told_an_alarm_alone_until_it_stops)
 	OK(weft_loop_free(s.loop));
 }
 
-/* poll(2) has no edges, and tells the level. */
+/* poll(2) has no edges, so its backend reports the level. */
 static void
 a_hangup_by_edge(struct scene *s)
 {
@@ -265,7 +265,7 @@ a_hangup_by_edge(struct scene *s)
 	CHECK_EQ(s->w.what, WEFT_EV_HUP);
 }
 
-TEST(an_alarm_is_told_once_by_edge_where_there_are_edges)
+TEST(an_edge_triggered_watch_gets_a_hangup_once_where_edges_exist)
 {
 	const char *name = getenv("WEFT_BACKEND");
 
@@ -289,7 +289,7 @@ drain_all(struct watcher *w)
 		w->bytes += drain(w->fd);
 }
 
-/* Up to three portions of random size, or none. */
+/* Send zero to three portions of random size. */
 static void
 put_some(int fd, uint64_t *seed)
 {
@@ -302,7 +302,7 @@ put_some(int fd, uint64_t *seed)
 	}
 }
 
-/* What a reader that drains is told, step by step; the last is the end. */
+/* What a reader that drains sees, step by step.  The last step is the end of the stream. */
 static void
 play(const char *backend, uint32_t events, uint64_t seed, struct told *out)
 {
@@ -327,7 +327,7 @@ play(const char *backend, uint32_t events, uint64_t seed, struct told *out)
 	close_pair(pair);
 }
 
-TEST(who_drains_is_told_the_same_by_level_and_by_edge_on_every_backend)
+TEST(a_draining_reader_sees_the_same_by_level_and_edge_on_every_backend)
 {
 	static const char *const backends[] = { "poll", "epoll", "uring" };
 	struct told first[STEPS], told[STEPS];

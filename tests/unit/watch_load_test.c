@@ -1,14 +1,14 @@
 /* watch_load_test.c - watches: what they cost, and many of them.
  *
- * A turn with WEFT_NOWAIT looks at descriptors once, so where nothing must happen a few
- * turns stand for "never", and where something must happen soon, for "soon".
+ * An iteration with WEFT_NOWAIT polls the descriptors once.  So a few iterations represent "never"
+ * where nothing must happen, and "soon" where something must happen soon.
  */
 #include <unistd.h>
 #include "unit/probe.h"
 
 /* --- calls -------------------------------------------------------------- */
 
-/* Calls that wait, or that say for what. */
+/* System calls that wait, or that set up what to wait for. */
 static int64_t
 all_calls(void)
 {
@@ -22,7 +22,7 @@ wake_up(weft_timer *timer, void *arg)
 	weft_loop_break(arg);
 }
 
-/* How many calls the loop makes in a while in which nothing is to be done. */
+/* How many of those calls the loop makes in 20 ms with nothing to do. */
 static int64_t
 idle_calls(weft_loop *loop)
 {
@@ -54,7 +54,7 @@ TEST(muting_makes_no_system_call)
 	close_pair(pair);
 }
 
-TEST(a_hangup_of_what_is_muted_is_not_told_and_keeps_nobody_awake)
+TEST(a_hangup_of_a_muted_watch_is_not_reported_and_does_not_wake_the_loop)
 {
 	struct pair pair = make_pair(), quiet = make_pair();
 	struct watcher p = { .calls = 0 }, q = { .calls = 0 };
@@ -77,7 +77,7 @@ TEST(a_hangup_of_what_is_muted_is_not_told_and_keeps_nobody_awake)
 	close_pair(quiet);
 }
 
-TEST(a_descriptor_closed_while_a_copy_of_it_lives_keeps_nobody_awake)
+TEST(a_descriptor_closed_with_an_open_duplicate_does_not_wake_the_loop)
 {
 	struct pair pair = make_pair(), quiet = make_pair();
 	struct watcher p = { .calls = 0 }, q = { .calls = 0 };
@@ -104,7 +104,7 @@ TEST(a_descriptor_closed_while_a_copy_of_it_lives_keeps_nobody_awake)
 
 /* --- many --------------------------------------------------------------- */
 
-TEST(however_many_stay_ready_each_is_called_soon)
+TEST(each_of_many_watches_that_stay_ready_is_called_soon)
 {
 	enum { COUNT = 600 };
 	static struct watcher probes[COUNT];

@@ -1,20 +1,20 @@
 /* watch_many_test.c - as many descriptors on one loop as a busy server has.
  *
- * Both ends of each pair are watched.  To make one ready a byte is put into the other;
- * its callback takes the byte, so that it is ready once, and must be told once.
+ * Both ends of each pair are watched.  To make one end ready, the test writes a byte to the
+ * other end.  The callback reads the byte, so the end is ready once and must be reported once.
  */
 #include <sys/resource.h>
 #include "unit/probe.h"
 
 #define WANTED 20000 /* descriptors */
 #define LEAST  10000
-#define OTHERS 64 /* that the test, the loop and the runner need */
+#define OTHERS 64 /* for the test, the loop and the runner */
 #define ROUNDS 10
 
 static struct watcher watchers[WANTED];
 static bool chosen[WANTED];
 
-/* How many descriptors can be watched here, even. */
+/* How many descriptors can be watched here; an even number. */
 static int
 raise_limit(void)
 {
@@ -44,7 +44,7 @@ take_byte(struct watcher *w)
 	take(w->fd);
 }
 
-/* Make some ready, fewer than half of them in most rounds; how many. */
+/* Make some descriptors ready, in most rounds fewer than half.  Returns how many. */
 static int
 choose(int count, uint64_t *seed)
 {
@@ -61,7 +61,7 @@ choose(int count, uint64_t *seed)
 	return all;
 }
 
-/* Turn until so many were told, or no longer any; then a little longer. */
+/* Run iterations until `want` reports have arrived or no more arrive, and then a few more. */
 static void
 turn_for(weft_loop *loop, int count, int want)
 {
@@ -77,7 +77,7 @@ turn_for(weft_loop *loop, int count, int want)
 	turns(loop, 3);
 }
 
-TEST(of_twenty_thousand_descriptors_those_that_are_ready_are_told_once_each)
+TEST(each_ready_descriptor_of_twenty_thousand_is_reported_once)
 {
 	int count = raise_limit();
 	uint64_t seed = test_seed();

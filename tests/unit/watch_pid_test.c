@@ -22,12 +22,12 @@ on_death(weft_watch *told, int what, void *arg)
 	struct mourner *m = arg;
 
 	CHECK(told == &m->watch);
-	CHECK_EQ(weft_watch_stop(told), 0); /* it is stopped by now */
+	CHECK_EQ(weft_watch_stop(told), 0); /* the watch is already stopped */
 	m->calls++;
 	m->what = what;
 }
 
-/* A child that ends when a byte comes, with code 5. */
+/* A child that exits with code 5 when it receives a byte. */
 static pid_t
 fork_child(int fds[2])
 {
@@ -66,13 +66,13 @@ TEST_TWICE(a_watch_on_a_pid_is_called_once_when_it_has_been_reaped)
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	CHECK_EQ(weft_watch_stop(&m[1].watch), 1);
 	end_child(fds);
-	OK(weft_loop_run(loop)); /* it keeps the run going till then */
+	OK(weft_loop_run(loop)); /* the watch keeps the loop alive until then */
 	CHECK_EQ(m[0].calls, 1);
 	CHECK_EQ(WEXITSTATUS(m[0].what), 5);
 	end_child(more);
-	CHECK_EQ(waitpid(other, &status, 0), other); /* not reaped by us */
+	CHECK_EQ(waitpid(other, &status, 0), other); /* the loop did not reap it */
 	OK(weft_watch_start_signal(loop, &m[0].watch, SIGUSR1, on_death, m));
-	CHECK_EQ(weft_watch_stop(&m[0].watch), 1); /* it can be used again */
+	CHECK_EQ(weft_watch_stop(&m[0].watch), 1); /* the watch can be reused */
 	end_loop(loop);
 }
 
@@ -119,7 +119,7 @@ TEST_TWICE(a_loop_that_stops_tells_a_watch_on_a_pid_and_leaves_the_process)
 	check_no_child();
 }
 
-TEST(misuse_of_watches_on_a_pid_is_found)
+TEST(misuse_of_watches_on_a_pid_is_refused)
 {
 	weft_loop *loop = make();
 	struct mourner m = { .calls = 0 };

@@ -1,7 +1,7 @@
-/* watch_test.c - watches: what they tell, when they are silent, how they end.
+/* watch_test.c - watches: what they report, when they are silent, how they end.
  *
- * A turn with WEFT_NOWAIT looks at descriptors once, so where nothing must happen a few
- * turns stand for "never", and where something must happen soon, for "soon".
+ * An iteration with WEFT_NOWAIT polls the descriptors once.  So a few iterations represent "never"
+ * where nothing must happen, and "soon" where something must happen soon.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 /* --- readiness ---------------------------------------------------------- */
 
-TEST(a_watch_is_called_again_and_again_while_it_is_ready)
+TEST(a_watch_is_called_repeatedly_while_it_is_ready)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -39,7 +39,7 @@ TEST(a_watch_is_called_again_and_again_while_it_is_ready)
 	OK(weft_loop_free(loop));
 }
 
-TEST(an_edge_is_told_at_every_change)
+TEST(an_edge_triggered_watch_is_called_at_every_change)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -53,15 +53,16 @@ TEST(an_edge_is_told_at_every_change)
 			(void)weft_loop_run_once(loop, WEFT_NEVER);
 		CHECK_EQ(p.what, WEFT_READABLE);
 		if (i % 2)
-			take(pair.fd); /* more on top is a change, too */
+			take(pair.fd); /* more bytes are a change, too */
 	}
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	close_pair(pair);
 	OK(weft_loop_free(loop));
 }
 
-/* Bytes that are left are told once; on poll, which knows levels only, in every turn. */
-TEST(an_edge_is_told_once_while_nothing_changes)
+/* Bytes that stay unread are reported once.  The poll backend knows only levels, so it reports
+ * them in every iteration. */
+TEST(an_edge_triggered_watch_is_called_once_while_nothing_changes)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -87,7 +88,7 @@ TEST(an_edge_is_told_once_while_nothing_changes)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_watch_is_told_all_that_it_asked_for_at_once_and_a_hangup_unasked)
+TEST(a_watch_gets_all_requested_events_together_and_hangups_always)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -99,10 +100,10 @@ TEST(a_watch_is_told_all_that_it_asked_for_at_once_and_a_hangup_unasked)
 	put(pair.peer, "x");
 	turns(loop, 1);
 	CHECK_EQ(p.what, BOTH);
-	watch(loop, &p, pair.fd, WEFT_READABLE); /* fewer */
+	watch(loop, &p, pair.fd, WEFT_READABLE); /* fewer events */
 	turns(loop, 1);
 	CHECK_EQ(p.what, WEFT_READABLE);
-	watch(loop, &p, pair.fd, WEFT_WRITABLE); /* others */
+	watch(loop, &p, pair.fd, WEFT_WRITABLE); /* other events */
 	turns(loop, 1);
 	CHECK_EQ(p.what, WEFT_WRITABLE);
 	OK(close(pair.peer));
@@ -146,7 +147,7 @@ TEST(a_regular_file_is_always_ready)
 
 /* --- muting ------------------------------------------------------------- */
 
-TEST(a_muted_watch_is_told_nothing_until_it_is_unmuted)
+TEST(a_muted_watch_is_not_called_until_it_is_unmuted)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -157,7 +158,7 @@ TEST(a_muted_watch_is_told_nothing_until_it_is_unmuted)
 	put(pair.peer, "x");
 	watch(loop, &p, pair.fd, 0);
 	turns(loop, 3);
-	OK(weft_loop_run(loop)); /* nothing is alive for it */
+	OK(weft_loop_run(loop)); /* a muted watch does not keep the loop alive */
 	CHECK_EQ(p.calls, 0);
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	turns(loop, 1);
@@ -165,7 +166,7 @@ TEST(a_muted_watch_is_told_nothing_until_it_is_unmuted)
 	watch(loop, &p, pair.fd, 0);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	CHECK_EQ(weft_watch_stop(&p.watch), 0);
-	watch(loop, &p, pair.fd, 0); /* from the beginning */
+	watch(loop, &p, pair.fd, 0); /* muted from the beginning */
 	p.calls = 0;
 	turns(loop, 2);
 	CHECK_EQ(p.calls, 0);
@@ -213,7 +214,7 @@ free_other(struct watcher *p)
 	CHECK_EQ(weft_watch_stop(&p->watch), 1);
 }
 
-TEST(of_two_that_are_ready_the_first_may_stop_and_free_the_other)
+TEST(the_first_of_two_ready_watches_may_stop_and_free_the_other)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
@@ -243,12 +244,12 @@ replace_other(struct watcher *p)
 	p->act = p->other->act = NULL;
 	CHECK_EQ(weft_watch_stop(&p->other->watch), 1);
 	OK(close(p->other->fd));
-	fresh = make_pair(); /* the same number again */
+	fresh = make_pair(); /* gets the same number again */
 	CHECK(fresh.fd == p->other->fd || fresh.peer == p->other->fd);
 	watch(NULL, &heir, p->other->fd, WEFT_READABLE);
 }
 
-TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
+TEST(a_reused_descriptor_number_gets_no_events_of_its_previous_file)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
@@ -274,7 +275,7 @@ TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
 	OK(weft_loop_free(loop));
 }
 
-/* --- others at the same descriptor -------------------------------------- */
+/* --- several watches and ops on one descriptor -------------------------- */
 
 static void
 keep_result(weft_op *op, int64_t result, void *arg)
@@ -283,7 +284,7 @@ keep_result(weft_op *op, int64_t result, void *arg)
 	*(int64_t *)arg = result;
 }
 
-TEST(one_may_wait_in_each_direction_watch_or_op)
+TEST(one_watch_or_op_may_wait_per_direction)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -316,7 +317,7 @@ TEST(one_may_wait_in_each_direction_watch_or_op)
 
 /* --- ends --------------------------------------------------------------- */
 
-TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
+TEST(a_descriptor_closed_without_notice_blocks_neither_loop_nor_number)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), next;
@@ -327,16 +328,16 @@ TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
 	OK(close(a.fd));
 	CHECK_EQ(recv(a.peer, &next, 1, MSG_DONTWAIT), 0); /* really closed */
 	turns(loop, 3);
-	p.ends = 0; /* poll(2) says that it was closed */
+	p.ends = 0; /* the poll backend has reported the close */
 	next = make_pair();
 	CHECK_EQ(next.fd, a.fd);
-	watch(loop, &p, next.fd, WEFT_READABLE); /* verifies */
+	watch(loop, &p, next.fd, WEFT_READABLE); /* detects that the number is a new file */
 	p.calls = 0;
 	put(next.peer, "x");
 	turns(loop, 1);
 	CHECK(p.calls > 0);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
-	OK(close(next.fd)); /* after the stop, and again another */
+	OK(close(next.fd)); /* now after the stop, and the number is reused again */
 	OK(close(next.peer));
 	next = make_pair();
 	CHECK_EQ(next.fd, a.fd);
@@ -364,7 +365,7 @@ check_last(struct watcher *p)
 		         WEFT_ESHUTDOWN);
 }
 
-TEST(a_loop_that_stops_tells_every_watch_once_which_is_then_stopped)
+TEST(a_stopping_loop_calls_every_watch_once_and_the_watch_is_then_stopped)
 {
 	for (int muted = 0; muted < 2; muted++) {
 		struct watcher p[4] = { { .act = check_last } };
@@ -390,7 +391,7 @@ TEST(a_loop_that_stops_tells_every_watch_once_which_is_then_stopped)
 	}
 }
 
-TEST(an_idle_loop_that_is_stopped_tells_its_watches_when_it_is_run)
+TEST(a_stopped_idle_loop_calls_its_watches_when_it_is_run)
 {
 	for (int muted = 0; muted < 2; muted++) {
 		weft_loop *loop = make();
@@ -399,7 +400,7 @@ TEST(an_idle_loop_that_is_stopped_tells_its_watches_when_it_is_run)
 
 		watch(loop, &p, pair.fd, muted ? 0 : WEFT_READABLE);
 		weft_loop_shutdown(loop);
-		CHECK_EQ(p.ends, 0); /* nobody is called from inside a call */
+		CHECK_EQ(p.ends, 0); /* weft_loop_shutdown() itself calls no callbacks */
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 		OK(weft_loop_run(loop));
@@ -410,7 +411,7 @@ TEST(an_idle_loop_that_is_stopped_tells_its_watches_when_it_is_run)
 	}
 }
 
-TEST(closing_with_an_op_tells_the_watches_there_once)
+TEST(a_close_op_calls_the_watches_on_its_descriptor_once)
 {
 	for (int muted = 0; muted < 2; muted++) {
 		weft_loop *loop = make();
@@ -442,7 +443,7 @@ free_self(struct watcher *p)
 		free(p);
 }
 
-TEST(a_watch_that_is_told_of_the_end_may_be_freed_by_its_callback)
+TEST(a_watch_may_be_freed_by_its_callback_for_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -457,13 +458,13 @@ TEST(a_watch_that_is_told_of_the_end_may_be_freed_by_its_callback)
 	OK(weft_loop_free(loop));
 }
 
-TEST(background_watches_do_not_keep_a_run_going_and_stay_so)
+TEST(background_watches_do_not_keep_the_loop_alive_also_after_a_restart)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
 	struct watcher p = { .calls = 0 };
 
-	weft_watch_set_background(&p.watch, true); /* any time */
+	weft_watch_set_background(&p.watch, true); /* allowed at any time */
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
 	put(pair.peer, "x");
@@ -482,7 +483,7 @@ TEST(background_watches_do_not_keep_a_run_going_and_stay_so)
 
 /* --- misuse ------------------------------------------------------------- */
 
-TEST(watches_that_make_no_sense_are_refused)
+TEST(watches_with_invalid_arguments_are_refused)
 {
 	weft_loop *loop = make();
 	struct watcher p = { .calls = 0 };

@@ -1,4 +1,4 @@
-/* watchdog_test.c - a loop that something holds is reported, with what holds it. */
+/* watchdog_test.c - a blocked loop is reported, with the code that blocks it. */
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,12 +61,12 @@ spin(void *arg)
 static bool
 has_function(const char *what)
 {
-	/* TSan keeps a signal back until the thread next calls it. */
+	/* TSan delays a signal until the thread next enters TSan's runtime. */
 	return TEST_TSAN || strstr(text, what);
 }
 
-/* Another was told of, or by whom was not said in time: what held the loop was the machine,
- * and the test is to be tried again. */
+/* The report names other code, or no code in time.  Then the machine was slow, not the program,
+ * and the test must be tried again. */
 static bool
 is_of_machine(const char *what, int *tries)
 {
@@ -108,7 +108,7 @@ spin_in_callback(void *arg)
 
 #define CALLBACK " by a callback\n    #0 "
 
-TEST(a_callback_that_spins_is_told_as_such)
+TEST(a_callback_that_spins_is_reported_as_a_callback)
 {
 	int tries = 0;
 
@@ -124,7 +124,7 @@ TEST(a_callback_that_spins_is_told_as_such)
 	CHECK(has_function(CALLBACK));
 }
 
-TEST(a_loop_with_a_thread_of_its_own_is_watched_too)
+TEST(a_loop_with_its_own_thread_is_watched_too)
 {
 	int tries = 0;
 
@@ -141,7 +141,7 @@ TEST(a_loop_with_a_thread_of_its_own_is_watched_too)
 	CHECK(has_function(CALLBACK));
 }
 
-TEST(several_loops_have_one_watchdog)
+TEST(several_loops_share_one_watchdog)
 {
 	weft_loop *idle = make_watched(HOUR), *loop = make_watched(LIMIT);
 
@@ -163,7 +163,7 @@ start_nothing(const struct weft__thread_opts *opts, uint64_t *out)
 	return -EAGAIN;
 }
 
-TEST(a_loop_that_cannot_be_watched_is_not_made)
+TEST(a_loop_is_not_created_without_its_watchdog)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys poor = *before;
@@ -177,7 +177,7 @@ TEST(a_loop_that_cannot_be_watched_is_not_made)
 	OK(weft_loop_free(make_with(&opts)));
 }
 
-/* --- with a clock of our own -------------------------------------------- */
+/* --- with an explicit clock --------------------------------------------- */
 
 static weft_loop *watched;
 
@@ -190,10 +190,10 @@ yield_and_look(void *arg)
 	CHECK(!weft__watchdog_look(watched, now_ns));
 	CHECK(!weft__watchdog_look(watched, now_ns + HOUR - 1));
 	CHECK(weft__watchdog_look(watched, now_ns + HOUR));
-	CHECK(!weft__watchdog_look(watched, now_ns + 3 * HOUR)); /* once */
+	CHECK(!weft__watchdog_look(watched, now_ns + 3 * HOUR)); /* reported only once */
 	OK(weft_yield());
 	now_ns += 4 * HOUR;
-	CHECK(!weft__watchdog_look(watched, now_ns)); /* it has moved */
+	CHECK(!weft__watchdog_look(watched, now_ns)); /* the loop has made progress */
 	CHECK(weft__watchdog_look(watched, now_ns + HOUR));
 	note(MARK('y'));
 	return 0;
@@ -208,9 +208,9 @@ yield_twice(void *arg)
 	return 0;
 }
 
-TEST(what_counts_is_whether_anything_moves)
+TEST(a_loop_is_blocked_only_while_it_makes_no_progress)
 {
-	/* As if watched, but by nobody else. */
+	/* Set the limit directly, so that the watchdog thread does not check this loop. */
 	watched = make();
 	watched->watchdog_ns = HOUR;
 	go_on(watched, yield_and_look, NULL);
@@ -218,12 +218,12 @@ TEST(what_counts_is_whether_anything_moves)
 	OK(weft_loop_run(watched));
 	CHECK_STR(trace, "yz");
 	CHECK(!weft__watchdog_look(watched, 20 * HOUR));
-	CHECK(!weft__watchdog_look(watched, 30 * HOUR)); /* it is idle */
+	CHECK(!weft__watchdog_look(watched, 30 * HOUR)); /* the loop is idle */
 	watched->watchdog_ns = 0;
 	OK(weft_loop_free(watched));
 }
 
-TEST(a_loop_that_sleeps_is_not_held)
+TEST(a_sleeping_loop_is_not_reported_as_blocked)
 {
 	weft_loop *loop = make_started(); /* with a limit of 0 */
 
@@ -246,7 +246,7 @@ TEST(a_forked_child_can_free_a_watched_loop_and_have_its_own)
 		weft_loop *mine;
 
 		OK(weft_loop_free(loop));
-		if (TEST_TSAN) /* after a fork it allows no threads */
+		if (TEST_TSAN) /* TSan allows no threads after a fork */
 			test_child_exit(0);
 		mine = make_watched(LIMIT);
 		OK(weft_loop_post(mine, spin_in_callback, MARK('c')));

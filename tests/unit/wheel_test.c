@@ -1,8 +1,8 @@
-/* wheel_test.c - the timer wheel, alone, with an explicit clock.
+/* wheel_test.c - the timer wheel on its own, with an explicit clock.
  *
- * The rules are checked by examples and against a model: an array of armed timers
- * that is searched for the next one in order of (deadline, start).  The model is
- * tried on wheels with a planted bug too, each of which it must find.
+ * Examples check the rules, and so does a model: an array of armed timers that is searched for
+ * the next one in order of (deadline, start).  The model is also run on wheels with a planted
+ * bug and must detect each bug.
  */
 #include "test.h"
 #include "timer/sort.h"
@@ -115,7 +115,7 @@ TEST(a_timer_started_by_a_callback_fires_at_a_later_advance)
 
 	start(wheel, &p, 5, 0);
 	start(wheel, &old, 10, 0);
-	CHECK_EQ(weft_wheel_advance(wheel, 10), 2); /* `old` is not held up */
+	CHECK_EQ(weft_wheel_advance(wheel, 10), 2); /* `old` is not delayed */
 	CHECK_EQ(weft_wheel_advance(wheel, 10), 1);
 	CHECK_EQ(weft_wheel_advance(wheel, 11), 1);
 	CHECK_EQ(p.fired, 3);
@@ -149,7 +149,7 @@ move_other(struct probe *p)
 	start(p->wheel, p->other, 200, 0);
 }
 
-TEST(a_due_timer_moved_by_an_earlier_one_fires_at_its_new_time_only)
+TEST(a_due_timer_moved_by_an_earlier_one_fires_only_at_its_new_time)
 {
 	weft_wheel *wheel = weft_wheel_new(0);
 	struct probe a = { .act = move_other }, b = { 0 };
@@ -164,7 +164,7 @@ TEST(a_due_timer_moved_by_an_earlier_one_fires_at_its_new_time_only)
 	weft_wheel_free(wheel);
 }
 
-TEST(a_repeating_timer_keeps_to_its_grid_however_late_it_runs)
+TEST(a_repeating_timer_keeps_its_grid_however_late_it_runs)
 {
 	weft_wheel *wheel = weft_wheel_new(0);
 	struct probe p = { 0 };
@@ -223,7 +223,7 @@ free_wheel(struct probe *p)
 	weft_wheel_free(p->wheel);
 }
 
-TEST(a_callback_may_free_the_wheel_and_what_is_armed_is_stopped)
+TEST(a_callback_may_free_the_wheel_which_stops_all_armed_timers)
 {
 	weft_wheel *wheel = weft_wheel_new(0);
 	struct probe a = { .act = free_wheel }, b = { 0 }, c = { 0 };
@@ -236,7 +236,7 @@ TEST(a_callback_may_free_the_wheel_and_what_is_armed_is_stopped)
 	CHECK(!a.timer.block && !b.timer.block && !c.timer.block);
 }
 
-TEST(deadlines_near_the_end_of_time_work)
+TEST(deadlines_near_the_largest_time_work)
 {
 	weft_wheel *wheel = weft_wheel_new(0);
 	struct probe last = { 0 }, before = { 0 };
@@ -247,12 +247,12 @@ TEST(deadlines_near_the_end_of_time_work)
 	CHECK_EQ(weft_wheel_advance(wheel, WEFT_NEVER - 3), 0);
 	CHECK_EQ(weft_wheel_advance(wheel, WEFT_NEVER - 2), 1);
 	CHECK_EQ(weft_wheel_advance(wheel, WEFT_NEVER - 1), 1);
-	CHECK_EQ(weft_wheel_advance(wheel, WEFT_NEVER), 1); /* its last again */
+	CHECK_EQ(weft_wheel_advance(wheel, WEFT_NEVER), 1); /* its last deadline again */
 	CHECK_EQ(last.fired, 2);
 	weft_wheel_free(wheel);
 }
 
-TEST(a_jump_of_a_day_fires_all_that_became_due_in_order)
+TEST(a_jump_of_a_day_fires_all_due_timers_in_order)
 {
 	enum { N = 2000 };
 	static struct probe p[N];
@@ -278,7 +278,7 @@ TEST(many_timers_of_one_deadline_fire_in_the_order_they_were_started)
 	order = 0;
 	for (int i = 0; i < N; i++)
 		start(wheel, &p[i], 30 * WEFT_S, 0);
-	for (int i = 0; i < N; i += 3) /* swaps entries around */
+	for (int i = 0; i < N; i += 3) /* moves entries around */
 		CHECK_EQ(weft_wheel_stop(wheel, &p[i].timer), 1);
 	CHECK_EQ(weft_wheel_advance(wheel, 30 * WEFT_S), N - (N + 2) / 3);
 	for (int i = 0, want = 0; i < N; i++)
@@ -293,7 +293,7 @@ advance_inside(struct probe *p)
 	CHECK_MISUSE(weft_wheel_advance(p->wheel, 3000), WEFT_EBUSY);
 }
 
-TEST(bad_input_is_refused)
+TEST(invalid_arguments_are_refused)
 {
 	weft_wheel *wheel = weft_wheel_new(1000), *other = weft_wheel_new(0);
 	struct probe p = { .act = advance_inside };
@@ -323,10 +323,10 @@ enum { TIMERS = 64 };
 
 enum bug {
 	NO_BUG,
-	EARLY,      /* the wheel is told a later time than the model */
+	EARLY,      /* the wheel gets a later time than the model */
 	LOST_STOP,  /* some stops do not reach the wheel */
-	LIFO_TIES,  /* equal deadlines are started in reverse */
-	WRONG_MOVE, /* a re-arm goes 1 ns wrong */
+	LIFO_TIES,  /* the model expects equal deadlines in reverse order */
+	WRONG_MOVE, /* a restarted timer is off by 1 ns */
 	BUGS,
 };
 
@@ -334,7 +334,7 @@ struct model {
 	weft_wheel *wheel;
 	uint64_t seed, now, seq;
 	enum bug bug;
-	const char *wrong; /* what the model saw, or NULL */
+	const char *wrong; /* what the model found, or NULL */
 	struct {
 		weft_timer timer;
 		uint64_t due, every, seq; /* due WEFT_NEVER: not armed */
@@ -360,7 +360,7 @@ model_next(const struct model *m, uint64_t now)
 
 static void model_fire(weft_timer *timer, void *arg);
 
-/* Near, far, tied and past deadlines, all at once. */
+/* A mix of near, distant, equal and past deadlines. */
 static uint64_t
 random_due(struct model *m)
 {
@@ -424,7 +424,7 @@ model_fire(weft_timer *timer, void *arg)
 	} else {
 		m->t[i].due = WEFT_NEVER;
 	}
-	switch (test_random(&m->seed) % 8) { /* callbacks meddle */
+	switch (test_random(&m->seed) % 8) { /* callbacks start and stop timers, too */
 	case 0:
 		model_start(m, i, true);
 		break;
@@ -511,7 +511,7 @@ run_model(uint64_t seed, enum bug bug, int steps)
 	return m.wrong;
 }
 
-TEST(random_operations_do_what_a_sorted_array_would)
+TEST(random_operations_behave_like_a_sorted_array)
 {
 	uint64_t seed = test_seed();
 
@@ -524,7 +524,7 @@ TEST(random_operations_do_what_a_sorted_array_would)
 	}
 }
 
-TEST(the_model_finds_every_planted_bug)
+TEST(the_model_detects_every_planted_bug)
 {
 	for (enum bug bug = NO_BUG + 1; bug < BUGS; bug++) {
 		uint64_t seed = 1;
@@ -537,7 +537,7 @@ TEST(the_model_finds_every_planted_bug)
 
 /* --- the sort ----------------------------------------------------------- */
 
-/* Orders that make a quicksort with a median of three work hard. */
+/* Orders that are hard for a quicksort with median of three. */
 static uint64_t
 key_of(int shape, size_t i, size_t count, uint64_t *seed)
 {
@@ -546,9 +546,9 @@ key_of(int shape, size_t i, size_t count, uint64_t *seed)
 		return i;
 	case 1:
 		return count - i;
-	case 2: /* an organ pipe */
+	case 2: /* organ pipe order */
 		return i < count / 2 ? i : count - i;
-	case 3: /* the killer of medians of three */
+	case 3: /* the median-of-three killer order */
 		return i % 2 ? i : count / 2 + i / 2;
 	case 4:
 		return 7;

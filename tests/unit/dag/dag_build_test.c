@@ -1,7 +1,7 @@
-/* dag_build_test.c - templates: what is taken, what is refused, and what is said then. */
+/* dag_build_test.c - templates: what is accepted, what is refused, and the error texts. */
 #include "unit/dag/graph.h"
 
-TEST(a_template_tells_the_index_of_each_node_and_input)
+TEST(adding_a_node_or_input_returns_its_index)
 {
 	weft_dag *dag = graph();
 
@@ -12,7 +12,7 @@ TEST(a_template_tells_the_index_of_each_node_and_input)
 	CHECK_EQ(weft_dag_free(NULL), 0);
 }
 
-TEST(a_name_can_be_taken_once)
+TEST(a_name_can_be_used_only_once)
 {
 	weft_dag *dag = graph();
 
@@ -25,7 +25,7 @@ TEST(a_name_can_be_taken_once)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_node_that_makes_no_sense_is_refused_with_its_name)
+TEST(an_invalid_node_is_refused_and_named_in_the_error)
 {
 	weft_dag *dag = graph(), *other = graph();
 
@@ -45,14 +45,14 @@ TEST(a_node_that_makes_no_sense_is_refused_with_its_name)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(an_input_that_nobody_declares_is_named)
+TEST(an_undeclared_input_is_named_in_the_error)
 {
 	weft_dag *dag = graph();
 
 	weft_dag_add(dag, NODE("a", add_up, .inputs = INPUTS("b")));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node a: there is no node or input b");
-	/* and it can still be added */
+	/* the missing node can still be added */
 	CHECK_EQ(weft_dag_add(dag, NODE("b", add_up)), 1);
 	CHECK_EQ(weft_dag_check(dag), 0);
 	CHECK_EQ(weft_dag_check(dag), 0);
@@ -62,7 +62,7 @@ TEST(an_input_that_nobody_declares_is_named)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_cycle_is_told_by_its_path)
+TEST(a_cycle_is_reported_with_its_path)
 {
 	weft_dag *dag = graph();
 
@@ -86,7 +86,7 @@ TEST(a_node_that_waits_for_itself_is_a_cycle)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_cycle_that_is_long_is_told_in_part)
+TEST(a_long_cycle_is_reported_in_part)
 {
 	weft_dag *dag = graph();
 	char name[16], before[16];
@@ -101,7 +101,7 @@ TEST(a_cycle_that_is_long_is_told_in_part)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(types_that_do_not_agree_are_told_with_both_names)
+TEST(mismatched_types_are_reported_with_both_names)
 {
 	static const weft_type *const text[] = { &weft_type_text };
 	weft_dag *dag = graph();
@@ -120,7 +120,7 @@ TEST(types_that_do_not_agree_are_told_with_both_names)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(each_needs_a_list)
+TEST(a_node_for_each_item_needs_a_list)
 {
 	weft_dag *dag = graph();
 
@@ -131,7 +131,7 @@ TEST(each_needs_a_list)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_limit_has_to_be_known)
+TEST(a_limit_must_be_declared)
 {
 	weft_dag *dag = graph();
 
@@ -145,7 +145,7 @@ TEST(a_limit_has_to_be_known)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(there_are_at_most_16_priorities)
+TEST(a_template_has_at_most_16_priorities)
 {
 	weft_dag *dag = graph();
 	char name[16];
@@ -168,7 +168,7 @@ inner_graph(void)
 	return dag;
 }
 
-TEST(a_graph_inside_of_another_has_to_fit_it)
+TEST(a_subgraph_must_match_the_inputs_and_types_of_its_node)
 {
 	weft_dag *inner = inner_graph(), *dag = graph();
 
@@ -189,7 +189,7 @@ TEST(a_graph_inside_of_another_has_to_fit_it)
 	CHECK_EQ(weft_dag_free(inner), 0);
 }
 
-TEST(a_template_is_kept_while_another_uses_it)
+TEST(a_template_cannot_be_freed_while_another_uses_it)
 {
 	weft_dag *inner = inner_graph(), *dag = graph();
 
@@ -205,7 +205,7 @@ TEST(a_template_is_kept_while_another_uses_it)
 	CHECK_EQ(weft_dag_free(inner), 0);
 }
 
-TEST(a_template_is_kept_while_a_run_uses_it)
+TEST(a_template_cannot_be_freed_while_a_run_uses_it)
 {
 	weft_dag *dag = inner_graph();
 	struct weft_dag_stats stats;
@@ -224,7 +224,7 @@ TEST(a_template_is_kept_while_a_run_uses_it)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_template_is_written_for_graphviz)
+TEST(a_template_can_be_written_for_graphviz)
 {
 	weft_dag *dag = inner_graph();
 	weft_value text;
@@ -241,7 +241,7 @@ TEST(a_template_is_written_for_graphviz)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_template_is_written_as_json_whatever_its_names_are)
+TEST(a_template_can_be_written_as_json_with_escaped_names)
 {
 	weft_dag *dag = weft_dag_new("quo\"te");
 	weft_value text;

@@ -1,4 +1,4 @@
-/* dag_group_test.c - steps that stand for others: graphs in graphs, items, added nodes. */
+/* dag_group_test.c - steps that consist of other steps: subgraphs, list items, added nodes. */
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 
@@ -12,7 +12,7 @@ nothing(weft_dag_step *step, void *arg)
 	return 0;
 }
 
-/* Check both, run the outer one, and free them. */
+/* Check and run `dag`, and free both templates.  Returns the outcome of the run. */
 static int
 run_and_free(weft_dag *dag, weft_dag *inner)
 {
@@ -40,7 +40,7 @@ one_node(weft_dag_fn fn)
 
 /* --- graphs in graphs ---------------------------------------------------- */
 
-TEST(graphs_in_graphs_end_side_by_side)
+TEST(nested_subgraphs_run_side_by_side)
 {
 	weft_dag *inner = one_node(nothing), *middle = graph(), *dag = graph();
 
@@ -96,7 +96,7 @@ run_sleepers(void *arg)
 	return 0;
 }
 
-TEST(steps_of_two_graphs_that_wait_for_a_retry_can_be_cancelled)
+TEST(steps_of_two_subgraphs_that_wait_for_a_retry_can_be_canceled)
 {
 	on_a_loop(run_sleepers, NULL);
 }
@@ -122,7 +122,7 @@ run_bounded(void *arg)
 	return 0;
 }
 
-TEST(a_graph_as_a_node_has_a_timeout)
+TEST(a_subgraph_can_have_a_timeout)
 {
 	on_a_loop(run_bounded, NULL);
 }
@@ -137,7 +137,7 @@ note(weft_dag_step *step, void *arg)
 	return 0;
 }
 
-TEST(priorities_hold_in_a_graph_inside_of_another)
+TEST(priorities_apply_inside_a_subgraph)
 {
 	static char names[5][2] = { "a", "b", "c", "d", "e" };
 	static const int priorities[] = { -5, 7, 0, 100, 7 };
@@ -168,7 +168,7 @@ put_text(weft_dag_step *step, void *arg)
 	return weft_dag_step_out(step, weft_value_text("y"));
 }
 
-TEST(what_the_condition_of_a_graph_puts_out_is_dropped)
+TEST(an_output_set_by_the_condition_of_a_subgraph_is_dropped)
 {
 	weft_dag *inner = graph(), *dag = graph();
 
@@ -190,7 +190,7 @@ numbers(int count)
 	return weft_value_list(items, (size_t)count);
 }
 
-TEST(an_item_is_tried_as_often_as_allowed_and_the_list_is_not)
+TEST(retries_apply_to_each_item_and_not_to_the_list)
 {
 	weft_dag *dag = graph();
 	weft_dag_run *run;
@@ -217,7 +217,7 @@ fail_second(weft_dag_step *step, void *arg)
 	return item == 1 ? WEFT_EPROTO : weft_dag_step_out(step, weft_value_integer(item));
 }
 
-TEST(the_fallback_of_a_node_for_each_item_is_the_list)
+TEST(the_fallback_of_a_node_for_each_item_replaces_the_whole_list)
 {
 	weft_dag *dag = graph();
 	weft_dag_run *run;
@@ -247,7 +247,7 @@ add_one(weft_dag_step *step, void *arg)
 	return weft_dag_step_add(step, NODE("more", nothing));
 }
 
-TEST(a_step_without_inputs_adds_a_node_without_inputs)
+TEST(a_step_without_inputs_can_add_a_node_without_inputs)
 {
 	weft_dag *dag = graph();
 
@@ -263,7 +263,7 @@ add_limited(weft_dag_step *step, void *arg)
 	                         NODE("more", nothing, .limit = "one", .inputs = INPUTS("grow")));
 }
 
-TEST(a_step_with_a_limit_can_add_a_node_with_the_same)
+TEST(a_step_with_a_limit_can_add_a_node_with_the_same_limit)
 {
 	weft_dag *dag = graph();
 
@@ -284,7 +284,7 @@ take_and_add(weft_dag_step *step, void *arg)
 	return 0;
 }
 
-TEST(an_added_node_cannot_use_what_was_taken)
+TEST(an_added_node_cannot_use_an_input_that_was_taken)
 {
 	weft_dag *dag = graph();
 
@@ -301,7 +301,7 @@ add_and_say_no(weft_dag_step *step, void *arg)
 	return false;
 }
 
-TEST(what_a_condition_adds_and_then_says_no_is_dropped)
+TEST(nodes_added_by_a_condition_that_returns_false_are_dropped)
 {
 	weft_dag *dag = graph();
 
@@ -327,7 +327,7 @@ run_with_added(weft_dag *inner)
 	return run_and_free(dag, inner);
 }
 
-TEST(an_added_graph_must_have_one_end_of_its_type_and_what_it_needs)
+TEST(an_added_subgraph_needs_one_result_of_its_type_and_available_places)
 {
 	weft_dag *inner = graph();
 
@@ -352,9 +352,9 @@ TEST(an_added_graph_must_have_one_end_of_its_type_and_what_it_needs)
 	CHECK_EQ(run_with_added(inner), 0);
 }
 
-/* --- what is told of runs ------------------------------------------------ */
+/* --- fallbacks and progress ---------------------------------------------- */
 
-TEST(a_fallback_that_could_not_be_made_or_cannot_be_shared_is_refused)
+TEST(a_fallback_that_is_an_error_or_cannot_be_shared_is_refused)
 {
 	static const weft_type owned = { .name = "owned" };
 	static int thing;
@@ -386,7 +386,7 @@ look_whether_told(weft_dag_step *step, void *arg)
 	return told > 0 ? 0 : weft_fail(WEFT_EPROTO, "not told before");
 }
 
-TEST(progress_without_a_loop_is_told_while_the_run_goes_on)
+TEST(progress_without_a_loop_is_reported_while_the_run_continues)
 {
 	const weft_dag_run_opts opts = { .on_progress = count_done };
 	weft_dag *dag = graph();

@@ -1,4 +1,7 @@
-/* dag_late_test.c - attempts that are late, pools that are full, runs freed by themselves. */
+/* dag_late_test.c - late attempts, full pools, and runs that are freed by their own steps.
+ *
+ * An attempt is late if it still runs after its timeout.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -41,7 +44,7 @@ nothing(weft_dag_step *step, void *arg)
 	return 0;
 }
 
-/* Deaf: it ends when it is let go. */
+/* Ignores cancellation: ends only when `opened` is set. */
 static int
 wait_deaf(weft_dag_step *step, void *arg)
 {
@@ -67,7 +70,7 @@ run_and_free(weft_dag *dag)
 
 /* --- late attempts ------------------------------------------------------- */
 
-/* x and y may be run by one thread, which has to tell the end of x before it is at y. */
+/* One worker may run both x and y.  It must report the end of x before it starts y. */
 static int
 run_late_in_graph(void *arg)
 {
@@ -86,7 +89,7 @@ run_late_in_graph(void *arg)
 	return 0;
 }
 
-TEST(what_follows_a_graph_does_not_wait_for_a_late_step_in_it)
+TEST(the_dependents_of_a_subgraph_do_not_wait_for_a_late_step_in_it)
 {
 	on_a_loop(run_late_in_graph, NULL);
 }
@@ -98,7 +101,7 @@ put_text(weft_dag_step *step, void *arg)
 	return weft_dag_step_out(step, weft_value_text("text"));
 }
 
-/* Looks at its input when others have had it. */
+/* Reads its input after other steps have used it. */
 static int
 look_late(weft_dag_step *step, void *arg)
 {
@@ -140,7 +143,7 @@ take_and_open(weft_dag_step *step, void *arg)
 	return rc;
 }
 
-/* The added node fails, and its owner with it, while the late attempt still looks. */
+/* The added node and its owner fail while the late attempt still reads its input. */
 static int
 run_late_failing(void *arg)
 {
@@ -156,7 +159,7 @@ run_late_failing(void *arg)
 	return 0;
 }
 
-TEST(what_a_late_step_looks_at_stays_though_its_owner_has_failed)
+TEST(the_input_of_a_late_step_stays_valid_when_its_owner_has_failed)
 {
 	on_a_loop(run_late_failing, NULL);
 }
@@ -175,12 +178,12 @@ run_late_added(void *arg)
 	return 0;
 }
 
-TEST(what_a_late_step_looks_at_is_not_moved_away)
+TEST(the_input_of_a_late_step_is_not_moved_to_another_step)
 {
 	on_a_loop(run_late_added, NULL);
 }
 
-/* The first attempt is late, and the second may not begin before it has returned. */
+/* The first attempt is late.  The second must not begin before the first has returned. */
 static int
 count_inside(weft_dag_step *step, void *arg)
 {
@@ -242,7 +245,7 @@ run_blocking(void *arg)
 	weft_dag_add(dag, NODE("b", meet, .arg = &meets, .place = WEFT_DAG_BLOCKING));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 20; i++) {
-		meets = i == 19; /* they are known as quick by then */
+		meets = i == 19; /* by then the steps are known to be quick */
 		run = run_of(dag, NULL);
 		CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
 		weft_dag_run_free(run);
@@ -251,7 +254,7 @@ run_blocking(void *arg)
 	return 0;
 }
 
-TEST(blocking_steps_that_were_quick_do_not_wait_for_each_other)
+TEST(blocking_steps_that_were_quick_still_run_in_parallel)
 {
 	on_a_loop(run_blocking, NULL);
 }
@@ -282,7 +285,7 @@ TEST(a_pool_of_another_process_is_refused)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-/* Work of others that fills the queue of the pool again and again. */
+/* Other work that fills the queue of the pool again and again. */
 static weft_pool *pool;
 static weft_op fillers[2];
 
@@ -317,7 +320,7 @@ run_in_crowd(void *arg)
 		weft_dag_run *run = run_of(dag, &(weft_dag_run_opts){ .cpu = pool });
 		int rc = weft_dag_run_wait(run, WEFT_NEVER);
 
-		CHECK(rc == 0 || rc == WEFT_EAGAIN); /* at its beginning */
+		CHECK(rc == 0 || rc == WEFT_EAGAIN); /* refused when the run starts */
 		weft_dag_run_free(run);
 	}
 	weft__store(&opened, 1, WEFT__RELAXED);
@@ -328,7 +331,7 @@ run_in_crowd(void *arg)
 	return 0;
 }
 
-TEST(a_run_ends_although_others_fill_the_queue_of_its_pool)
+TEST(a_run_ends_although_other_work_fills_the_queue_of_its_pool)
 {
 	for (uint32_t threads = 1; threads < 4; threads++)
 		on_a_loop(run_in_crowd, &threads);
@@ -357,7 +360,7 @@ run_that_is_freed(void *arg)
 	return 0;
 }
 
-TEST(a_step_may_free_its_run_while_somebody_waits)
+TEST(a_step_may_free_its_run_while_a_thread_or_threadlet_waits_for_it)
 {
 	(void)run_that_is_freed(NULL);
 	on_a_loop(run_that_is_freed, NULL);
@@ -396,7 +399,7 @@ cancel_run(void *run)
 	return NULL;
 }
 
-TEST(who_waits_for_a_run_inside_of_a_step_is_asked_to_end_with_it)
+TEST(canceling_a_run_cancels_a_run_that_one_of_its_steps_waits_for)
 {
 	weft_dag *inner = graph(), *dag = graph();
 	weft_dag_run *run;
@@ -443,7 +446,7 @@ cancel_and_open(void *run)
 	return NULL;
 }
 
-TEST(nothing_begins_in_a_run_whose_waiter_was_cancelled)
+TEST(no_step_begins_in_a_run_whose_waiter_was_canceled)
 {
 	weft_dag *inner = graph(), *dag = graph();
 	weft_dag_run *run;
@@ -465,7 +468,8 @@ TEST(nothing_begins_in_a_run_whose_waiter_was_cancelled)
 	CHECK_EQ(weft_dag_free(inner), 0);
 }
 
-/* The run is freed at once, and its op, of another loop, cancelled about when it ends. */
+/* Free the run at once, and cancel its op, which belongs to another loop, at about the time
+ * when the run ends. */
 static int
 run_there_and_cancel(void *arg)
 {
@@ -491,7 +495,7 @@ run_there_and_cancel(void *arg)
 	return 0;
 }
 
-TEST(an_op_of_another_loop_may_be_cancelled_as_its_run_ends)
+TEST(an_op_of_another_loop_may_be_canceled_while_its_run_ends)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 
@@ -502,7 +506,7 @@ TEST(an_op_of_another_loop_may_be_cancelled_as_its_run_ends)
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
 
-TEST(a_node_that_was_never_begun_says_so)
+TEST(a_run_cannot_be_started_with_an_op_of_a_stopped_loop)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	const weft_dag_run_opts opts = { .loop = loop };

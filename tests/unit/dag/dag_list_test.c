@@ -1,8 +1,8 @@
-/* dag_list_test.c - what whoever looks sees of templates and their nodes. */
+/* dag_list_test.c - the list of templates, with counters and times of their nodes. */
 #include "base/sys.h"
 #include "unit/dag/graph.h"
 
-/* A clock that only steps move. */
+/* A clock that only steps advance. */
 static const struct weft__sys *plain;
 static struct weft__sys faked;
 static uint64_t clock_ns, readings;
@@ -21,7 +21,7 @@ fake_clock(void)
 	faked = *plain;
 	faked.now = now;
 	weft__sys = &faked;
-	clock_ns += 1000 * WEFT_S; /* later than what others have asked for */
+	clock_ns += 1000 * WEFT_S; /* after the end of all earlier observations */
 }
 
 static void
@@ -45,7 +45,7 @@ take_time_and_fail(weft_dag_step *step, void *arg)
 	return weft_fail(WEFT_EPROTO, "told to fail");
 }
 
-/* The text of the template of that name; dropped by the next call. */
+/* The listed text of the template `name`, or "".  Valid until the next call. */
 static const char *
 see(const char *name)
 {
@@ -87,7 +87,7 @@ static int ten = 10, thirty = 30;
 
 /* --- lists --------------------------------------------------------------- */
 
-TEST(templates_are_listed_from_their_check_to_their_end)
+TEST(templates_are_listed_from_their_check_until_they_are_freed)
 {
 	weft_dag *dag = weft_dag_new("listed");
 
@@ -100,7 +100,7 @@ TEST(templates_are_listed_from_their_check_to_their_end)
 	CHECK_STR(see("listed"), "");
 }
 
-TEST(each_template_is_listed_once_under_its_own_number)
+TEST(each_template_is_listed_once_with_its_own_id)
 {
 	weft_dag *dags[3];
 	uint64_t cursor = 0, before = 0;
@@ -122,7 +122,7 @@ TEST(each_template_is_listed_once_under_its_own_number)
 		CHECK_EQ(weft_dag_free(dags[i]), 0);
 }
 
-TEST(runs_that_are_not_freed_are_running_and_graphs_in_graphs_are_not)
+TEST(runs_count_as_running_until_freed_and_use_as_subgraph_does_not_count)
 {
 	weft_dag *inner = checked("inner", NODE("a", take_time, .arg = &ten));
 	weft_dag *outer = checked("outer", &(weft_dag_node){ .name = "in", .sub = inner });
@@ -143,7 +143,7 @@ no_memory(size_t size)
 	return NULL;
 }
 
-TEST(a_list_without_memory_says_so_and_can_go_on)
+TEST(a_list_without_memory_fails_and_can_be_continued)
 {
 	weft_dag *dag = checked("poor", NODE("a", take_time, .arg = &ten));
 	uint64_t cursor = 0;
@@ -167,7 +167,7 @@ TEST(a_list_without_memory_says_so_and_can_go_on)
 	"\"count\": 0, \"failed\": 0, \"mean_ns\": 0, \"max_ns\": 0, " \
 	"\"last_ns\": 0"
 
-TEST(nodes_tell_what_they_take_while_observed)
+TEST(the_times_of_nodes_are_reported_while_observed)
 {
 	int us = 10;
 	weft_dag *dag;
@@ -202,7 +202,7 @@ TEST(failed_attempts_of_a_node_are_counted)
 	unfake();
 }
 
-TEST(a_graph_as_a_node_is_timed_as_a_whole)
+TEST(a_subgraph_is_timed_as_a_whole)
 {
 	weft_dag *inner, *outer;
 
@@ -244,24 +244,24 @@ TEST(items_of_a_list_are_timed_as_a_whole)
 	unfake();
 }
 
-TEST(runs_read_no_clock_when_nobody_observes_any_more)
+TEST(runs_read_no_clock_after_the_observation_has_ended)
 {
 	weft_dag *dag;
 	uint64_t before;
 
 	fake_clock();
 	dag = checked("quiet", NODE("a", take_time, .arg = &ten));
-	for (int i = 0; i < 8; i++) /* the first ones are timed anyway */
+	for (int i = 0; i < 8; i++) /* the first runs are timed anyway */
 		run_once(dag, 0);
 	readings = 0;
 	run_once(dag, 0);
 	before = readings;
 	weft_dag_observe(clock_ns + WEFT_S);
-	weft_dag_observe(clock_ns); /* shortens nothing */
+	weft_dag_observe(clock_ns); /* does not shorten the observation */
 	run_once(dag, 0);
 	CHECK(readings > before);
 	clock_ns += 2 * WEFT_S;
-	run_once(dag, 0); /* which finds that out */
+	run_once(dag, 0); /* detects that the observation has expired */
 	readings = 0;
 	run_once(dag, 0);
 	CHECK_EQ(readings, before);
@@ -278,8 +278,9 @@ linger(const weft_dag_progress *progress, void *arg)
 	clock_ns += 5 * WEFT_MS;
 }
 
-/* Who runs a step may have told of the one before, for however long. */
-TEST(what_is_done_between_two_steps_is_not_part_of_their_times)
+/* The thread that runs a step may have spent any time in the progress callback of the step
+ * before. */
+TEST(work_between_two_steps_is_not_part_of_their_times)
 {
 	weft_dag_run_opts opts = { .on_progress = linger };
 	weft_dag_run *run;
@@ -317,8 +318,8 @@ trace_of(weft_dag *dag)
 	return text;
 }
 
-/* The clock is one that steps move, so both are the same. */
-TEST(the_trace_of_a_run_is_the_same_while_something_is_recorded)
+/* Only steps advance the clock, so both traces are equal. */
+TEST(the_trace_of_a_run_does_not_change_while_a_recording_runs)
 {
 	weft_trace *recording;
 	char *without, *with;

@@ -1,7 +1,7 @@
-/* dag_loop_test.c - steps on loops and pools: times, retries, limits, ends from outside.
+/* dag_loop_test.c - steps on loops and pools: timeouts, retries, limits, external ends.
  *
- * Steps of these tests wait at gates, which the tests open, or for deadlines that come; so
- * nothing depends on how quick a machine is.
+ * The steps of these tests wait at a gate that the test opens, or for deadlines.  So nothing
+ * depends on the speed of the machine.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -27,7 +27,7 @@ open_gate(void)
 	weft__store(&opened, 1, WEFT__RELEASE);
 }
 
-/* Until the gate is open, or the step is asked to end. */
+/* Wait until the gate is open or the step is canceled. */
 static int
 wait_at_gate(weft_dag_step *step, void *arg)
 {
@@ -43,7 +43,7 @@ wait_at_gate(weft_dag_step *step, void *arg)
 	return rc;
 }
 
-/* The same, and deaf: it ends by the gate alone. */
+/* The same, but ignores cancellation: only the gate ends it. */
 static int
 wait_deaf(weft_dag_step *step, void *arg)
 {
@@ -115,7 +115,7 @@ run_places(void *arg)
 	return 0;
 }
 
-TEST(a_loop_runs_only_steps_that_are_meant_for_it)
+TEST(a_loop_runs_only_steps_with_the_place_loop)
 {
 	on_a_loop(run_places, NULL);
 }
@@ -141,7 +141,7 @@ run_sleeps(void *arg)
 	return 0;
 }
 
-TEST(any_number_of_steps_suspend_on_a_loop_at_once)
+TEST(many_steps_can_be_suspended_on_a_loop_at_once)
 {
 	on_a_loop(run_sleeps, NULL);
 }
@@ -173,7 +173,7 @@ run_timeouts(void *arg)
 	return 0;
 }
 
-TEST(an_attempt_that_takes_too_long_is_ended_and_tried_again_everywhere)
+TEST(an_attempt_that_times_out_is_ended_and_retried_in_every_place)
 {
 	on_a_loop(run_timeouts, NULL);
 }
@@ -183,7 +183,7 @@ on_fallback(weft_dag_step *step, void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_dag_step_in(step, 0)->as.integer, 7);
-	open_gate(); /* the late one may return now */
+	open_gate(); /* the late attempt may return now */
 	return 0;
 }
 
@@ -211,7 +211,7 @@ run_late(void *arg)
 	return 0;
 }
 
-TEST(what_follows_goes_on_with_the_fallback_and_the_late_result_is_dropped)
+TEST(dependents_get_the_fallback_and_the_late_result_is_dropped)
 {
 	on_a_loop(run_late, NULL);
 }
@@ -239,7 +239,7 @@ run_deadline(void *arg)
 	return 0;
 }
 
-TEST(the_deadline_of_a_run_reaches_steps_everywhere)
+TEST(the_deadline_of_a_run_ends_steps_in_every_place)
 {
 	on_a_loop(run_deadline, NULL);
 }
@@ -296,7 +296,7 @@ run_backoff(void *arg)
 	return 0;
 }
 
-TEST(the_pause_before_a_retry_doubles)
+TEST(the_delay_before_a_retry_doubles)
 {
 	on_a_loop(run_backoff, NULL);
 }
@@ -345,7 +345,7 @@ run_canceled(void *arg)
 	return 0;
 }
 
-TEST(a_run_that_is_cancelled_ends_its_steps_everywhere)
+TEST(a_canceled_run_ends_its_steps_in_every_place)
 {
 	on_a_loop(run_canceled, NULL);
 }
@@ -373,7 +373,7 @@ run_failing(void *arg)
 	return 0;
 }
 
-TEST(the_first_failure_ends_what_runs)
+TEST(the_first_failure_ends_the_running_steps)
 {
 	on_a_loop(run_failing, NULL);
 }
@@ -389,7 +389,7 @@ run_aborted(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_ETIMEDOUT);
 	weft_dag_run_free(run);
-	run = run_of(dag, &opts); /* it has fired before */
+	run = run_of(dag, &opts); /* the signal has already fired */
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_ETIMEDOUT);
 	weft_dag_run_free(run);
 	(void)weft_abort_unref(abort);
@@ -427,12 +427,12 @@ run_freed(void *arg)
 	return 0;
 }
 
-TEST(a_run_that_is_freed_while_it_runs_is_cancelled_and_its_op_ends)
+TEST(a_run_that_is_freed_while_it_runs_is_canceled_and_its_op_ends)
 {
 	on_a_loop(run_freed, NULL);
 }
 
-/* The threadlet that waits is cancelled itself: the run ends, and is waited for. */
+/* The waiting threadlet itself is canceled.  It cancels the run and waits for its end. */
 static int
 wait_for_run(void *arg)
 {
@@ -458,7 +458,7 @@ cancel_waiter(void *arg)
 	return 0;
 }
 
-TEST(whoever_waits_can_be_cancelled_and_then_the_run_is)
+TEST(canceling_the_threadlet_that_waits_for_a_run_cancels_the_run)
 {
 	on_a_loop(cancel_waiter, NULL);
 }
@@ -530,7 +530,7 @@ run_limited(void *arg)
 	return 0;
 }
 
-TEST(a_limit_holds_over_all_runs_of_a_template)
+TEST(a_limit_applies_across_all_runs_of_a_template)
 {
 	on_a_loop(run_limited, NULL);
 }
@@ -561,14 +561,14 @@ run_limit_canceled(void *arg)
 	return 0;
 }
 
-TEST(a_run_that_waits_for_a_limit_can_be_cancelled)
+TEST(a_run_that_waits_for_a_limit_ends_at_its_deadline)
 {
 	on_a_loop(run_limit_canceled, NULL);
 }
 
 /* --- other threads and loops --------------------------------------------- */
 
-TEST(a_plain_thread_runs_a_graph_with_the_help_of_a_loop)
+TEST(a_plain_thread_can_run_a_graph_that_uses_a_loop)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	const weft_dag_run_opts opts = { .loop = loop };
@@ -664,7 +664,8 @@ wait_both(weft_dag_step *step, void *arg)
 	return 0;
 }
 
-/* Of a node that has never run nobody knows that it is quick. */
+/* Uses a new graph in each round: a node that has never run is not yet known to be quick, so
+ * the thread shares it with the pool. */
 TEST(a_plain_thread_and_a_pool_share_the_work)
 {
 	weft_pool *pool = weft_pool_new(NULL);
@@ -696,7 +697,7 @@ run_inner(weft_dag_step *step, void *arg)
 	return rc;
 }
 
-TEST(a_step_may_wait_for_a_run_of_its_own)
+TEST(a_step_may_start_another_run_and_wait_for_it)
 {
 	weft_pool *pool = weft_pool_new(NULL);
 	const weft_dag_run_opts opts = { .cpu = pool };
@@ -725,7 +726,7 @@ wait_in_callback(void *arg)
 	CHECK_EQ(weft_dag_run_wait(arg, WEFT_NEVER), WEFT_ENOSUSPEND);
 }
 
-TEST(a_callback_cannot_wait)
+TEST(a_callback_cannot_wait_for_a_run)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	weft_dag *dag = graph();

@@ -31,7 +31,7 @@ name_of(int i, char *buf)
 	return buf;
 }
 
-/* A chain, or all between a first and a last. */
+/* A chain of nodes.  With `fan`, all nodes depend on the first one instead. */
 static weft_dag *
 many(bool fan, weft_dag_fn fn)
 {
@@ -130,7 +130,7 @@ run_requests(void *arg)
 	return 0;
 }
 
-TEST(a_thousand_runs_go_on_at_once_on_a_loop)
+TEST(a_thousand_runs_proceed_at_once_on_a_loop)
 {
 	on_a_loop(run_requests, NULL);
 }
@@ -148,7 +148,7 @@ run_often(void *arg)
 	return NULL;
 }
 
-TEST(threads_share_a_template)
+TEST(several_threads_can_run_a_template_at_once)
 {
 	static int one = 1;
 	weft_dag *dag = graph();

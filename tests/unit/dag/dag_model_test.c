@@ -1,9 +1,9 @@
-/* dag_model_test.c - random graphs against a model that says what becomes of each node.
+/* dag_model_test.c - random graphs, compared with a model that predicts each node's end.
  *
- * Nodes fail as often as was drawn, are optional, skipped, tried again, and run anywhere.
- * With collected errors the outcome of each is determined, whatever the order; with the
- * first failure, or an end from outside at any point, what holds is that each node begins
- * after all its inputs have ended, once for each attempt, and none after the end.
+ * Nodes fail a random number of times, are optional, skipped, retried, and run anywhere.  With
+ * collected errors the outcome of each node is determined, whatever the order.  With the first
+ * failure, or a cancel at any point, the test checks that each node begins after all its inputs
+ * have ended, once per attempt, and never after the end of the run.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -16,15 +16,15 @@ struct node {
 	char name[16];
 	int inputs[INPUTS_MAX];
 	int input_count;
-	uint32_t fails; /* attempts, from the first on */
+	uint32_t fails; /* the number of attempts that fail, from the first on */
 	uint32_t retries;
 	bool optional, skipped;
 	weft_dag_place place;
 	struct world *world;
 	int index;
-	/* of one run */
+	/* Of one run. */
 	weft__a32 attempts, ended;
-	/* by the model */
+	/* Predicted by the model. */
 	weft_dag_state state;
 	int64_t value;
 	uint32_t expected;
@@ -91,7 +91,7 @@ is_wanted(weft_dag_step *step, void *arg)
 	return !node->skipped;
 }
 
-/* --- drawing ------------------------------------------------------------- */
+/* --- random graphs ------------------------------------------------------- */
 
 static void
 draw_node(struct world *world, int index, uint64_t *random)
@@ -230,7 +230,7 @@ run_world(struct world *world, const weft_dag_run_opts *opts)
 	return rc;
 }
 
-/* All ways to end it, of one graph. */
+/* Run one graph in all ways in which a run can end. */
 static void
 run_all_ways(struct world *world, weft_pool *pool, uint64_t *random)
 {
@@ -267,12 +267,12 @@ run_worlds(int count, bool elsewhere, weft_pool *pool)
 	}
 }
 
-TEST(a_thread_by_itself_does_what_the_model_says)
+TEST(runs_on_a_single_thread_match_the_model)
 {
 	run_worlds(2000, false, NULL);
 }
 
-TEST(a_thread_and_a_pool_do_what_the_model_says)
+TEST(runs_on_a_thread_and_a_pool_match_the_model)
 {
 	weft_pool *pool = weft_pool_new(&(weft_pool_opts){ .threads_max = 3 });
 
@@ -288,7 +288,7 @@ worlds_on_loop(void *arg)
 	return 0;
 }
 
-TEST(a_loop_and_its_pools_do_what_the_model_says)
+TEST(runs_on_a_loop_and_its_pools_match_the_model)
 {
 	on_a_loop(worlds_on_loop, NULL);
 }

@@ -1,7 +1,7 @@
-/* dag_run_test.c - runs: values along edges, where steps run, what fails and what follows.
+/* dag_run_test.c - runs: values along edges, where steps run, failures and dependents.
  *
- * Each test of behaviour runs twice: by a plain thread without a loop, which does all by
- * itself, and from a threadlet, whose loop lends its pools.
+ * Each test of behavior runs twice: on a plain thread without a loop, which runs every step
+ * itself, and from a threadlet, whose loop provides its pools.
  */
 #include <pthread.h>
 #include "unit/dag/graph.h"
@@ -113,7 +113,7 @@ put_text(weft_dag_step *step, void *arg)
 	return weft_dag_step_out(step, weft_value_text("text"));
 }
 
-/* A type of values that have one owner. */
+/* A type whose values have exactly one owner. */
 static int owners;
 
 static void
@@ -145,7 +145,7 @@ take_it(weft_dag_step *step, void *arg)
 	return rc;
 }
 
-TEST(a_step_is_needed_to_take_an_input)
+TEST(calls_without_a_step_are_refused)
 {
 	weft_value value;
 
@@ -292,7 +292,7 @@ TEST_BOTH(an_optional_node_that_fails_yields_its_fallback)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-/* Fails until it has been tried *arg times. */
+/* Fails in the first *arg attempts. */
 static int
 fail_at_first(weft_dag_step *step, void *arg)
 {
@@ -521,7 +521,7 @@ TEST_BOTH(a_failure_inside_of_an_optional_graph_stays_there)
 	CHECK_EQ(weft_dag_free(inner), 0);
 }
 
-/* Adds a chain of nodes, the last of which adds them up. */
+/* Add a chain of nodes, and a last node that sums up the end of the chain and the input. */
 static int
 add_nodes(weft_dag_step *step, void *arg)
 {
@@ -562,7 +562,7 @@ TEST_BOTH(a_step_can_add_nodes_which_its_followers_wait_for)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-/* --- what is seen of it -------------------------------------------------- */
+/* --- progress and output ------------------------------------------------- */
 
 struct seen {
 	int started, done, failed, skipped, retrying, dropped;
@@ -688,7 +688,7 @@ note_order(weft_dag_step *step, void *arg)
 	return 0;
 }
 
-TEST(of_what_is_ready_the_higher_priority_goes_first)
+TEST(ready_nodes_with_a_higher_priority_run_first)
 {
 	weft_dag *dag = graph();
 	weft_dag_run *run;
@@ -709,7 +709,7 @@ TEST(of_what_is_ready_the_higher_priority_goes_first)
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
-TEST(a_run_without_a_loop_refuses_what_needs_one)
+TEST(a_run_without_a_loop_refuses_nodes_that_need_one)
 {
 	static const weft_dag_node nodes[] = {
 		{ .name = "a", .fn = add_up, .place = WEFT_DAG_LOOP },

@@ -1,4 +1,4 @@
-/* graph.h - what the tests of graphs share: short ways to build one and to run it. */
+/* graph.h - helpers for the tests of graphs: short ways to build and run a graph. */
 #ifndef WEFT_TESTS_GRAPH_H
 #define WEFT_TESTS_GRAPH_H
 
@@ -18,7 +18,7 @@ graph(void)
 	return dag;
 }
 
-/* A run that ends well, of a checked template; freed by the caller. */
+/* A new run of a checked template.  The caller frees it. */
 static inline weft_dag_run *
 run_of(weft_dag *dag, const weft_dag_run_opts *opts)
 {
@@ -38,7 +38,7 @@ integer_of(weft_dag_run *run, const char *node)
 	return value.as.integer;
 }
 
-/* A node that puts out the sum of its inputs and of *arg, if there is one. */
+/* A node whose output is the sum of its inputs and of *arg, unless `arg` is NULL. */
 static inline int
 add_up(weft_dag_step *step, void *arg)
 {
@@ -61,7 +61,7 @@ fail_with(weft_dag_step *step, void *arg)
 	return weft_fail(*(const int *)arg, "told to fail");
 }
 
-/* Run `fn` as the only threadlet of a loop, to the end of it. */
+/* Run `fn` as the only threadlet of a new loop, until the loop ends. */
 static inline void
 on_a_loop(weft_threadlet_fn fn, void *arg)
 {

@@ -1,4 +1,4 @@
-/* abort_test.c - abort signals: fired once, heard by listeners, scopes and promises. */
+/* abort_test.c - abort signals: they fire once, for listeners, scopes and promises. */
 #include <pthread.h>
 #include <sched.h>
 #include "unit/threadlet/crew.h"
@@ -15,7 +15,7 @@ listener(char mark)
 	return (weft_node){ .fn = note, .arg = MARK(mark) };
 }
 
-TEST(listeners_are_told_once_in_order_and_after_the_call_that_fires)
+TEST(listeners_are_called_once_in_order_after_the_call_that_fires)
 {
 	weft_loop *loop = make();
 	weft_abort *abort = weft_abort_new(loop);
@@ -33,7 +33,7 @@ TEST(listeners_are_told_once_in_order_and_after_the_call_that_fires)
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ac");
 	OK(weft_abort_push(abort, &b));
-	OK(weft_abort_push(abort, &a)); /* late, and not too late to drop */
+	OK(weft_abort_push(abort, &a)); /* can still be dropped after the signal fired */
 	weft_abort_drop(abort, &a);
 	CHECK_STR(trace, "ac");
 	OK(weft_loop_run(loop));
@@ -67,7 +67,7 @@ TEST(a_signal_has_its_reason_and_text)
 	stop_idle(loop);
 }
 
-TEST(a_signal_that_nobody_can_fire_any_more_forgets_who_listens)
+TEST(a_signal_that_can_no_longer_be_fired_drops_its_listeners)
 {
 	weft_loop *loop = make();
 	weft_abort *abort = weft_abort_new(loop);
@@ -80,7 +80,7 @@ TEST(a_signal_that_nobody_can_fire_any_more_forgets_who_listens)
 	stop_idle(loop);
 }
 
-TEST(as_the_loop_stops_signals_fire)
+TEST(signals_fire_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	weft_abort *abort = weft_abort_new(loop);
@@ -93,14 +93,14 @@ TEST(as_the_loop_stops_signals_fire)
 	(void)weft_abort_unref(abort);
 }
 
-TEST(a_signal_fires_by_time_or_is_dropped_with_its_timer)
+TEST(a_timeout_signal_fires_at_its_time_or_is_dropped_with_its_timer)
 {
 	weft_loop *loop = make();
 	weft_abort *soon = weft_abort_new_timeout(loop, weft_after(WEFT_MS));
 	weft_abort *late = weft_abort_new_timeout(loop, weft_after(HOUR));
 	weft_abort *never = weft_abort_new_timeout(loop, WEFT_NEVER);
 
-	OK(weft_loop_run(loop)); /* they do not keep it */
+	OK(weft_loop_run(loop)); /* timeout signals do not keep the loop alive */
 	while (weft_abort_check(soon, NULL) == 0)
 		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	CHECK_EQ(weft_abort_check(soon, NULL), WEFT_ETIMEDOUT);
@@ -116,7 +116,7 @@ TEST(a_signal_fires_by_time_or_is_dropped_with_its_timer)
 	stop_idle(loop);
 }
 
-TEST(a_signal_of_others_fires_with_the_first_of_them)
+TEST(a_combined_signal_fires_with_the_first_of_its_sources)
 {
 	weft_loop *loop = make();
 	const weft_abort *sources[3];
@@ -131,10 +131,10 @@ TEST(a_signal_of_others_fires_with_the_first_of_them)
 	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
 	CHECK_STR(weft_detail(), "b");
 	(void)weft_abort_unref(any);
-	any = weft_abort_new_any(loop, sources, 3); /* one has fired */
+	any = weft_abort_new_any(loop, sources, 3); /* one source has already fired */
 	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
 	(void)weft_abort_unref(any);
-	any = weft_abort_new_any(loop, sources + 2, 1); /* goes before it fires */
+	any = weft_abort_new_any(loop, sources + 2, 1); /* dropped before its source fires */
 	(void)weft_abort_unref(any);
 	for (int i = 0; i < 3; i++)
 		(void)weft_abort_unref(sources[i]);
@@ -160,7 +160,7 @@ sleep_in_scope(void *arg)
 	play->result = weft_sleep_until(weft_after(HOUR));
 	CHECK_EQ(weft_sleep_until(weft_after(HOUR)), play->result);
 	play->closed = weft_scope_close(&scope);
-	OK(weft_yield()); /* outside all is as before */
+	OK(weft_yield()); /* outside the scope nothing is canceled */
 	return 0;
 }
 
@@ -173,7 +173,7 @@ fire_soon(void *arg)
 	return weft_abort_fire(play->abort, weft_value_error(WEFT_EPERM));
 }
 
-TEST(a_signal_ends_the_calls_inside_of_a_scope)
+TEST(a_signal_cancels_the_calls_inside_its_scope)
 {
 	weft_loop *loop = make();
 	struct play play = { .abort = weft_abort_new(loop) };
@@ -184,7 +184,7 @@ TEST(a_signal_ends_the_calls_inside_of_a_scope)
 	CHECK_EQ(play.result, WEFT_EPERM);
 	OK(play.closed);
 	play.result = 0;
-	(void)go_on(loop, sleep_in_scope, &play); /* it has fired */
+	(void)go_on(loop, sleep_in_scope, &play); /* the signal has already fired */
 	OK(weft_loop_run(loop));
 	CHECK_EQ(play.result, WEFT_EPERM);
 	(void)weft_abort_unref(play.abort);
@@ -208,7 +208,7 @@ leave_scope(void *arg)
 	return 0;
 }
 
-TEST(a_scope_that_is_closed_is_not_ended_by_its_signal)
+TEST(a_closed_scope_is_not_canceled_by_its_signal)
 {
 	weft_loop *loop = make();
 	struct play play = { .abort = weft_abort_new(loop) };
@@ -221,14 +221,14 @@ TEST(a_scope_that_is_closed_is_not_ended_by_its_signal)
 	stop_idle(loop);
 }
 
-TEST(a_signal_ends_scopes_of_other_loops)
+TEST(a_signal_cancels_scopes_on_other_loops)
 {
 	weft_loop *loop = make_started(), *other = make();
 	struct play play = { .abort = weft_abort_new(loop) };
 
 	(void)go_on(other, sleep_in_scope, &play);
 	(void)weft_loop_run_once(other, WEFT_NOWAIT);
-	OK(weft_abort_fire(play.abort, none())); /* from a thread of neither */
+	OK(weft_abort_fire(play.abort, none())); /* from a thread that runs neither loop */
 	OK(weft_loop_run(other));
 	CHECK_EQ(play.result, WEFT_ECANCELED);
 	(void)go_on(other, leave_scope, &play);
@@ -262,7 +262,7 @@ guard_promises(void *arg)
 	OK(weft_abort_fire(play->abort, weft_value_error(WEFT_EINTR)));
 	CHECK_EQ(weft_await(guarded[2], NULL, WEFT_NEVER), WEFT_EINTR);
 	OK(weft_promise_resolve(held[2], none())); /* too late */
-	(void)weft_promise_unref(guarded[3]);      /* of no interest */
+	(void)weft_promise_unref(guarded[3]);      /* dropped without awaiting it */
 	guarded[3] = weft_abort_promise(play->abort, weft_promise_ref(held[3]));
 	CHECK_EQ(weft_await(guarded[3], NULL, WEFT_NOWAIT), WEFT_EINTR);
 	for (int i = 0; i < 4; i++) {
@@ -272,7 +272,7 @@ guard_promises(void *arg)
 	return 0;
 }
 
-TEST(a_guarded_promise_settles_as_the_other_unless_the_signal_is_first)
+TEST(a_guarded_promise_settles_like_its_source_unless_the_signal_is_first)
 {
 	weft_loop *loop = make(), *other = make_started();
 	struct play play = { .abort = weft_abort_new(loop) };
@@ -303,8 +303,8 @@ fire_elsewhere(void *arg)
 	return arg;
 }
 
-/* Computes inside of a scope until another thread has fired `fired_elsewhere`, to which
- * the scope is tied by `signal`. */
+/* Compute inside a scope until another thread has fired `fired_elsewhere`.  The scope is tied
+ * to it by `signal`. */
 static void
 compute_until_fired(const weft_abort *signal)
 {
@@ -340,7 +340,7 @@ compute_in_scope(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_that_computes_sees_that_the_signal_of_its_scope_has_fired)
+TEST(a_computing_threadlet_sees_that_the_signal_of_its_scope_has_fired)
 {
 	for (int any = 0; any < 2; any++) {
 		pthread_t thread;
@@ -375,7 +375,7 @@ compute_past_a_timeout(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_that_computes_sees_the_timeout_of_the_signal_of_its_scope)
+TEST(a_computing_threadlet_sees_the_timeout_of_the_signal_of_its_scope)
 {
 	run_threadlet(compute_past_a_timeout, NULL);
 	CHECK_STR(trace, "c");

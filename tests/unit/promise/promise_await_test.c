@@ -1,6 +1,6 @@
 /* promise_await_test.c - waiting for a promise, on threadlets and plain threads.
  *
- * That several threads settle and wait at once is in promise_thread_test.c.
+ * Tests in which several threads settle and wait at once are in promise_thread_test.c.
  */
 #include <sched.h>
 #include "unit/promise/promised.h"
@@ -10,7 +10,7 @@ static struct token token;
 static int results[4];
 static weft_threadlet ids[4];
 
-/* --- what has settled ------------------------------------------------------- */
+/* --- settled promises ------------------------------------------------------- */
 
 static void
 settle_in_each_way(weft_loop *loop, weft_promise *promises[4])
@@ -36,10 +36,10 @@ check_each_way(weft_promise *promises[4], uint64_t deadline_ns)
 	CHECK_STR(weft_detail(), "a sentence");
 	CHECK_EQ(weft_await(promises[3], &value, deadline_ns), WEFT_EREJECTED);
 	CHECK_STR(weft_detail(), weft_strerror(WEFT_EREJECTED));
-	CHECK_EQ(number_of(&value), 77); /* written on success only */
+	CHECK_EQ(number_of(&value), 77); /* written only on success */
 	OK(weft_await(promises[0], &value, deadline_ns));
 	CHECK_EQ(number_of(&value), 5);
-	CHECK_EQ(owners(&token), 1); /* borrowed */
+	CHECK_EQ(owners(&token), 1); /* the value is borrowed */
 	OK(weft_await(promises[0], NULL, deadline_ns));
 }
 
@@ -55,10 +55,10 @@ static void
 look_in_callback(void *arg)
 {
 	check_each_way(arg, WEFT_NOWAIT);
-	check_each_way(arg, WEFT_NEVER); /* nothing to wait for */
+	check_each_way(arg, WEFT_NEVER); /* there is nothing to wait for */
 }
 
-TEST(what_has_settled_is_there_at_once_everywhere)
+TEST(awaiting_a_settled_promise_returns_at_once_everywhere)
 {
 	weft_loop *loop = make();
 	weft_promise *promises[4];
@@ -70,13 +70,13 @@ TEST(what_has_settled_is_there_at_once_everywhere)
 	OK(weft_loop_post(loop, look_in_callback, promises));
 	OK(weft_loop_run(loop));
 	stop_idle(loop);
-	check_each_way(promises, weft_after(HOUR)); /* and when the loop is gone */
+	check_each_way(promises, weft_after(HOUR)); /* also after the loop was freed */
 	for (int i = 0; i < 4; i++)
 		drop(promises[i]);
 	CHECK_EQ(owners(&token), 0);
 }
 
-/* --- what is pending -------------------------------------------------------- */
+/* --- pending promises ------------------------------------------------------- */
 
 static int
 await_5(void *arg)
@@ -96,7 +96,7 @@ resolve_p(void *arg)
 	note(MARK('r'));
 }
 
-TEST(threadlets_wait_until_it_settles_and_go_on_in_their_order)
+TEST(threadlets_that_await_a_promise_resume_in_order_when_it_settles)
 {
 	weft_loop *loop = make();
 
@@ -108,7 +108,7 @@ TEST(threadlets_wait_until_it_settles_and_go_on_in_their_order)
 	CHECK_STR(trace, "");
 	OK(weft_loop_post(loop, resolve_p, MARK(5)));
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "rhabc"); /* microtasks end the callback that resolves */
+	CHECK_STR(trace, "rhabc"); /* microtasks run right after the callback that resolves */
 	drop(p);
 	stop_idle(loop);
 }
@@ -178,7 +178,7 @@ TEST(a_deadline_ends_a_wait_and_not_the_promise)
 	(void)go_on(loop, await_5, MARK('w'));
 	while (!trace[0])
 		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
-	(void)await_soon(NULL); /* a plain thread */
+	(void)await_soon(NULL); /* on a plain thread */
 	OK(weft_promise_resolve(p, integer(5)));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ttw");
@@ -194,13 +194,13 @@ await_cancelled(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	CHECK_EQ(weft_await(p, &value, WEFT_NEVER), WEFT_ECANCELED);
-	OK(weft_await(p, &value, WEFT_NOWAIT)); /* that is no wait */
+	OK(weft_await(p, &value, WEFT_NOWAIT)); /* this does not wait */
 	CHECK_EQ(number_of(&value), 5);
 	note(MARK('c'));
 	return 0;
 }
 
-TEST(one_that_is_cancelled_does_not_wait)
+TEST(a_canceled_threadlet_does_not_wait_for_a_promise)
 {
 	weft_loop *loop = make();
 
@@ -234,7 +234,7 @@ await_in_handler(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-TEST(in_a_callback_and_in_a_handler_nothing_can_wait)
+TEST(callbacks_and_handlers_cannot_wait_for_a_promise)
 {
 	weft_loop *loop = make();
 	weft_promise *done = weft_promise_new(loop);
@@ -252,7 +252,7 @@ TEST(in_a_callback_and_in_a_handler_nothing_can_wait)
 
 /* --- ends ------------------------------------------------------------------- */
 
-TEST(as_its_loop_stops_a_threadlet_that_waits_is_cancelled)
+TEST(a_threadlet_that_awaits_is_canceled_when_its_loop_stops)
 {
 	weft_loop *loop = make();
 
@@ -275,7 +275,7 @@ await_shutdown(void *arg)
 	return NULL;
 }
 
-TEST(a_plain_thread_that_waits_learns_that_the_loop_has_stopped)
+TEST(an_await_of_a_plain_thread_ends_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	weft_promise *promise = weft_promise_new(loop);
@@ -294,7 +294,7 @@ await_elsewhere(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_of_another_loop_learns_that_the_loop_has_stopped)
+TEST(an_await_of_a_threadlet_of_another_loop_ends_when_the_loop_stops)
 {
 	weft_loop *loop = make(), *other = make();
 	weft_promise *promise = weft_promise_new(loop);
@@ -342,7 +342,7 @@ TEST(threadlets_of_two_loops_wait_for_the_end_of_a_chain)
 	stop_idle(other);
 }
 
-/* Whoever waits keeps it; others may let go, and the value stays. */
+/* Each waiting threadlet holds a reference, so the value stays when others drop theirs. */
 static int
 await_and_drop(void *arg)
 {
@@ -355,7 +355,7 @@ await_and_drop(void *arg)
 	return 0;
 }
 
-TEST(the_last_who_waited_ends_the_value)
+TEST(the_value_of_a_promise_is_dropped_with_its_last_reference)
 {
 	weft_loop *loop = make();
 

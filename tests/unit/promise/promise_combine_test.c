@@ -15,7 +15,7 @@ make_many(weft_loop *loop)
 		many[i] = weft_promise_new(loop);
 }
 
-/* Combine them, and keep them. */
+/* Combine the promises, and keep a reference to each. */
 static weft_promise *
 combine(combine_fn *fn)
 {
@@ -52,7 +52,7 @@ list_of(weft_promise *promise, weft_outcome want)
 	return value.as.ptr;
 }
 
-/* A list of so many numbers, each one more than the one before. */
+/* Check that the promise has a list of `count` consecutive numbers from `first` on. */
 static void
 check_list(weft_promise *promise, weft_outcome want, size_t count, int first)
 {
@@ -125,7 +125,7 @@ TEST(all_is_rejected_with_the_first_rejection)
 	in_both_ways(reject_second, check_first_rejection);
 }
 
-/* One decides early; of the rest one is never settled. */
+/* One promise decides early.  Of the others, one is never settled. */
 static void
 reject_early(void *arg)
 {
@@ -143,7 +143,7 @@ check_early(void)
 	check_no_tokens();
 }
 
-TEST(all_does_not_wait_for_the_rest_and_keeps_nothing_of_it)
+TEST(all_does_not_wait_for_the_rest_after_a_rejection_and_drops_it)
 {
 	in_both_ways(reject_early, check_early);
 }
@@ -183,7 +183,7 @@ check_each(void)
 	check_no_tokens();
 }
 
-TEST(all_settled_has_the_promises_when_each_has_settled)
+TEST(all_settled_has_the_list_of_promises_when_each_has_settled)
 {
 	in_both_ways(settle_each, check_each);
 }
@@ -265,7 +265,7 @@ check_winner(void)
 	check_no_tokens();
 }
 
-TEST(race_settles_as_the_first)
+TEST(race_settles_like_the_first_promise_to_settle)
 {
 	in_both_ways(settle_in_a_race, check_winner);
 }
@@ -286,7 +286,7 @@ check_first_in_order(void)
 	check_no_tokens();
 }
 
-TEST(race_among_settled_ones_is_won_by_the_first_in_the_list)
+TEST(race_among_settled_promises_is_won_by_the_first_in_the_list)
 {
 	in_both_ways(race_with_settled, check_first_in_order);
 }
@@ -312,7 +312,7 @@ combine_none(void *arg)
 	also_note(end, 'r');
 }
 
-TEST(of_none_all_is_done_at_once_and_a_race_never)
+TEST(all_and_any_of_no_promises_settle_at_once_and_race_never_does)
 {
 	weft_loop *loop = run_on_loop(combine_none);
 
@@ -321,10 +321,10 @@ TEST(of_none_all_is_done_at_once_and_a_race_never)
 	stop_idle(loop);
 	CHECK_STR(trace, "ar");
 	end_rejected(end, WEFT_ESHUTDOWN);
-	CHECK_MISUSE(weft_promise_all(NULL, 0) ? 1 : 0, 0); /* no loop */
+	CHECK_MISUSE(weft_promise_all(NULL, 0) ? 1 : 0, 0); /* no loop runs here */
 }
 
-TEST(of_a_list_with_NULL_in_it_all_are_given_back)
+TEST(a_list_that_contains_null_is_refused_and_its_promises_are_dropped)
 {
 	static combine_fn *const all[] = { weft_promise_all, weft_promise_all_settled,
 		                           weft_promise_any, weft_promise_race };
@@ -336,7 +336,7 @@ TEST(of_a_list_with_NULL_in_it_all_are_given_back)
 
 		OK(weft_promise_resolve(list[2], alone(&other, 1)));
 		CHECK(!all[i](list, COUNT));
-		CHECK_EQ(owners(&other), 1); /* its loop has yet to learn it */
+		CHECK_EQ(owners(&other), 1); /* the loop has not yet released it */
 		OK(weft_loop_run(loop));
 		CHECK_EQ(owners(&other), 0);
 	}
@@ -374,12 +374,12 @@ check_twice(void)
 	check_no_tokens();
 }
 
-TEST(a_promise_may_be_twice_in_a_list)
+TEST(a_promise_may_occur_twice_in_a_list)
 {
 	in_both_ways(combine_twice_the_same, check_twice);
 }
 
-/* --- who owns values -------------------------------------------------------- */
+/* --- ownership of values ---------------------------------------------------- */
 
 static void
 resolve_held(void *arg)
@@ -403,7 +403,7 @@ check_not_permitted(void)
 	check_no_tokens();
 }
 
-TEST(a_value_that_others_reach_and_that_cannot_be_shared_is_in_no_list)
+TEST(all_is_rejected_if_an_unshareable_value_has_other_holders)
 {
 	in_both_ways(resolve_held, check_not_permitted);
 }
@@ -434,7 +434,7 @@ hand_over_in_callback(void *arg)
 	check_list(end, WEFT_FULFILLED, COUNT, 1);
 }
 
-TEST(a_value_that_only_the_list_reaches_is_handed_over)
+TEST(an_unshareable_value_without_other_holders_moves_into_the_list)
 {
 	weft_loop *loop = run_on_loop(hand_over_in_callback);
 
@@ -453,12 +453,12 @@ hand_over_pending(void *arg)
 	}
 }
 
-TEST(a_value_that_comes_later_is_handed_over_too)
+TEST(an_unshareable_value_that_arrives_later_moves_into_the_list)
 {
 	in_both_ways(hand_over_pending, check_handed_over);
 }
 
-/* By the way of others that have gone. */
+/* The values pass through promises that are gone by then. */
 static void
 hand_over_passed_on(void *arg)
 {
@@ -477,7 +477,7 @@ hand_over_passed_on(void *arg)
 	end = weft_promise_all(many, COUNT);
 }
 
-TEST(a_value_that_was_passed_on_to_the_list_alone_is_handed_over)
+TEST(an_unshareable_value_that_was_passed_on_moves_into_the_list)
 {
 	in_both_ways(hand_over_passed_on, check_handed_over);
 }
@@ -501,7 +501,7 @@ check_broken(void)
 	check_no_tokens();
 }
 
-TEST(all_of_one_that_nobody_can_settle_is_rejected)
+TEST(all_with_a_promise_that_can_never_settle_is_rejected)
 {
 	in_both_ways(break_one, check_broken);
 }
@@ -519,12 +519,12 @@ forget_result(void *arg)
 	drop_many();
 }
 
-TEST(nobody_needs_to_wait_for_the_result)
+TEST(a_combined_promise_may_be_dropped_without_awaiting_it)
 {
 	in_both_ways(forget_result, check_no_tokens);
 }
 
-TEST(pending_ones_end_with_the_loop)
+TEST(pending_combined_promises_are_rejected_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	weft_promise *ends[4];
@@ -573,14 +573,14 @@ check_crowd(void)
 	drop(end);
 }
 
-TEST(all_of_ten_thousand)
+TEST(all_of_ten_thousand_promises_has_all_values_in_order)
 {
 	in_both_ways(resolve_crowd, check_crowd);
 }
 
 #define DEPTH 1000000
 
-/* Each list has the promise of the one before in it. */
+/* Each list contains the promise of the previous list. */
 static void
 nest(void *arg)
 {
@@ -590,7 +590,7 @@ nest(void *arg)
 		end = weft_promise_all_settled(&end, 1);
 }
 
-TEST(a_million_lists_of_promises_stand_in_each_other)
+TEST(a_million_nested_lists_of_promises_can_be_dropped)
 {
 	weft_loop *loop = run_on_loop(nest);
 
@@ -616,7 +616,7 @@ nest_and_go(void *arg)
 	CHECK(weft_go(drop_nest, NULL) > 0);
 }
 
-TEST(a_million_end_on_the_stack_of_a_threadlet)
+TEST(a_million_nested_lists_can_be_dropped_on_the_stack_of_a_threadlet)
 {
 	weft_loop *loop = run_on_loop(nest_and_go);
 
@@ -624,7 +624,7 @@ TEST(a_million_end_on_the_stack_of_a_threadlet)
 	stop_idle(loop);
 }
 
-/* Its drop lets go of a promise, whose value is dropped before that returns. */
+/* This drop callback drops a promise, whose value must be dropped before that call returns. */
 static void
 drop_and_look(void *ptr)
 {
@@ -648,7 +648,7 @@ drop_in_drop(void *arg)
 	CHECK_EQ(owners(&other), 0);
 }
 
-TEST(a_value_that_is_dropped_by_a_drop_ends_at_once)
+TEST(a_value_dropped_inside_a_drop_callback_is_dropped_at_once)
 {
 	stop_idle(run_on_loop(drop_in_drop));
 }

@@ -1,4 +1,4 @@
-/* promise_make_test.c - promises of ops, of functions, and of what threadlets do. */
+/* promise_make_test.c - promises made from ops, functions and threadlets. */
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -82,12 +82,12 @@ check_never_started(void)
 	end_rejected(end, WEFT_ECLOSED);
 }
 
-TEST(one_whose_op_is_not_started_is_simply_dropped)
+TEST(a_promise_whose_op_is_never_started_can_be_dropped)
 {
 	in_both_ways(never_start, check_never_started);
 }
 
-/* It is the op's until that has finished. */
+/* The op holds its promise until it has finished. */
 static void
 forget_sleeping(void *arg)
 {
@@ -108,12 +108,12 @@ check_finished(void)
 	end_fulfilled(end, 1);
 }
 
-TEST(an_op_finishes_though_nobody_has_its_promise)
+TEST(an_op_finishes_even_if_its_promise_was_dropped)
 {
 	in_both_ways(forget_sleeping, check_finished);
 }
 
-TEST(a_sleep_ends_with_the_loop)
+TEST(a_sleeping_op_rejects_its_promise_when_the_loop_stops)
 {
 	for (int inside = 0; inside < 2; inside++) {
 		weft_loop *loop = make();
@@ -132,7 +132,7 @@ TEST(a_sleep_ends_with_the_loop)
 	}
 }
 
-TEST(no_place_for_the_op_is_refused)
+TEST(a_promise_of_an_op_without_a_loop_or_out_pointer_is_misuse)
 {
 	weft_loop *loop = make();
 	weft_op *op;
@@ -142,7 +142,7 @@ TEST(no_place_for_the_op_is_refused)
 	stop_idle(loop);
 }
 
-/* --- settled by others while the op goes on ------------------------------- */
+/* --- settled early, while the op runs ------------------------------------- */
 
 static weft__a32 gate, running;
 
@@ -198,7 +198,7 @@ check_worked(void)
 	end_fulfilled(end, 8);
 }
 
-TEST(what_a_pool_works_out_fulfills_a_promise)
+TEST(the_result_of_work_on_a_pool_fulfills_its_promise)
 {
 	in_both_ways(work_and_open, check_worked);
 }
@@ -218,12 +218,12 @@ check_in_vain(void)
 	end_rejected(end, WEFT_EPROTO);
 }
 
-TEST(what_a_pool_fails_at_rejects_a_promise)
+TEST(the_error_of_work_on_a_pool_rejects_its_promise)
 {
 	in_both_ways(work_in_vain, check_in_vain);
 }
 
-/* The op goes on: its promise is there until it has finished, and nothing comes of it. */
+/* The op continues: its promise lives until the op has finished, and the result is ignored. */
 static void
 settle_before_op(void *arg)
 {
@@ -241,7 +241,7 @@ check_settled_before(void)
 	CHECK_EQ(owners(&token), 0);
 }
 
-TEST(one_that_others_settle_stays_until_its_op_has_finished)
+TEST(a_promise_settled_early_lives_until_its_op_has_finished)
 {
 	in_both_ways(settle_before_op, check_settled_before);
 }
@@ -256,7 +256,7 @@ drop_and_open(const weft_value *in, weft_value *out, void *arg)
 	return weft_schedule_microtask(NULL, open_gate, NULL);
 }
 
-TEST(as_the_loop_stops_one_may_be_dropped_before_its_op_has_finished)
+TEST(a_promise_may_be_dropped_while_the_loop_stops_before_its_op_finishes)
 {
 	weft_loop *loop = make();
 
@@ -275,8 +275,8 @@ drop_there(void *arg)
 	return NULL;
 }
 
-/* By a thread that the loop does not run on. */
-TEST(the_last_reference_may_go_elsewhere_while_the_op_runs)
+/* The thread that drops it does not run the loop. */
+TEST(another_thread_may_drop_the_last_reference_while_the_op_runs)
 {
 	for (int settled = 0; settled < 2; settled++) {
 		weft_loop *loop = make();
@@ -311,7 +311,7 @@ name_address(const struct sockaddr_in *addr)
 
 static const weft_span hello = { "hello", 5 };
 
-/* Connected: write by an op, and wait for what comes. */
+/* Runs when connected: start a write, and return its promise. */
 static int
 write_hello(const weft_value *in, weft_value *out, void *arg)
 {
@@ -406,7 +406,7 @@ check_refused(void)
 	drop(p);
 }
 
-TEST(the_text_of_an_op_goes_along_with_its_error)
+TEST(the_error_text_of_an_op_travels_with_its_error)
 {
 	in_both_ways(connect_in_vain, check_refused);
 }
@@ -484,7 +484,7 @@ check_tried(void)
 	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
-TEST(a_function_is_tried_at_once_and_settles_a_promise)
+TEST(try_calls_its_function_at_once_and_settles_a_promise)
 {
 	in_both_ways(try_each, check_tried);
 }
@@ -530,7 +530,7 @@ check_gone_through(void)
 	CHECK_EQ(owners(&token), 0);
 }
 
-TEST(a_threadlet_settles_a_promise)
+TEST(go_starts_a_threadlet_that_settles_a_promise)
 {
 	in_both_ways(go_each, check_gone_through);
 }
@@ -544,7 +544,7 @@ sleep_for_ever(const weft_value *in, weft_value *out, void *arg)
 	return weft_sleep_until(WEFT_NEVER);
 }
 
-TEST(a_threadlet_that_is_cancelled_by_the_end_of_its_loop_rejects)
+TEST(a_threadlet_canceled_by_the_stop_of_its_loop_rejects_its_promise)
 {
 	weft_loop *loop = make();
 
@@ -558,7 +558,7 @@ TEST(a_threadlet_that_is_cancelled_by_the_end_of_its_loop_rejects)
 	end_rejected(end, WEFT_ECANCELED);
 }
 
-TEST(what_cannot_be_tried_or_started_is_refused)
+TEST(try_and_go_without_a_function_or_on_a_stopped_loop_are_refused)
 {
 	weft_loop *loop = make();
 

@@ -1,15 +1,16 @@
-/* promise_model_test.c - random graphs of promises, against a model of what must be.
+/* promise_model_test.c - random graphs of promises, compared with a model.
  *
- * A graph is a list of nodes, each made of earlier ones: new, chained, finally, one of
- * many, and of things done to them: resolve, reject, follow, let go.  The model is the
- * same list with none of the library's means: no queues, no counts.  It asks of each node
- * how it ends, by looking at those it was made of; what depends on the order of events is
- * told to it as it happened, and checked for being possible.
+ * A graph is a list of nodes.  Each node is made from earlier ones: new, then, finally, or a
+ * combination of several.  Random actions follow: resolve, reject, follow, drop.  The model is
+ * the same list without the library's mechanisms: no queues, no reference counts.  It derives
+ * how each node ends from the nodes that it was made from.  Where the outcome depends on the
+ * order of events, the test gives the real outcome to the model, and checks that it is
+ * possible.
  *
- *   1. As the graph ends each node has settled, and as the model says.
+ *   1. When the graph has ended, each node has settled as the model predicts.
  *   2. Each handler was called exactly once if it fits the outcome, else never.
- *   3. Each value has ended exactly once, when the last node has been let go.
- *   4. A model with a planted mistake is found wrong by the same graphs.
+ *   3. Each value has been dropped exactly once when the last node was dropped.
+ *   4. The same graphs detect a model with a planted mistake.
  */
 #include "unit/promise/promised.h"
 
@@ -19,26 +20,26 @@
 
 enum node_kind { NEW, THEN, FINALLY, ALL, ALL_SETTLED, ANY, RACE };
 
-/* What the model knows of how a node ends. */
+/* How a node ends, as far as the model knows. */
 struct ending {
 	weft_outcome outcome;
-	int number;   /* of the value or reason; an error is one, too */
-	bool is_list; /* then the number is that of the first item */
+	int number;   /* of the value or reason, or the error code */
+	bool is_list; /* then the items are not compared */
 	bool known;
 };
 
 struct node {
 	enum node_kind kind;
-	weft_promise *promise; /* held; NULL: it was let go */
-	int before[3], count;  /* that it is made of */
+	weft_promise *promise; /* NULL: it was dropped */
+	int before[3], count;  /* the nodes that it is made from */
 	bool handles_value, handles_error, fails;
-	int number; /* what its handler gives, or it was settled with */
+	int number; /* what its handler returns, or what it was settled with */
 	int calls;  /* of its handler */
 	bool saw_error;
-	/* Of a new one: */
+	/* For a new node: */
 	bool settled, rejected;
 	int follows; /* a node, or -1 */
-	bool used;   /* others are made of it */
+	bool used;   /* other nodes are made from it */
 	struct ending ending;
 };
 
@@ -48,7 +49,7 @@ static struct token values[VALUES];
 static int value_count;
 static uint64_t chance;
 
-/* What the model gets wrong on purpose. */
+/* The mistake that the model makes on purpose. */
 static enum { NOTHING, HANDLES_ALL, FORGETS_FINALLY, ANY_IS_ALL } mistake;
 static bool found;
 
@@ -111,7 +112,7 @@ on_end(void *arg)
 
 /* --- making ----------------------------------------------------------------- */
 
-/* One of the first so many nodes that is held; the first always is. */
+/* One of the first `limit` nodes whose promise is still held.  The first node always is. */
 static int
 pick(int limit)
 {
@@ -122,7 +123,7 @@ pick(int limit)
 	return which;
 }
 
-/* The same, to be made something of. */
+/* The same, to make another node from it. */
 static weft_promise *
 use(int *out)
 {
@@ -184,7 +185,7 @@ add_node(weft_loop *loop)
 	node_count++;
 }
 
-/* Settle a new one, or have it follow one that was made before: no circles. */
+/* Settle a new node, or let it follow an earlier one, so that there are no cycles. */
 static void
 settle_node(struct node *node)
 {
@@ -214,7 +215,8 @@ settle_node(struct node *node)
 	CHECK_EQ(rc, late ? WEFT_EALREADY : 0);
 }
 
-/* What was made of a node that is not a new one goes by how that ended, so that is kept. */
+/* Keep a node that is not new and that others were made from: the check of those needs its
+ * outcome. */
 static void
 let_go(struct node *node)
 {
@@ -279,7 +281,7 @@ model_chained(const struct node *node)
 	               : before;
 }
 
-/* Of many: which of them can be the one that decides, and else the list. */
+/* For several nodes: a node that can decide the outcome, or else the list. */
 static struct ending
 model_many(const struct node *node)
 {
@@ -291,7 +293,7 @@ model_many(const struct node *node)
 		struct ending one = model_of(node->before[i]);
 
 		if (node->kind == RACE || one.outcome == decides) {
-			one.known = false; /* one of them, by their order */
+			one.known = false; /* the order decides which of them */
 			return one;
 		}
 	}
@@ -334,7 +336,7 @@ is_same(const struct ending *a, const struct ending *b)
 	       && (a->is_list || a->number == b->number);
 }
 
-/* What the order has decided: it ended as one of those that can have decided. */
+/* Where the order decides: the node ended like one of the nodes it was made from. */
 static bool
 is_possible(const struct node *node, const struct ending *got)
 {
@@ -369,7 +371,7 @@ check_node(int index)
 	got = seen(node->promise);
 	EXPECT(got.outcome != WEFT_PENDING);
 	EXPECT(want.known ? is_same(&want, &got) : is_possible(node, &got));
-	node->ending = got; /* what is made of it goes by what happened */
+	node->ending = got; /* nodes made from it depend on what really happened */
 	node->ending.known = true;
 }
 
@@ -386,7 +388,7 @@ build(void *arg)
 		else
 			do_something();
 	}
-	for (int i = 0; i < node_count; i++) /* nothing is left to the end */
+	for (int i = 0; i < node_count; i++) /* settle all that are still pending */
 		if (nodes[i].kind == NEW && nodes[i].promise && !nodes[i].settled
 		    && nodes[i].follows < 0)
 			settle_node(&nodes[i]);
@@ -412,7 +414,7 @@ run_graph(bool inside)
 		CHECK_EQ(owners(&values[i]), 0);
 }
 
-TEST(random_graphs_end_as_the_model_says)
+TEST(random_graphs_of_promises_match_the_model)
 {
 	uint64_t seed = test_seed();
 
@@ -422,7 +424,7 @@ TEST(random_graphs_end_as_the_model_says)
 	}
 }
 
-TEST(a_model_with_a_mistake_is_found_wrong)
+TEST(a_model_with_a_planted_mistake_is_detected)
 {
 	uint64_t seed = test_seed();
 

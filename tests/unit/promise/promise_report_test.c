@@ -1,8 +1,8 @@
-/* promise_report_test.c - what is reported of rejections that nobody handles. */
+/* promise_report_test.c - reports of rejections without a handler. */
 #include "base/os.h"
 #include "unit/promise/promised.h"
 
-/* U or H of each report is noted in the trace; the last is kept. */
+/* Each report appends U (unhandled) or H (handled) to the trace.  The latest one is kept. */
 static weft_report last;
 static char text[256], name[64];
 static weft_promise *p, *q;
@@ -37,7 +37,7 @@ end_heard(weft_loop *loop)
 	weft__hooks.on_report = NULL;
 }
 
-/* Run a callback to its end. */
+/* Run a callback, and the loop until it has no work left. */
 static void
 call(weft_loop *loop, weft_fn fn)
 {
@@ -58,7 +58,7 @@ reject_p(void *arg)
 	CHECK_STR(trace, "");
 }
 
-TEST(a_rejection_is_reported_at_the_end_of_the_checkpoint)
+TEST(an_unhandled_rejection_is_reported_at_the_end_of_the_checkpoint)
 {
 	weft_loop *loop = make_heard();
 
@@ -70,7 +70,7 @@ TEST(a_rejection_is_reported_at_the_end_of_the_checkpoint)
 	CHECK_STR(name, "hero");
 	CHECK_STR(text, "a promise was rejected, and nobody handles that: the peer said nonsense");
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "tmU"); /* once */
+	CHECK_STR(trace, "tmU"); /* only once */
 	drop(p);
 	end_heard(loop);
 }
@@ -85,11 +85,11 @@ reject_all_kinds(void *arg)
 
 		p = weft_promise_new(arg);
 		OK(weft_promise_reject(p, reason));
-		drop(p); /* that nobody has it does not mean that it is handled */
+		drop(p); /* a dropped promise does not count as handled */
 	}
 }
 
-TEST(a_rejection_without_an_error_is_reported_as_such)
+TEST(a_rejection_without_an_error_code_is_reported_as_rejected)
 {
 	weft_loop *loop = make_heard();
 
@@ -101,7 +101,7 @@ TEST(a_rejection_without_an_error_is_reported_as_such)
 	end_heard(loop);
 }
 
-/* Of a chain it is the end that nobody handles, once. */
+/* Only the last promise of a chain is unhandled, so there is one report. */
 static void
 reject_chain(void *arg)
 {
@@ -113,7 +113,7 @@ reject_chain(void *arg)
 	drop(first);
 }
 
-TEST(of_a_chain_the_end_is_reported)
+TEST(an_unhandled_chain_is_reported_once_for_its_last_promise)
 {
 	weft_loop *loop = make_heard();
 
@@ -135,7 +135,7 @@ follow_rejected(void *arg)
 	drop(q);
 }
 
-TEST(one_that_follows_handles_what_it_follows_and_is_reported_itself)
+TEST(a_promise_that_follows_another_handles_it_and_is_reported_itself)
 {
 	weft_loop *loop = make_heard();
 
@@ -168,7 +168,7 @@ reject_and_handle(void *arg)
 	OK(weft_schedule_microtask(arg, handle_p, NULL));
 }
 
-TEST(what_is_handled_in_the_same_checkpoint_is_not_reported)
+TEST(a_rejection_handled_in_the_same_checkpoint_is_not_reported)
 {
 	weft_loop *loop = make_heard();
 
@@ -195,12 +195,12 @@ combine_rejected(void *arg)
 	q = weft_promise_all(both, 2);
 }
 
-TEST(one_of_many_handles_them_all)
+TEST(a_combined_promise_handles_the_rejections_of_its_promises)
 {
 	weft_loop *loop = make_heard();
 
 	call(loop, combine_rejected);
-	CHECK_STR(trace, "U"); /* that of all */
+	CHECK_STR(trace, "U"); /* for the promise of weft_promise_all() */
 	drop(p);
 	drop(q);
 	end_heard(loop);
@@ -215,7 +215,7 @@ await_p(void *arg)
 	return 0;
 }
 
-TEST(who_awaits_it_handles_it)
+TEST(awaiting_a_rejected_promise_handles_it)
 {
 	weft_loop *loop = make_heard();
 
@@ -231,7 +231,7 @@ TEST(who_awaits_it_handles_it)
 
 /* --- handled later ---------------------------------------------------------- */
 
-TEST(what_is_handled_later_is_reported_too_and_once)
+TEST(a_rejection_handled_later_is_reported_as_handled_once)
 {
 	weft_loop *loop = make_heard();
 
@@ -250,7 +250,7 @@ TEST(what_is_handled_later_is_reported_too_and_once)
 	end_heard(loop);
 }
 
-TEST(a_plain_thread_may_handle_it_later)
+TEST(a_plain_thread_may_handle_a_reported_rejection)
 {
 	weft_loop *loop = make_heard();
 
@@ -265,8 +265,7 @@ TEST(a_plain_thread_may_handle_it_later)
 	end_heard(loop);
 }
 
-/* Its loop is gone by then. */
-TEST(it_may_be_handled_when_its_loop_is_gone)
+TEST(a_reported_rejection_may_be_handled_after_its_loop_was_freed)
 {
 	weft_loop *loop = make_heard();
 
@@ -278,7 +277,7 @@ TEST(it_may_be_handled_when_its_loop_is_gone)
 	weft__hooks.on_report = NULL;
 }
 
-/* --- what is not ------------------------------------------------------------ */
+/* --- no report -------------------------------------------------------------- */
 
 static void
 break_promises(void *arg)
@@ -290,7 +289,7 @@ break_promises(void *arg)
 	drop(weft_promise_then(q, NULL, note_it, MARK('q')));
 }
 
-TEST(what_nobody_could_settle_is_handled_by_whom_it_is_chained_to)
+TEST(a_promise_that_can_never_settle_is_handled_by_its_chained_handler)
 {
 	weft_loop *loop = make_heard();
 
@@ -300,7 +299,7 @@ TEST(what_nobody_could_settle_is_handled_by_whom_it_is_chained_to)
 	end_heard(loop);
 }
 
-/* The hook rejects another one, once. */
+/* A report hook that rejects another promise, a limited number of times. */
 static void
 on_report_reject(void *arg, const weft_report *report)
 {
@@ -312,7 +311,7 @@ on_report_reject(void *arg, const weft_report *report)
 	drop(q);
 }
 
-TEST(the_hook_may_use_promises)
+TEST(the_report_hook_may_use_promises)
 {
 	weft_loop *loop = make_heard();
 
@@ -346,8 +345,8 @@ chain_to_p(void *arg)
 	return arg;
 }
 
-/* Another thread handles p, which stands before the rejections to be reported; and there is
- * no room for the job of that, nor for that of s. */
+/* Another thread handles p, which is in the list before the rejection to be reported.  There is
+ * no memory for the job of p, nor for that of s. */
 static void
 handle_without_room(void *arg)
 {
@@ -374,7 +373,7 @@ handle_without_room(void *arg)
 	drop(s);
 }
 
-TEST(what_waits_for_room_and_what_is_to_be_reported_are_told_apart)
+TEST(jobs_that_wait_for_memory_are_not_reported_as_unhandled)
 {
 	weft_loop *loop = make_heard();
 

@@ -1,7 +1,7 @@
-/* promise_test.c - promises: settled once, handled in order, awaited, ended. */
+/* promise_test.c - promises: settled once, handled in order, awaited, rejected at the end. */
 #include "unit/threadlet/crew.h"
 
-/* --- what is chained ------------------------------------------------------ */
+/* --- chains --------------------------------------------------------------- */
 
 static weft_value
 integer(int64_t number)
@@ -16,7 +16,7 @@ number_of(const weft_value *value)
 	return value->as.integer;
 }
 
-/* Note the character, and pass on one more than came. */
+/* Note the character.  The value is the input plus 1. */
 static int
 note_and_add(const weft_value *in, weft_value *out, void *arg)
 {
@@ -67,7 +67,7 @@ TEST(handlers_run_after_the_call_that_settles_and_in_order)
 	stop_idle(loop);
 }
 
-TEST(a_chain_passes_values_and_errors_on_to_who_handles_them)
+TEST(a_chain_passes_values_and_errors_on_to_their_handlers)
 {
 	weft_loop *loop = make();
 	weft_promise *promise = weft_promise_new(loop), *end;
@@ -118,7 +118,7 @@ TEST(a_chain_of_a_million_links_needs_no_stack)
 	stop_idle(loop);
 }
 
-TEST(a_million_promises_that_follow_one_another_need_no_stack)
+TEST(a_million_promises_that_follow_each_other_need_no_stack)
 {
 	weft_loop *loop = make();
 	weft_promise *first = weft_promise_new(loop), *last = first, *next;
@@ -140,7 +140,7 @@ TEST(a_million_promises_that_follow_one_another_need_no_stack)
 	stop_idle(loop);
 }
 
-TEST(what_nobody_can_settle_any_more_is_rejected)
+TEST(a_promise_that_can_no_longer_be_settled_is_rejected)
 {
 	weft_loop *loop = make();
 	weft_promise *end = weft_promise_new(loop);
@@ -154,7 +154,7 @@ TEST(what_nobody_can_settle_any_more_is_rejected)
 	stop_idle(loop);
 }
 
-TEST(as_the_loop_stops_all_that_is_pending_is_rejected)
+TEST(pending_promises_are_rejected_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	weft_promise *promise = weft_promise_new(loop), *end;
@@ -199,7 +199,7 @@ TEST(a_promise_is_settled_by_another_thread_and_awaited_by_threadlets)
 	OK(weft_loop_run(loop));
 	CHECK_EQ(pthread_join(id, NULL), 0);
 	CHECK_STR(trace, "www");
-	OK(weft_await(promise, NULL, WEFT_NEVER)); /* a plain thread can, too */
+	OK(weft_await(promise, NULL, WEFT_NEVER)); /* a plain thread can wait, too */
 	drop(promise);
 	stop_idle(loop);
 }

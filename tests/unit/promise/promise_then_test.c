@@ -1,7 +1,7 @@
-/* promise_then_test.c - what promises are resolved with, and what is chained to them.
+/* promise_then_test.c - resolving promises, and chaining handlers to them.
  *
- * Most is tried in both ways: by a thread that the loop does not run on, whose calls
- * travel, and in a callback of the loop.
+ * Most cases run in both ways: in a callback of the loop, and on a thread that does not run the
+ * loop, so that the calls are sent to the loop.
  */
 #include "unit/promise/promised.h"
 
@@ -22,7 +22,7 @@ queue_all_kinds(void *arg)
 	drop(p);
 }
 
-TEST(handlers_and_microtasks_are_one_queue_and_ticks_come_first)
+TEST(handlers_and_microtasks_share_one_queue_and_ticks_run_first)
 {
 	weft_loop *loop = run_on_loop(queue_all_kinds);
 
@@ -30,7 +30,7 @@ TEST(handlers_and_microtasks_are_one_queue_and_ticks_come_first)
 	stop_idle(loop);
 }
 
-/* In the first handler: all that comes now comes behind what is queued. */
+/* The first handler: everything that it queues comes after what is already queued. */
 static int
 queue_more(const weft_value *in, weft_value *out, void *arg)
 {
@@ -56,7 +56,7 @@ queue_behind_a_settled_one(void *arg)
 	also_note(p, 'c');
 }
 
-TEST(what_a_handler_queues_runs_behind_what_was_queued_before)
+TEST(work_queued_by_a_handler_runs_after_work_queued_before_it)
 {
 	weft_loop *loop = run_on_loop(queue_behind_a_settled_one);
 
@@ -105,12 +105,12 @@ check_order(void)
 	drop(p);
 }
 
-TEST(what_was_chained_before_is_called_before_what_a_handler_chains)
+TEST(handlers_chained_earlier_run_before_those_chained_by_a_handler)
 {
 	in_both_ways(chain_two_to_a_settled_one, check_order);
 }
 
-TEST(two_chains_go_on_by_turns)
+TEST(two_chains_advance_alternately)
 {
 	weft_loop *loop = run_on_loop(chain_two_sides);
 
@@ -145,7 +145,7 @@ check_followed(void)
 	CHECK_EQ(owners(&token), 0);
 }
 
-TEST(one_that_follows_another_settles_as_that_and_not_otherwise)
+TEST(a_promise_that_follows_another_settles_only_like_that_one)
 {
 	in_both_ways(follow_pending, check_followed);
 }
@@ -173,7 +173,7 @@ check_both_followed(void)
 	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
-TEST(one_that_follows_a_settled_promise_has_its_outcome)
+TEST(a_promise_that_follows_a_settled_one_takes_its_outcome)
 {
 	in_both_ways(follow_settled, check_both_followed);
 }
@@ -193,7 +193,7 @@ check_deadlock(void)
 	end_rejected(end, WEFT_EDEADLK);
 }
 
-TEST(one_that_is_resolved_with_itself_is_rejected)
+TEST(a_promise_resolved_with_itself_is_rejected)
 {
 	in_both_ways(follow_self, check_deadlock);
 }
@@ -239,7 +239,7 @@ follow_in_a_circle(void *arg)
 	also_note(q, 'q');
 }
 
-TEST(two_that_follow_each_other_end_as_the_loop_stops)
+TEST(two_promises_that_follow_each_other_are_rejected_at_the_loop_stop)
 {
 	for (int inside = 0; inside < 2; inside++) {
 		weft_loop *loop = inside ? run_on_loop(follow_in_a_circle) : make();
@@ -291,12 +291,12 @@ check_reasons(void)
 	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
-TEST(a_handler_fails_with_a_reason_of_its_own_and_else_has_a_value)
+TEST(a_handler_may_reject_with_its_own_reason_or_return_a_value)
 {
 	in_both_ways(return_reasons, check_reasons);
 }
 
-/* The reason of a rejection is not looked into. */
+/* A promise as the reason of a rejection is not followed. */
 static void
 reject_with_promise(void *arg)
 {
@@ -369,7 +369,7 @@ check_texts(void)
 	drop(q);
 }
 
-TEST(texts_go_along_with_errors_and_only_with_their_own)
+TEST(error_texts_travel_only_with_their_own_errors)
 {
 	in_both_ways(fail_with_texts, check_texts);
 }
@@ -421,7 +421,7 @@ check_either_case(void)
 	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
-TEST(what_is_done_finally_passes_on_unless_it_fails)
+TEST(finally_passes_the_outcome_on_unless_it_fails)
 {
 	in_both_ways(end_in_either_case, check_either_case);
 }
@@ -460,12 +460,12 @@ check_passed_on(void)
 	CHECK_EQ(owners(&token), 0);
 }
 
-TEST(a_value_that_cannot_be_shared_is_passed_on_and_ends_with_the_last)
+TEST(an_unshareable_value_is_passed_on_and_dropped_with_its_last_holder)
 {
 	in_both_ways(pass_on_alone, check_passed_on);
 }
 
-/* It settles `q` as it ends. */
+/* A drop callback that settles `q`. */
 static void
 drop_and_settle(void *ptr)
 {
@@ -494,12 +494,12 @@ check_dropped_and_settled(void)
 	CHECK_EQ(owners(&token), 0);
 }
 
-TEST(the_end_of_a_value_may_settle_another_promise)
+TEST(a_drop_callback_may_settle_another_promise)
 {
 	in_both_ways(drop_what_settles, check_dropped_and_settled);
 }
 
-TEST(values_that_come_late_or_to_nobody_are_dropped)
+TEST(values_given_too_late_or_to_no_promise_are_dropped)
 {
 	weft_loop *loop = make();
 
@@ -520,7 +520,7 @@ TEST(values_that_come_late_or_to_nobody_are_dropped)
 	stop_idle(loop);
 }
 
-TEST(what_is_NULL_is_refused_or_nothing)
+TEST(null_promises_are_refused_or_ignored)
 {
 	weft_loop *loop = make();
 	weft_value value = integer(5);
@@ -546,7 +546,7 @@ TEST(what_is_NULL_is_refused_or_nothing)
 
 /* --- what handlers do ----------------------------------------------------- */
 
-/* The promise that it is chained to, and its own, are dropped under it. */
+/* Drop the promise that this handler is chained to, and the handler's own promise. */
 static int
 drop_both(const weft_value *in, weft_value *out, void *arg)
 {
@@ -602,7 +602,7 @@ settle_and_stop(void *arg)
 	drop(p);
 }
 
-TEST(a_handler_may_stop_the_loop_and_all_others_run)
+TEST(a_handler_may_stop_the_loop_and_all_other_handlers_still_run)
 {
 	for (int inside = 0; inside < 2; inside++) {
 		weft_loop *loop = make();
@@ -620,7 +620,7 @@ TEST(a_handler_may_stop_the_loop_and_all_others_run)
 	}
 }
 
-/* As the loop ends: chains are made, and settle something that is about to end. */
+/* While the loop stops, create and chain promises, and settle one that is about to be rejected. */
 static int
 go_on_at_the_end(const weft_value *in, weft_value *out, void *arg)
 {
@@ -638,7 +638,7 @@ go_on_at_the_end(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-TEST(handlers_may_chain_and_settle_while_the_loop_ends)
+TEST(handlers_may_chain_and_settle_while_the_loop_stops)
 {
 	weft_loop *loop = make();
 
@@ -655,7 +655,7 @@ TEST(handlers_may_chain_and_settle_while_the_loop_ends)
 	drop(end);
 }
 
-TEST(the_first_promise_of_a_loop_may_come_when_that_has_stopped)
+TEST(the_first_promise_of_a_loop_may_be_created_after_its_stop)
 {
 	weft_loop *loop = make();
 
@@ -670,7 +670,7 @@ TEST(the_first_promise_of_a_loop_may_come_when_that_has_stopped)
 	drop(p);
 }
 
-TEST(of_a_loop_that_has_stopped_promises_are_rejected_and_not_chained)
+TEST(promises_of_a_stopped_loop_are_rejected_and_cannot_be_chained)
 {
 	weft_loop *loop = make();
 	weft_promise *both[2];

@@ -1,6 +1,6 @@
-/* promise_thenable_test.c - promises that are resolved with what settles them by itself.
+/* promise_thenable_test.c - promises resolved with a thenable, which settles them itself.
  *
- * A thenable here does what its plan says; it is a token, too, and so must be dropped
+ * A thenable here does what its plan specifies.  It is also a token, so it must be dropped
  * exactly once.
  */
 #include "unit/promise/promised.h"
@@ -9,7 +9,7 @@ static weft_promise *p, *end;
 static struct token token, other;
 
 struct thenable {
-	struct token token; /* first */
+	struct token token; /* must be first */
 	int (*then)(struct thenable *self, weft_promise *into);
 	weft_promise *kept;
 	int calls;
@@ -48,7 +48,8 @@ check_called_once(struct thenable *self)
 	CHECK_EQ(owners(&self->token), 0);
 }
 
-/* Resolve a promise with the thenable, in both ways; `then` notes what comes. */
+/* The plan for resolve_by_plan(), which resolves a promise with a thenable.  The handler notes
+ * the outcome. */
 static int (*plan)(struct thenable *self, weft_promise *into);
 
 static void
@@ -56,7 +57,7 @@ resolve_by_plan(void *arg)
 {
 	p = weft_promise_new(arg);
 	OK(weft_promise_resolve(p, thenable(&one, plan)));
-	CHECK_STR(trace, ""); /* not at once */
+	CHECK_STR(trace, ""); /* not called at once */
 	check_pending(p);
 	CHECK_EQ(weft_promise_resolve(p, alone(&other, 1)), WEFT_EALREADY);
 	CHECK_EQ(weft_promise_reject(p, alone(&other, 1)), WEFT_EALREADY);
@@ -109,7 +110,7 @@ settle_thrice(struct thenable *self, weft_promise *into)
 	return WEFT_EPROTO;
 }
 
-TEST(a_thenable_settles_once_whatever_it_does_then)
+TEST(a_thenable_settles_once_and_its_later_calls_are_refused)
 {
 	try_plan(settle_thrice, check_at_once);
 }
@@ -135,7 +136,7 @@ check_error(void)
 	end_rejected(end, WEFT_EPROTO);
 }
 
-TEST(a_thenable_that_returns_an_error_rejects)
+TEST(a_thenable_that_returns_an_error_rejects_the_promise)
 {
 	try_plan(return_error, check_error);
 }
@@ -171,7 +172,7 @@ reject_by_plan(void *arg)
 	end = weft_promise_then(hold(p), NULL, note_it, MARK('r'));
 }
 
-TEST(a_thenable_that_is_a_reason_is_not_called)
+TEST(a_thenable_used_as_a_reason_is_not_called)
 {
 	in_both_ways(reject_by_plan, check_reason_not_called);
 }
@@ -219,7 +220,7 @@ TEST(a_thenable_may_resolve_with_a_promise)
 	try_plan(settle_with_settled, check_at_once);
 }
 
-/* Resolved with what it settles, by the way of a thenable. */
+/* Resolves with the outer promise, which waits for this thenable: a cycle. */
 static int
 settle_with_outer(struct thenable *self, weft_promise *into)
 {
@@ -235,7 +236,7 @@ check_no_way_out(void)
 	check_pending(end);
 }
 
-TEST(a_thenable_that_settles_as_its_own_promise_ends_with_the_loop)
+TEST(a_thenable_that_resolves_with_its_own_promise_ends_with_the_loop)
 {
 	weft_loop *loop;
 
@@ -289,7 +290,7 @@ TEST(a_thenable_may_settle_later)
 	}
 }
 
-TEST(a_thenable_that_has_not_settled_is_ended_by_the_loop)
+TEST(a_thenable_that_has_not_settled_rejects_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 
@@ -320,12 +321,12 @@ check_forgotten(void)
 	end_rejected(p, WEFT_ECLOSED);
 }
 
-TEST(a_thenable_that_forgets_to_settle_breaks_the_promise)
+TEST(a_thenable_that_never_settles_rejects_the_promise)
 {
 	try_plan(forget, check_forgotten);
 }
 
-/* --- of a handler, and at the end ----------------------------------------- */
+/* --- returned by a handler, and when the loop stops ----------------------- */
 
 static int
 give_thenable(const weft_value *in, weft_value *out, void *arg)
@@ -362,7 +363,7 @@ TEST(a_handler_may_return_a_thenable)
 	in_both_ways(chain_thenable, check_given);
 }
 
-TEST(what_is_resolved_with_a_thenable_as_the_loop_stops_ends)
+TEST(a_promise_resolved_with_a_thenable_settles_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 

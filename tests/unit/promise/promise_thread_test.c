@@ -1,8 +1,8 @@
-/* promise_thread_test.c - promises between threads and loops: who comes first.
+/* promise_thread_test.c - promises between threads and loops: races.
  *
- * Two threads meet in rounds: a round is prepared, both do their part at the same time,
- * then it is looked at.  Whatever the order, each promise settles once, each handler is
- * called once, each value ends once.
+ * Two threads meet in rounds.  A round is prepared, both threads do their part at the same
+ * time, and then the result is checked.  Whatever the order, each promise settles once, each
+ * handler is called once, and each value is dropped once.
  */
 #include <sched.h>
 #include "base/os.h"
@@ -15,7 +15,7 @@ static weft_promise *p, *q, *end;
 static struct token tokens[2], other;
 static weft__a32 handled, errors;
 static int results[2];
-static int now; /* the round */
+static int now; /* the number of the round */
 
 /* --- rounds --------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ do_part(void *arg)
 		meet();
 		if (over)
 			return NULL;
-		/* Sometimes one is a little late, sometimes the other. */
+		/* Delay one of the two threads, alternately. */
 		for (int i = now % 7 * (now % 2 == who) * 40; i > 0; i--)
 			weft__pause();
 		parts[who](MARK(who));
@@ -48,7 +48,7 @@ do_part(void *arg)
 	}
 }
 
-/* Rounds of two parts; before and after each, `prepare` and `check`. */
+/* Run rounds of two concurrent parts.  Each begins with `prepare` and ends with `check`. */
 static void
 rounds(void (*prepare)(void), weft_fn one, weft_fn two, void (*check)(void))
 {
@@ -87,7 +87,7 @@ rounds_on_loops(void (*prepare)(void), weft_fn one, weft_fn two, void (*check)(v
 	stop_and_free(loop_b);
 }
 
-/* --- handlers, which count -------------------------------------------------- */
+/* --- handlers that count ---------------------------------------------------- */
 
 static int
 count_value(const weft_value *in, weft_value *out, void *arg)
@@ -118,7 +118,7 @@ check_counts(uint32_t count, uint32_t with_error)
 	CHECK_EQ(weft__load(&errors, WEFT__ACQUIRE), with_error);
 }
 
-/* Wait for the end of the chain, and let go of it; returns its number. */
+/* Wait for the end of the chain, and drop it.  Returns its number. */
 static int64_t
 finish(weft_promise *promise)
 {
@@ -131,7 +131,7 @@ finish(weft_promise *promise)
 	return number;
 }
 
-/* Each loop has done what it was told by now. */
+/* flush() waits until the loop has run everything that was posted before. */
 static void
 note_flush(void *arg)
 {
@@ -181,12 +181,12 @@ check_one_won(void)
 	flush(loop_a);
 }
 
-TEST(of_two_threads_that_settle_one_wins)
+TEST(only_one_of_two_threads_that_settle_a_promise_wins)
 {
 	rounds_on_loops(make_p, settle_p, settle_p, check_one_won);
 }
 
-/* One resolves with a promise of the other loop. */
+/* One thread resolves with a promise of the other loop. */
 static void
 make_p_and_q(void)
 {
@@ -221,7 +221,7 @@ check_both_settled(void)
 	flush(loop_a);
 }
 
-TEST(one_may_follow_another_of_another_loop_as_that_settles)
+TEST(a_promise_may_follow_one_of_another_loop_while_that_settles)
 {
 	rounds_on_loops(make_p_and_q, follow_q, settle_q, check_both_settled);
 }
@@ -261,12 +261,12 @@ check_awaited(void)
 	flush(loop_a);
 }
 
-TEST(a_thread_that_awaits_has_the_value_or_has_not)
+TEST(an_await_concurrent_with_a_resolve_gets_the_value_or_times_out)
 {
 	rounds_on_loops(make_p, await_p, resolve_p, check_awaited);
 }
 
-/* A threadlet of the other loop awaits; it is cancelled as the promise settles. */
+/* A threadlet of the other loop awaits.  It is canceled while the promise settles. */
 static weft_threadlet waiter;
 static weft__a32 waited;
 
@@ -315,7 +315,7 @@ check_waited(void)
 	flush(loop_a);
 }
 
-TEST(a_threadlet_of_another_loop_is_cancelled_or_has_the_value)
+TEST(an_await_on_another_loop_gets_the_value_or_is_canceled)
 {
 	rounds_on_loops(make_p_with_waiter, cancel_waiter, resolve_p, check_waited);
 }
@@ -352,7 +352,7 @@ check_stopped(void)
 	drop(end);
 }
 
-TEST(as_the_loop_stops_one_that_settles_wins_or_comes_late)
+TEST(a_resolve_concurrent_with_the_loop_stop_wins_or_is_too_late)
 {
 	rounds(make_p_on_new_loop, stop_a, resolve_p, check_stopped);
 }
@@ -374,7 +374,7 @@ check_stopped_and_dropped(void)
 	drop(end);
 }
 
-TEST(as_the_loop_stops_the_last_reference_may_go)
+TEST(the_last_reference_may_be_dropped_while_the_loop_stops)
 {
 	rounds(make_p_on_new_loop, stop_a, drop_p, check_stopped_and_dropped);
 }
@@ -393,12 +393,12 @@ check_freed(void)
 	OK(weft_loop_free(loop_a));
 }
 
-TEST(as_the_loop_stops_one_that_nobody_waits_for_may_go)
+TEST(a_promise_without_handlers_may_be_dropped_while_the_loop_stops)
 {
 	rounds(make_bare_p_on_new_loop, stop_a, drop_p, check_freed);
 }
 
-/* New ones, chains and thenables, also as the first that the loop hears of. */
+/* New promises, chains and thenables.  In every other round they are the first on the loop. */
 static int
 settle_at_once(void *ptr, weft_promise *into)
 {
@@ -444,12 +444,12 @@ check_all_ended(void)
 	OK(weft_loop_free(loop_a));
 }
 
-TEST(as_the_loop_stops_promises_are_made_and_chained)
+TEST(promises_may_be_created_and_chained_while_the_loop_stops)
 {
 	rounds(make_new_loop, stop_a, use_much, check_all_ended);
 }
 
-/* --- chained from afar ----------------------------------------------------------- */
+/* --- chained from other threads -------------------------------------------------- */
 
 #define CHAINED 24
 
@@ -481,7 +481,7 @@ make_p_to_chain(void)
 	p = weft_promise_new(loop_a);
 }
 
-/* The first settles it on the way. */
+/* The first thread also settles the promise on the way. */
 static void
 chain_many(void *arg)
 {
@@ -508,7 +508,7 @@ check_order(void)
 	flush(loop_a);
 }
 
-TEST(handlers_that_threads_add_are_called_once_and_in_each_threads_order)
+TEST(handlers_added_by_threads_run_once_in_the_order_of_each_thread)
 {
 	rounds_on_loops(make_p_to_chain, chain_many, chain_many, check_order);
 }
@@ -530,7 +530,7 @@ check_broken(void)
 	flush(loop_a);
 }
 
-TEST(when_the_last_of_two_threads_lets_go_the_promise_is_broken)
+TEST(a_pending_promise_is_rejected_when_both_threads_have_dropped_it)
 {
 	rounds_on_loops(make_p_twice_held, drop_p, drop_p, check_broken);
 }
@@ -551,12 +551,12 @@ check_settled_and_dropped(void)
 	flush(loop_a);
 }
 
-TEST(one_thread_lets_go_as_another_settles)
+TEST(one_thread_may_drop_a_promise_while_another_settles_it)
 {
 	rounds_on_loops(make_p_twice_held, drop_p, settle_and_drop, check_settled_and_dropped);
 }
 
-/* On the loop's thread, of a promise that was made there. */
+/* The promise is created on the loop's thread. */
 static void
 make_p_here(void *arg)
 {
@@ -587,7 +587,7 @@ drop_p_on_a(void *arg)
 	OK(weft_loop_post(loop_a, drop_p, arg));
 }
 
-TEST(a_loop_and_a_thread_let_go_of_what_the_loop_has_made)
+TEST(a_loop_and_a_thread_may_drop_a_promise_of_the_loop_at_once)
 {
 	rounds_on_loops(make_p_on_a, drop_p, drop_p_on_a, check_broken);
 }
@@ -596,7 +596,7 @@ TEST(a_loop_and_a_thread_let_go_of_what_the_loop_has_made)
 
 static weft__a32 reported;
 
-/* Relaxed: the library alone is to order what the two threads do. */
+/* Relaxed: only the library must order what the two threads do. */
 static void
 on_report(void *arg, const weft_report *report)
 {
@@ -649,18 +649,18 @@ check_handled(void)
 	check_counts(1, 1);
 }
 
-TEST(what_the_loop_has_reported_another_thread_may_handle)
+TEST(a_rejection_reported_by_the_loop_may_be_handled_by_another_thread)
 {
 	weft__hooks.on_report = on_report;
 	rounds_on_loops(make_p_unreported, reject_p_on_a, handle_p_when_reported, check_handled);
 	weft__hooks.on_report = NULL;
 }
 
-/* --- many of two loops ---------------------------------------------------------- */
+/* --- combinations of two loops -------------------------------------------------- */
 
 static weft_promise *(*combine)(weft_promise *const *promises, size_t count);
 
-/* Nobody but the two has the promises. */
+/* Only the two parts and the combined promise hold the promises. */
 static void
 make_both(void)
 {
@@ -701,14 +701,15 @@ check_both_in_list(void)
 	flush(loop_a);
 }
 
-/* On the loop of each, where nothing comes of it before it is let go. */
+/* Each part runs on the loop of its promise, so the promise is dropped before the value moves
+ * on. */
 static void
 settle_mine_there(void *arg)
 {
 	OK(weft_loop_post(arg ? loop_b : loop_a, settle_mine, arg));
 }
 
-TEST(all_of_two_loops_hands_over_what_only_it_can_reach)
+TEST(all_of_two_loops_moves_unshareable_values_into_its_list)
 {
 	combine = weft_promise_all;
 	rounds_on_loops(make_both, settle_mine_there, settle_mine_there, check_both_in_list);
@@ -760,7 +761,7 @@ check_one_loop_stopped(void)
 	stop_and_free(loop_b);
 }
 
-TEST(of_two_loops_one_may_stop)
+TEST(one_of_two_loops_may_stop_while_all_is_pending)
 {
 	combine = weft_promise_all;
 	rounds(make_both_on_new_loops, stop_a, drop_p, check_one_loop_stopped);

@@ -1,7 +1,7 @@
-/* promised.h - what the tests of promises share: counted values, handlers that note.
+/* promised.h - helpers for the tests of promises: counted values, handlers that leave a trace.
  *
- * A token is what a value points to.  It counts its owners, so that one which is dropped
- * twice fails at once, and one which is not dropped when it is looked at.
+ * A token is what a value points to.  It counts its owners.  So dropping a token twice fails
+ * the test at once, and a leaked token is found when the test checks its owners.
  */
 #ifndef WEFT_TEST_PROMISED_H
 #define WEFT_TEST_PROMISED_H
@@ -44,7 +44,7 @@ make_value(const weft_type *type, struct token *token, int number)
 	return weft_value_ptr(type, token);
 }
 
-/* That cannot, and that can be shared. */
+/* alone() makes a value that cannot be shared, shared() one that can. */
 static inline weft_value
 alone(struct token *token, int number)
 {
@@ -94,7 +94,7 @@ hold(weft_promise *promise)
 	return promise;
 }
 
-/* Its value, or reason, is this number. */
+/* Check the state, and that the value or reason is `number`. */
 static inline void
 check_settled(weft_promise *promise, weft_outcome want, int64_t number)
 {
@@ -124,7 +124,7 @@ check_pending(weft_promise *promise)
 	check_settled(promise, WEFT_PENDING, 0);
 }
 
-/* The same, and that was the last look at it. */
+/* The same, and drop the promise. */
 static inline void
 end_fulfilled(weft_promise *promise, int64_t number)
 {
@@ -141,7 +141,7 @@ end_rejected(weft_promise *promise, int64_t number)
 
 /* --- handlers ----------------------------------------------------------- */
 
-/* Note the character; pass on one more than came. */
+/* Note the character.  The value is the input plus 1. */
 static inline int
 note_and_add(const weft_value *in, weft_value *out, void *arg)
 {
@@ -150,7 +150,7 @@ note_and_add(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-/* Note the character; no value. */
+/* Note the character.  No value. */
 static inline int
 note_it(const weft_value *in, weft_value *out, void *arg)
 {
@@ -160,7 +160,7 @@ note_it(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-/* Note the character, and fail as the one before. */
+/* Note the character, and fail with the error of the input. */
 static inline int
 note_and_fail(const weft_value *in, weft_value *out, void *arg)
 {
@@ -169,7 +169,7 @@ note_and_fail(const weft_value *in, weft_value *out, void *arg)
 	return (int)number_of(in);
 }
 
-/* Fail with the error that `arg` is, and a text. */
+/* Fail with the error in `arg`, and with a text. */
 static inline int
 fail(const weft_value *in, weft_value *out, void *arg)
 {
@@ -184,7 +184,7 @@ then_note(weft_promise *promise, char mark)
 	return weft_promise_then(promise, note_it, NULL, MARK(mark));
 }
 
-/* Chain a handler to a promise that is kept, and forget what comes of it. */
+/* Chain a handler, keep the promise, and drop the chained one. */
 static inline void
 also_note(weft_promise *promise, char mark)
 {
@@ -193,7 +193,7 @@ also_note(weft_promise *promise, char mark)
 
 /* --- loops -------------------------------------------------------------- */
 
-/* Call `fn(loop)` on a new loop's thread, in a callback; run until nothing is left. */
+/* Call `fn(loop)` in a callback of a new loop, and run the loop until it has no work left. */
 static inline weft_loop *
 run_on_loop(weft_fn fn)
 {
@@ -204,8 +204,8 @@ run_on_loop(weft_fn fn)
 	return loop;
 }
 
-/* Call `arrange(loop)` before the loop runs, and another time in a callback; then run it,
- * and `check()`. */
+/* Call `arrange(loop)` before the loop runs, run it, and call `check()`.  Then do the same with
+ * `arrange(loop)` in a callback of a second loop. */
 static inline void
 in_both_ways(weft_fn arrange, void (*check)(void))
 {
