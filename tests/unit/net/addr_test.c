@@ -1,4 +1,4 @@
-/* addr_test.c - addresses, read, written and compared. */
+/* addr_test.c - parsing, formatting and comparing addresses. */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -30,7 +30,7 @@ format(const weft_addr *addr)
 	return text;
 }
 
-/* `text` is read, and written as `want`. */
+/* Parses `text`, which must be formatted as `want`. */
 static void
 check_text(const char *text, const char *want)
 {
@@ -39,7 +39,7 @@ check_text(const char *text, const char *want)
 	CHECK_STR(format(&addr), want);
 }
 
-TEST(texts_are_read_and_written)
+TEST(addresses_are_parsed_and_formatted)
 {
 	static const char *const same[] = {
 		"tcp://127.0.0.1:80",
@@ -67,7 +67,7 @@ TEST(texts_are_read_and_written)
 		check_text(same[i], same[i]);
 }
 
-TEST(texts_of_one_address_are_written_alike)
+TEST(equivalent_texts_are_formatted_alike)
 {
 	check_text("tls://127.0.0.1:443", "tcp://127.0.0.1:443");
 	check_text("tcp://:7000", "tcp://[::]:7000");
@@ -94,7 +94,7 @@ check_wrong(const char *text, const char *why)
 		test_fail(__FILE__, __LINE__, "%s: \"%s\", not \"%s\"", text, weft_detail(), why);
 }
 
-TEST(a_wrong_text_is_refused_and_says_where)
+TEST(error_for_a_malformed_address_names_the_reason_and_position)
 {
 	check_wrong("", "not tcp://");
 	check_wrong("127.0.0.1:80", "not tcp://");
@@ -141,7 +141,7 @@ TEST(a_wrong_text_is_refused_and_says_where)
 	check_wrong("unix:@", "the name is empty");
 }
 
-TEST(wrong_ipv6_is_refused)
+TEST(malformed_ipv6_is_refused)
 {
 	static const char *const wrong[] = {
 		":",
@@ -172,7 +172,7 @@ TEST(wrong_ipv6_is_refused)
 			test_fail(__FILE__, __LINE__, "%s was read", wrong[i]);
 }
 
-/* Text that is nearly IPv6, by chance. */
+/* Draws a random text that resembles an IPv6 address. */
 static size_t
 draw_text(uint64_t *seed, char *out)
 {
@@ -185,7 +185,7 @@ draw_text(uint64_t *seed, char *out)
 	return size;
 }
 
-TEST(ip_texts_are_read_as_the_c_library_reads_them)
+TEST(ipv6_is_parsed_as_by_inet_pton)
 {
 	uint64_t seed = test_seed();
 	uint32_t read = 0;
@@ -216,7 +216,7 @@ draw_bytes(uint64_t *seed, void *out, size_t size)
 		((uint8_t *)out)[i] = (uint8_t)test_random(seed);
 }
 
-/* Many of its groups are zero, so that gaps are found in all places. */
+/* Many groups are zero, so that runs of zeros occur at all positions. */
 static void
 draw_inet6(uint64_t *seed, struct sockaddr_in6 *in6)
 {
@@ -275,7 +275,7 @@ draw_addr(uint64_t *seed)
 	return addr;
 }
 
-TEST(what_is_written_is_read_back)
+TEST(formatted_address_parses_back_to_the_same_address)
 {
 	uint64_t seed = test_seed();
 
@@ -295,7 +295,7 @@ TEST(what_is_written_is_read_back)
 	}
 }
 
-/* A name of `size` bytes behind the scheme; whether it is read. */
+/* Parses a path of `size` bytes after the scheme.  Returns whether it was accepted. */
 static bool
 is_path_read(const char *scheme, char first, size_t size)
 {
@@ -316,7 +316,7 @@ is_path_read(const char *scheme, char first, size_t size)
 	return rc == 0;
 }
 
-TEST(a_unix_path_has_a_bound)
+TEST(unix_path_length_is_limited)
 {
 	CHECK(is_path_read("unix:", '/', 107));
 	CHECK(!is_path_read("unix:", '/', 108));
@@ -325,7 +325,7 @@ TEST(a_unix_path_has_a_bound)
 	CHECK(!is_path_read("unixdgram:", '@', 200));
 }
 
-TEST(addresses_without_text_are_refused)
+TEST(format_refuses_addresses_that_have_no_text)
 {
 	weft_addr none = { 0 }, nul = parse("unix:@ab"), odd = { .size = 8 };
 	weft_addr path = parse("unix:/x");
@@ -349,7 +349,7 @@ is_same(const char *a, const char *b)
 	return weft_addr_equal(&one, &two);
 }
 
-TEST(addresses_are_the_same_or_not)
+TEST(addresses_are_compared_by_kind_host_port_and_scope)
 {
 	weft_addr none = { 0 }, also_none = { 0 }, some = parse("udp://:1");
 
@@ -407,7 +407,7 @@ TEST(loopback_addresses_and_unix_sockets_are_local)
 	CHECK(!weft_addr_is_local(&none));
 }
 
-TEST(what_the_kernel_gives_is_made_the_same)
+TEST(addresses_from_the_kernel_are_normalized)
 {
 	weft_addr mapped = parse("udp://[::ffff:1.2.3.4]:5");
 	weft_addr plain = from(mapped.bytes, mapped.size);
@@ -422,12 +422,12 @@ TEST(what_the_kernel_gives_is_made_the_same)
 	CHECK_EQ(memcmp(&path, &want, sizeof(path)), 0);
 	CHECK_STR(format(&nameless), "unixdgram:");
 	CHECK_EQ(nothing.size, 0);
-	memset(un.sun_path, 'p', sizeof(un.sun_path)); /* without an end */
+	memset(un.sun_path, 'p', sizeof(un.sun_path)); /* not terminated */
 	path = from(&un, sizeof(un) + 1);
 	CHECK_EQ(path.size, sizeof(un) + 1);
 }
 
-TEST(an_address_is_taken_apart)
+TEST(address_text_is_split_into_its_parts)
 {
 	struct weft__addr_parts parts;
 
@@ -455,7 +455,7 @@ TEST(an_address_is_taken_apart)
 	CHECK_EQ(parts.fd, -1);
 }
 
-TEST(a_scope_is_the_name_of_an_interface)
+TEST(ipv6_scope_can_be_an_interface_name)
 {
 	char text[64], want[64];
 
@@ -466,7 +466,7 @@ TEST(a_scope_is_the_name_of_an_interface)
 	check_text(text, want);
 }
 
-TEST(interfaces_are_listed)
+TEST(network_interfaces_are_listed)
 {
 	weft_interface list[64];
 	int count = weft_addr_interfaces(list, 64);
@@ -489,7 +489,7 @@ TEST(interfaces_are_listed)
 	CHECK(found || count == 0);
 }
 
-/* --- what may be shown ------------------------------------------------------ */
+/* --- passwords -------------------------------------------------------------- */
 
 static void
 check_mask(const char *text, const char *want)

@@ -1,7 +1,7 @@
-/* bulk.h - much goes over a stream, at counts of all sizes, and comes whole.
+/* bulk.h - many bytes pass over a stream, in pieces of all sizes, and arrive complete.
  *
- * The environment WEFT_BULK=all asks for all of it: 1 GiB at full counts and 8 MiB at
- * counts of one byte.  Else it is less, in the same way.
+ * With WEFT_BULK=all in the environment, a test transfers 1 GiB uncut and 8 MiB cut to single
+ * bytes.  Otherwise it transfers less in the same way.
  */
 #ifndef WEFT_TESTS_BULK_H
 #define WEFT_TESTS_BULK_H
@@ -10,17 +10,17 @@
 #include "cut.h"
 #include "lines.h"
 
-#define BULK_PATTERN 1048573u /* a prime: what is lost or doubled shows */
+#define BULK_PATTERN 1048573u /* a prime: lost or repeated bytes show */
 #define BULK_PIECE   ((size_t)262144)
 
 struct bulk {
 	struct ends ends;
 	enum cut cut;
-	bool passes;    /* descriptors could come along */
-	bool little;    /* no more than some bytes */
+	bool passes;    /* the reader could also receive descriptors */
+	bool little;    /* only three bytes */
 	uint64_t size, got;
-	int end;        /* what is told behind the last byte */
-	weft_tls *server, *client; /* or NULL: plain */
+	int end;        /* what a read returns after the last byte */
+	weft_tls *server, *client; /* NULL: without TLS */
 };
 
 static char bulk_pattern[BULK_PATTERN + BULK_PIECE];
@@ -44,7 +44,7 @@ bulk_size(enum cut how)
 	return all && how == CUT_NOT ? (uint64_t)1 << 30 : (uint64_t)8 << 20;
 }
 
-/* How much is given to a call: with counts of a byte little, or of TLS one record. */
+/* How much a call gets.  Cut to single bytes: little, or with TLS one record. */
 static inline size_t
 bulk_piece(const struct bulk *bulk, bool reads)
 {
@@ -75,7 +75,7 @@ bulk_say(void *arg)
 		         n);
 		at += n;
 	}
-	/* A client that does not wait may be reset by the tickets of its server. */
+	/* If the client does not wait, the server's session tickets may cause a reset. */
 	if (bulk->client) {
 		OK(weft_stream_shutdown(stream, WEFT_NEVER));
 		CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NEVER), 0);
@@ -132,7 +132,7 @@ bulk_run_one(struct bulk *bulk, enum line_kind kind)
 	cut_end();
 }
 
-/* Over each kind of stream. */
+/* Runs over each kind of stream. */
 static inline void
 bulk_run(enum cut how)
 {
@@ -144,7 +144,7 @@ bulk_run(enum cut how)
 	bulk_run_one(&bulk, LINE_PAIR);
 }
 
-/* Of those that TLS can be spoken over. */
+/* Runs over each kind of stream that can carry TLS. */
 static inline void
 bulk_run_secure(const struct bulk *which)
 {
@@ -158,7 +158,7 @@ bulk_run_secure(const struct bulk *which)
 
 #define BULK_REST ((uint64_t)10 << 20)
 
-/* Says nothing but the last word, and hears all. */
+/* Half-closes without sending, then receives everything. */
 static inline int
 bulk_end_first(void *arg)
 {

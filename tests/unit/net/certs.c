@@ -17,7 +17,7 @@
 static char folder[256];
 static char *paths[PATHS_MAX];
 static size_t path_count;
-static EVP_PKEY *rsa_keys[3]; /* they take long to make */
+static EVP_PKEY *rsa_keys[3]; /* cached, because they take long to make */
 
 static void
 must(bool ok, const char *what)
@@ -115,7 +115,7 @@ fill(X509 *x509, const struct cert_spec *spec, X509 *issuer)
 		add_raw_san(x509, spec->raw_san, spec->raw_san_size);
 }
 
-/* Another bit in the signature. */
+/* Flips one bit of the signature. */
 static void
 spoil(X509 *x509)
 {

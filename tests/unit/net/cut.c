@@ -1,4 +1,4 @@
-/* cut.c - the calls that transfer bytes, and the one by which epoll is asked. */
+/* cut.c - the calls that transfer bytes, and epoll_ctl(). */
 #include "cut.h"
 #include <errno.h>
 #include <poll.h>
@@ -8,10 +8,10 @@
 #include "test.h"
 
 #define real       weft__sys_real
-#define BLOCKS_ONE 16u /* call of so many */
+#define BLOCKS_ONE 16u /* one call in this many reports EAGAIN */
 
 struct asked {
-	int ep; /* -1: nothing is */
+	int ep; /* -1: not registered with epoll */
 	struct epoll_event event;
 };
 
@@ -57,7 +57,7 @@ cut_size(size_t size)
 	return cut.how == CUT_TO_BYTES ? 1 : 1 + cut_chance() % size;
 }
 
-/* Rule 3. */
+/* Causes a readiness event by rule 3. */
 static void
 tell_news(int fd)
 {
@@ -91,7 +91,7 @@ on_send(int fd, const void *buf, size_t size, int flags)
 	return real.send(fd, buf, cut_size(size), flags);
 }
 
-/* Streams begin with a piece that is not empty. */
+/* Streams never pass an empty first buffer. */
 static int64_t
 on_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
@@ -157,7 +157,7 @@ on_recvmsg(int fd, struct msghdr *msg, int flags)
 	return n;
 }
 
-/* --- life ------------------------------------------------------------------- */
+/* --- setup ------------------------------------------------------------------ */
 
 static int
 on_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)

@@ -1,7 +1,7 @@
-/* cut_ring.c - requests of io_uring that are cut short, or would block; rule 4 of cut.h.
+/* cut_ring.c - io_uring requests that are cut short, or report EAGAIN; rule 4 of cut.h.
  *
- * As it passes on the calls that make the rings it learns where they lie.  What is to be
- * submitted is looked at before the kernel is entered, what has completed after it.
+ * The wrappers of the calls that create the rings record where they are mapped.  Requests are
+ * changed before the kernel is entered, completions after it.
  */
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -13,18 +13,18 @@
 #include "test.h"
 
 #define real       weft__sys_real
-#define BLOCKS_MAX 64u /* requests that are not made, at a time */
+#define BLOCKS_MAX 64u /* requests that are replaced by a no-op, at a time */
 
 static struct {
 	int fd; /* -1: there is no ring */
 	struct io_uring_params params;
-	char *mem; /* of both rings */
+	char *mem; /* maps both rings */
 	struct io_uring_sqe *sqes;
 	uint32_t sq_seen, cq_seen;
 	struct io_uring_buf_ring *buffers;
 	uint32_t buffers_count;
 	uint16_t buffers_seen;
-	uint64_t blocks[BLOCKS_MAX]; /* by their user data */
+	uint64_t blocks[BLOCKS_MAX]; /* user data of the replaced requests */
 	uint32_t blocks_count;
 } ring = { .fd = -1 };
 
@@ -50,7 +50,7 @@ block(struct io_uring_sqe *sqe)
 	sqe->user_data = user_data;
 }
 
-/* A message becomes its first piece. */
+/* A sendmsg request becomes a send of its first buffer. */
 static void
 shorten(struct io_uring_sqe *sqe)
 {
@@ -64,8 +64,8 @@ shorten(struct io_uring_sqe *sqe)
 	sqe->len = (uint32_t)cut_size(sqe->len);
 }
 
-/* Who receives again and again and would block once is with epoll from then on: not
- * where bytes are to come one by one from the ring. */
+/* A multishot receive that once reports EAGAIN is waited for with epoll from then on.  So it
+ * must not happen in tests in which the ring delivers single bytes. */
 static void
 look_at_request(struct io_uring_sqe *sqe)
 {
@@ -83,7 +83,7 @@ look_at_request(struct io_uring_sqe *sqe)
 		shorten(sqe);
 }
 
-/* Each is looked at once, though it may be handed over again. */
+/* Handles each request once, even if it is submitted again. */
 static void
 look_at_requests(uint32_t submit)
 {

@@ -1,4 +1,4 @@
-/* dgram_face_test.c - datagrams by callback. */
+/* dgram_face_test.c - datagrams delivered by callback. */
 #include <errno.h>
 #include "unit/net/letters.h"
 
@@ -6,9 +6,9 @@ static struct reader {
 	weft_dgram *dgram;
 	weft_addr at;
 	int calls, messages, errors, ends;
-	int error; /* the last */
+	int error; /* the last error */
 	char last[64];
-	void (*act)(struct reader *reader); /* then do this; or NULL */
+	void (*act)(struct reader *reader); /* called at the end of each callback; or NULL */
 } reader;
 
 static void
@@ -17,7 +17,7 @@ on_messages(weft_dgram *dgram, const weft_message *messages, int count, void *ar
 	struct reader *r = arg;
 
 	CHECK(dgram == r->dgram);
-	CHECK_EQ(r->ends, 0); /* that would have been the last */
+	CHECK_EQ(r->ends, 0); /* no call follows the end */
 	r->calls++;
 	r->messages += count > 0 ? count : 0;
 	CHECK((count > 0) == (messages != NULL));
@@ -59,7 +59,7 @@ send_some(int count)
 	weft_dgram_close(from);
 }
 
-/* Close it, and see the last call. */
+/* Closes the socket and checks the last callback. */
 static void
 end_it(weft_loop *loop)
 {
@@ -67,7 +67,7 @@ end_it(weft_loop *loop)
 
 	reader.act = NULL;
 	weft_dgram_close(reader.dgram);
-	CHECK_EQ(reader.calls, calls_before); /* not from inside of it */
+	CHECK_EQ(reader.calls, calls_before); /* no callback runs inside weft_dgram_close() */
 	OK(weft_loop_run(loop));
 	CHECK_EQ(reader.calls, calls_before + 1);
 	CHECK_EQ(reader.ends, 1);
@@ -95,7 +95,7 @@ TEST(messages_are_delivered_in_batches)
 	end_it(loop);
 }
 
-TEST(a_stopped_socket_is_paused)
+TEST(stopped_socket_delivers_no_messages_until_it_is_started)
 {
 	weft_loop *loop = start_it();
 	struct got got;
@@ -104,7 +104,7 @@ TEST(a_stopped_socket_is_paused)
 	send_some(3);
 	turns(loop, 3);
 	CHECK_EQ(reader.calls, 0);
-	OK(weft_loop_run(loop)); /* nothing keeps it */
+	OK(weft_loop_run(loop)); /* nothing keeps the loop alive */
 	CHECK_EQ(recv_text(reader.dgram, &got, WEFT_NOWAIT), 1);
 	CHECK_STR(got.text, "0");
 	OK(weft_dgram_start(reader.dgram, NULL, on_messages, &reader));
@@ -114,7 +114,7 @@ TEST(a_stopped_socket_is_paused)
 	CHECK_STR(reader.last, "2");
 	OK(weft_dgram_stop(reader.dgram));
 	OK(weft_dgram_stop(reader.dgram));
-	end_it(loop); /* is told though it is paused */
+	end_it(loop); /* the end is reported although the socket is stopped */
 }
 
 static void
@@ -124,7 +124,7 @@ stop_then_start(struct reader *r)
 	OK(weft_dgram_start(r->dgram, NULL, on_messages, r));
 }
 
-TEST(a_callback_may_stop_and_start_its_socket)
+TEST(callback_may_stop_and_start_its_socket)
 {
 	weft_loop *loop = start_it();
 
@@ -145,7 +145,7 @@ close_inside(struct reader *r)
 	weft_dgram_close(r->dgram);
 }
 
-TEST(a_callback_may_close_its_socket)
+TEST(callback_may_close_its_socket)
 {
 	weft_loop *loop = start_it();
 
@@ -163,11 +163,11 @@ close_by_threadlet(void *arg)
 {
 	(void)arg;
 	weft_dgram_close(reader.dgram);
-	CHECK_EQ(reader.ends, 1); /* told before it returns */
+	CHECK_EQ(reader.ends, 1); /* reported before the close returns */
 	return 0;
 }
 
-TEST(a_threadlet_may_close_it)
+TEST(threadlet_may_close_a_socket_that_has_a_callback)
 {
 	weft_loop *loop = start_it();
 
@@ -187,7 +187,7 @@ check_told_of_stop(weft_loop *loop)
 	CHECK_EQ(reader.ends, 1);
 }
 
-TEST(a_loop_that_stops_tells_it)
+TEST(callback_is_called_when_its_loop_stops)
 {
 	weft_loop *loop = start_it();
 
@@ -206,7 +206,7 @@ TEST(a_loop_that_stops_tells_it)
 	OK(weft_loop_free(loop));
 }
 
-TEST(background_callbacks_keep_no_run_going)
+TEST(background_socket_does_not_keep_the_loop_alive)
 {
 	weft_loop *loop = start_it();
 
@@ -224,7 +224,7 @@ TEST(background_callbacks_keep_no_run_going)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_refusal_is_told_and_not_the_last)
+TEST(connection_refused_is_reported_and_does_not_end_delivery)
 {
 	weft_addr none = nowhere();
 	weft_loop *loop = make();
@@ -260,7 +260,7 @@ start_at_the_same_time(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_that_receives_comes_first)
+TEST(start_is_refused_while_a_threadlet_receives)
 {
 	weft_loop *loop = make();
 
@@ -272,7 +272,7 @@ TEST(a_threadlet_that_receives_comes_first)
 	OK(weft_loop_free(loop));
 }
 
-TEST(it_is_not_started_on_another_loop)
+TEST(socket_cannot_be_started_on_another_loop)
 {
 	weft_loop *loop = start_it(), *other = make();
 
@@ -281,7 +281,7 @@ TEST(it_is_not_started_on_another_loop)
 	end_it(loop);
 }
 
-/* Both ways on one socket: what is sent by ops does not disturb callbacks. */
+/* Both directions on one socket: send ops do not disturb the receive callback. */
 static struct probe sender = { .name = 's' };
 static weft_message answer;
 
@@ -292,7 +292,7 @@ answer_it(struct reader *r)
 		OK(weft_dgram_send_op(r->dgram, &answer, 1, &sender.op, WEFT_NEVER));
 }
 
-TEST(callbacks_and_ops_go_together)
+TEST(receive_callback_and_send_ops_work_together)
 {
 	weft_loop *loop = start_it();
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 #include "unit/net/letters.h"
 
-static weft_dgram *dgram; /* that sends */
-static weft_addr at;      /* where to */
+static weft_dgram *dgram; /* the sender */
+static weft_addr at;      /* the destination */
 
 static void
 open_it(void)
@@ -17,7 +17,7 @@ open_it(void)
 
 /* `dgram` sends to `sink`, whose queue is full. */
 static weft_dgram *sink;
-static int sent; /* that are in there */
+static int sent; /* messages in the queue of `sink` */
 
 static void
 open_full(bool connected)
@@ -89,7 +89,7 @@ wait_for_sink(bool connected)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_threadlet_waits_for_room)
+TEST(threadlet_waits_for_room_to_send)
 {
 	wait_for_sink(true);
 	wait_for_sink(false);
@@ -134,7 +134,7 @@ end_sender(bool connected, weft_fn end, int want)
 	OK(weft_loop_free(loop));
 }
 
-TEST(who_waits_for_room_is_interrupted_or_closed)
+TEST(send_waiting_for_room_ends_on_interrupt_and_on_close)
 {
 	end_sender(true, interrupt_fn, WEFT_EINTR);
 	end_sender(false, interrupt_fn, WEFT_EINTR);
@@ -152,7 +152,7 @@ send_op(weft_loop *loop, struct probe *p, weft_message *message, uint64_t deadli
 	CHECK(p->op.pending);
 }
 
-TEST(an_op_sends_at_once_if_there_is_room)
+TEST(send_op_sends_at_once_if_there_is_room)
 {
 	weft_loop *loop = make();
 	weft_message message;
@@ -206,13 +206,13 @@ send_in_order(bool connected)
 	OK(weft_loop_free(loop));
 }
 
-TEST(ops_wait_for_room_and_keep_their_order)
+TEST(send_ops_wait_for_room_and_keep_their_order)
 {
 	send_in_order(true);
 	send_in_order(false);
 }
 
-TEST(the_queue_of_ops_is_bounded)
+TEST(queue_of_send_ops_is_limited)
 {
 	weft_loop *loop = make();
 	weft_message message;
@@ -237,7 +237,7 @@ TEST(the_queue_of_ops_is_bounded)
 	OK(weft_loop_free(loop));
 }
 
-TEST(an_op_is_cancelled_or_late_and_others_go_on)
+TEST(canceled_or_late_send_op_does_not_affect_the_others)
 {
 	weft_loop *loop = make();
 	weft_message message;
@@ -262,7 +262,7 @@ TEST(an_op_is_cancelled_or_late_and_others_go_on)
 	OK(weft_loop_free(loop));
 }
 
-TEST(room_that_has_come_beats_a_deadline)
+TEST(send_op_past_its_deadline_still_uses_room_that_exists)
 {
 	weft_loop *loop = make();
 	weft_message message;
@@ -286,7 +286,7 @@ send_next(struct probe *p)
 	send_op(p->op.loop, p->other, &next_message, WEFT_NEVER);
 }
 
-TEST(an_op_started_at_the_end_of_the_last_one_goes_on)
+TEST(send_op_started_in_the_callback_of_the_last_one_is_sent)
 {
 	weft_loop *loop = make();
 	struct probe b = { .name = 'b' };
@@ -307,7 +307,7 @@ TEST(an_op_started_at_the_end_of_the_last_one_goes_on)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_loop_that_stops_ends_ops)
+TEST(loop_stop_ends_send_ops)
 {
 	weft_loop *loop = make();
 	weft_message message;
@@ -327,7 +327,7 @@ TEST(a_loop_that_stops_ends_ops)
 	OK(weft_loop_free(loop));
 }
 
-TEST(who_waits_for_a_full_peer_does_not_spin)
+TEST(waiting_for_a_full_peer_does_not_spin)
 {
 	weft_loop *loop = make();
 	weft_message message;

@@ -1,4 +1,4 @@
-/* dgram_test.c - datagram sockets: opened, used at once, and asked. */
+/* dgram_test.c - datagram sockets: opening, sending and receiving without waiting, options. */
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -39,7 +39,7 @@ has_ipv6(void)
 	return rc == 0;
 }
 
-TEST(messages_go_by_every_kind_of_address)
+TEST(messages_are_sent_over_every_kind_of_address)
 {
 	char a[64], b[64];
 
@@ -51,7 +51,7 @@ TEST(messages_go_by_every_kind_of_address)
 	talk(a, b);
 }
 
-TEST(a_path_is_there_until_the_socket_is_closed)
+TEST(unix_socket_path_exists_until_the_socket_is_closed)
 {
 	char a[64], b[64];
 
@@ -63,7 +63,7 @@ TEST(a_path_is_there_until_the_socket_is_closed)
 	CHECK(access(strchr(b, '/'), F_OK) < 0);
 }
 
-TEST(an_unnamed_socket_sends_and_its_address_says_so)
+TEST(unnamed_unix_socket_can_send_and_has_an_empty_address)
 {
 	char name[64], text[WEFT_ADDR_TEXT_MAX];
 	weft_dgram *a = open_at("unixdgram:"), *b;
@@ -116,7 +116,7 @@ TEST(batches_keep_the_order_of_messages)
 	weft_dgram_close(b);
 }
 
-TEST(a_batch_takes_what_there_is)
+TEST(batch_receive_returns_what_is_available)
 {
 	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
 	weft_addr to = local_of(b);
@@ -133,7 +133,7 @@ TEST(a_batch_takes_what_there_is)
 	weft_dgram_close(b);
 }
 
-TEST(what_does_not_fit_is_cut_and_that_is_told)
+TEST(message_larger_than_its_buffer_is_truncated_and_marked)
 {
 	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
 	weft_addr to = local_of(b);
@@ -153,7 +153,7 @@ TEST(what_does_not_fit_is_cut_and_that_is_told)
 	weft_dgram_close(b);
 }
 
-TEST(a_message_too_large_is_refused_and_those_before_it_are_sent)
+TEST(oversized_message_is_refused_and_those_before_it_are_sent)
 {
 	static char large[70000];
 	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
@@ -172,7 +172,7 @@ TEST(a_message_too_large_is_refused_and_those_before_it_are_sent)
 
 /* --- peers -------------------------------------------------------------- */
 
-TEST(a_connected_socket_hears_its_peer_only)
+TEST(connected_socket_receives_only_from_its_peer)
 {
 	weft_dgram *b = open_at(LOOPBACK), *other = open_at(LOOPBACK);
 	weft_addr at_b = local_of(b), at_a;
@@ -192,7 +192,7 @@ TEST(a_connected_socket_hears_its_peer_only)
 	weft_dgram_close(other);
 }
 
-TEST(a_socket_for_every_interface_speaks_both_kinds_of_ip)
+TEST(socket_on_every_interface_handles_ipv4_and_ipv6)
 {
 	weft_dgram *all = open_at("udp://:0"), *four = open_at(LOOPBACK), *six;
 	weft_addr at_all = local_of(all), at_four = local_of(four), to;
@@ -217,7 +217,7 @@ TEST(a_socket_for_every_interface_speaks_both_kinds_of_ip)
 		weft_dgram_close(six);
 	}
 	weft_dgram_close(all);
-	OK(weft_dgram_open("udp://:0", &opts, &all)); /* its peer has IPv4 */
+	OK(weft_dgram_open("udp://:0", &opts, &all)); /* the peer has an IPv4 address */
 	CHECK_EQ(send_text(all, NULL, "to four"), 1);
 	CHECK_GOT(four, "to four");
 	weft_dgram_close(all);
@@ -232,7 +232,7 @@ socket_of_ipv4(int domain, int type, int protocol)
 	return domain == AF_INET6 ? -EAFNOSUPPORT : weft__sys_real.socket(domain, type, protocol);
 }
 
-TEST(without_ipv6_every_interface_is_that_of_ipv4)
+TEST(socket_on_every_interface_uses_ipv4_if_there_is_no_ipv6)
 {
 	const struct weft__sys *before = weft__sys;
 	char text[WEFT_ADDR_TEXT_MAX];
@@ -250,7 +250,7 @@ TEST(without_ipv6_every_interface_is_that_of_ipv4)
 	weft__sys = before;
 }
 
-TEST(a_refusal_by_the_network_is_told_once)
+TEST(connection_refused_is_reported_once)
 {
 	weft_addr none = nowhere();
 	weft_dgram *a = open_to(NULL, &none);
@@ -266,7 +266,7 @@ TEST(a_refusal_by_the_network_is_told_once)
 	weft_dgram_close(a);
 }
 
-TEST(a_refusal_is_not_lost_in_a_batch)
+TEST(connection_refused_is_not_lost_in_a_batch)
 {
 	weft_addr none = nowhere();
 	weft_dgram *a = open_to(NULL, &none);
@@ -293,7 +293,7 @@ check_not_opened(const char *address, const weft_dgram_opts *opts, int error, co
 		test_fail(__FILE__, __LINE__, "\"%s\", not \"%s\"", weft_detail(), why);
 }
 
-TEST(what_cannot_be_opened_is_refused_with_a_reason)
+TEST(failed_open_reports_a_reason)
 {
 	weft_dgram *a = open_at(LOOPBACK);
 	weft_addr at = local_of(a);
@@ -315,12 +315,12 @@ TEST(what_cannot_be_opened_is_refused_with_a_reason)
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	(void)snprintf(text, sizeof(text), "fd:%d", pair[0]);
 	check_not_opened(text, NULL, -EPROTOTYPE, text);
-	OK(close(pair[0])); /* it was not taken */
+	OK(close(pair[0])); /* weft_dgram_open() did not close it */
 	OK(close(pair[1]));
 	weft_dgram_close(a);
 }
 
-TEST(misuse_is_told)
+TEST(misuse_is_reported)
 {
 	weft_dgram *a = open_at(LOOPBACK);
 	weft_message message = { 0 };
@@ -339,7 +339,7 @@ TEST(misuse_is_told)
 	weft_dgram_interrupt(NULL);
 }
 
-TEST(several_sockets_share_a_port_if_all_want_to)
+TEST(sockets_share_a_port_if_all_set_reuse_port)
 {
 	weft_dgram_opts opts = { .reuse_port = true };
 	char text[WEFT_ADDR_TEXT_MAX];
@@ -355,7 +355,7 @@ TEST(several_sockets_share_a_port_if_all_want_to)
 	weft_dgram_close(b);
 }
 
-TEST(a_descriptor_is_taken_or_borrowed)
+TEST(descriptor_is_owned_or_borrowed)
 {
 	weft_dgram_opts opts = { .borrow = true };
 	char text[16];
@@ -416,14 +416,14 @@ check_options(const char *address)
 	weft_dgram_close(a);
 }
 
-TEST(options_are_set_and_got_by_name)
+TEST(options_are_set_and_read_by_name)
 {
 	check_options(LOOPBACK);
 	if (has_ipv6())
 		check_options("udp://:0");
 }
 
-TEST(wrong_options_are_refused)
+TEST(invalid_options_are_refused)
 {
 	weft_dgram *a = open_at(LOOPBACK), *b = open_at("unixdgram:");
 	int64_t value = 77;
@@ -443,7 +443,7 @@ TEST(wrong_options_are_refused)
 	weft_dgram_close(b);
 }
 
-TEST(broadcasts_have_to_be_allowed)
+TEST(broadcasts_must_be_enabled)
 {
 	weft_dgram_opts opts = { .broadcast = true };
 	weft_dgram *a = open_at("udp://0.0.0.0:0"), *b;
@@ -460,7 +460,7 @@ TEST(broadcasts_have_to_be_allowed)
 	weft_dgram_close(b);
 }
 
-/* On the loopback interface, so that nothing leaves the machine. */
+/* Uses the loopback interface, so that nothing leaves the machine. */
 static void
 check_group(const char *address, const char *group_text)
 {
@@ -471,13 +471,13 @@ check_group(const char *address, const char *group_text)
 	int rc;
 
 	OK(weft_addr_parse(group_text, &group));
-	group.bytes[2] = at.bytes[2]; /* the port */
+	group.bytes[2] = at.bytes[2]; /* set the port */
 	group.bytes[3] = at.bytes[3];
 	OK(weft_dgram_set(a, "multicast_interface", lo));
 	CHECK_EQ(get(a, "multicast_interface"), lo);
 	OK(weft_dgram_set_group(b, &group, lo, true));
 	rc = send_text(a, &group, "to all");
-	CHECK(rc == 1 || rc == -ENETUNREACH); /* not every machine can */
+	CHECK(rc == 1 || rc == -ENETUNREACH); /* not every machine supports it */
 	if (rc == 1)
 		CHECK_GOT(b, "to all");
 	OK(weft_dgram_set_group(b, &group, lo, false));
@@ -488,7 +488,7 @@ check_group(const char *address, const char *group_text)
 	weft_dgram_close(b);
 }
 
-TEST(a_group_is_entered_and_quit)
+TEST(multicast_group_is_joined_and_left)
 {
 	weft_dgram *a = open_at("unixdgram:");
 	weft_addr path;

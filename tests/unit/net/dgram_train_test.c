@@ -1,4 +1,4 @@
-/* dgram_train_test.c - messages that are sent as one arrive as they were. */
+/* dgram_train_test.c - messages that are sent as one train arrive as separate messages. */
 #include <errno.h>
 #include "base/sys.h"
 #include "unit/net/letters.h"
@@ -6,8 +6,8 @@
 #define MANY 64
 
 static struct weft__sys counting;
-static uint32_t joined; /* messages that went in trains */
-static int refusal;     /* of trains: -errno or 0 */
+static uint32_t joined; /* messages that were sent in trains */
+static int refusal;     /* error for trains: -errno or 0 */
 
 static int
 count_trains(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
@@ -22,8 +22,8 @@ count_trains(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	return weft__sys_real.sendmmsg(fd, msgs, count, flags);
 }
 
-/* Send messages of those sizes by turns to two sockets, `run` to each, and see them
- * arrive. */
+/* Sends messages of these sizes alternately to two sockets, `run` at a time to each, and checks
+ * that they arrive. */
 static void
 check_all(const size_t *sizes, size_t kinds, int run)
 {
@@ -66,18 +66,18 @@ has_trains(void)
 #endif
 }
 
-TEST(messages_of_one_size_go_together_and_arrive_alone)
+TEST(messages_of_one_size_are_sent_as_a_train_and_arrive_separately)
 {
 	refusal = 0;
 	check_all((size_t[]){ 100 }, 1, MANY);
 	CHECK_EQ(joined, has_trains() ? MANY : 0);
 	check_all((size_t[]){ 100 }, 1, 4);
 	CHECK_EQ(joined, has_trains() ? MANY : 0);
-	check_all((size_t[]){ 2900 }, 1, MANY / 2); /* 32 are more than 64 KiB */
+	check_all((size_t[]){ 2900 }, 1, MANY / 2); /* 32 exceed 64 KiB */
 	CHECK(!has_trains() || (joined > MANY / 2 && joined <= MANY));
 }
 
-TEST(what_differs_is_not_joined_but_the_last_may_be_shorter)
+TEST(messages_of_different_sizes_are_not_joined_except_a_shorter_last)
 {
 	refusal = 0;
 	check_all((size_t[]){ 100, 100, 100, 40 }, 4, MANY);
@@ -90,7 +90,7 @@ TEST(what_differs_is_not_joined_but_the_last_may_be_shorter)
 	CHECK_EQ(joined, 0);
 }
 
-TEST(a_train_that_is_refused_goes_message_by_message)
+TEST(refused_train_is_sent_message_by_message)
 {
 	static const int errors[] = { -EIO, -EINVAL, -EMSGSIZE, -EOPNOTSUPP };
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "unit/net/letters.h"
 
-static weft_dgram *dgram; /* that is waited on */
+static weft_dgram *dgram; /* the receiver */
 static weft_addr at;      /* its address */
 
 static void
@@ -14,7 +14,7 @@ open_it(void)
 	at = local_of(dgram);
 }
 
-/* By a socket that nobody waits on. */
+/* Sends from a temporary socket. */
 static void
 send_it(const char *text)
 {
@@ -47,7 +47,7 @@ send_later(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_waits_for_a_message)
+TEST(threadlet_waits_for_a_message)
 {
 	static char text[] = "at last";
 	weft_loop *loop = make();
@@ -100,14 +100,14 @@ TEST(messages_go_back_and_forth)
 	go_on(loop, echo_many, NULL);
 	go_on(loop, ask_many, NULL);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* it is of that loop */
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* the socket still belongs to the loop */
 	weft_dgram_close(dgram);
 	OK(weft_loop_free(loop));
 }
 
-TEST(messages_that_come_and_go_allocate_and_arm_nothing)
+TEST(message_exchange_does_not_allocate_or_arm_per_message)
 {
-	const char *backend = getenv("WEFT_BACKEND"); /* poll(2) arms anew */
+	const char *backend = getenv("WEFT_BACKEND"); /* poll(2) arms for each wait */
 	weft_loop *loop = make();
 
 	open_it();
@@ -115,7 +115,7 @@ TEST(messages_that_come_and_go_allocate_and_arm_nothing)
 	go_on(loop, echo_many, NULL);
 	go_on(loop, ask_many, NULL);
 	OK(weft_loop_run(loop));
-	CHECK(counted(&calls.allocs) < 60); /* and not 400 */
+	CHECK(counted(&calls.allocs) < 60); /* not 400, one per message */
 	if (!TEST_PORTABLE && (!backend || strcmp(backend, "poll") != 0))
 		CHECK(counted(&calls.arms) < 60);
 	count_no_more();
@@ -134,7 +134,7 @@ recv_in_vain(void *arg)
 	CHECK_EQ(recv_text(dgram, &got, deadline_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= deadline_ns);
 	send_it("early");
-	CHECK_EQ(recv_text(dgram, &got, deadline_ns), 1); /* beats it */
+	CHECK_EQ(recv_text(dgram, &got, deadline_ns), 1); /* a message that has arrived counts */
 	CHECK_STR(got.text, "early");
 	OK(weft_cancel(weft_self()));
 	send_it("not for you");
@@ -144,13 +144,13 @@ recv_in_vain(void *arg)
 	return 0;
 }
 
-TEST(a_wait_has_a_deadline_which_what_has_come_beats)
+TEST(receive_ends_at_its_deadline_unless_a_message_has_arrived)
 {
 	open_it();
 	run_threadlet(recv_in_vain, NULL);
 }
 
-/* Receives, ends with the error that `arg` is, and notes a character. */
+/* Receives until the error in `arg`, and notes a character. */
 static int
 recv_until(void *arg)
 {
@@ -169,7 +169,7 @@ cancel_it(void *arg)
 	return 0;
 }
 
-TEST(a_wait_can_be_cancelled)
+TEST(receive_can_be_canceled)
 {
 	weft_loop *loop = make();
 	int want = WEFT_ECANCELED;
@@ -197,7 +197,7 @@ recv_second(void *arg)
 	return 0;
 }
 
-TEST(one_receives_at_a_time)
+TEST(second_receive_on_a_socket_is_refused)
 {
 	weft_loop *loop = make();
 	int want = WEFT_ESHUTDOWN;
@@ -220,7 +220,7 @@ recv_elsewhere(void *arg)
 	return 0;
 }
 
-TEST(it_belongs_to_the_loop_that_first_waits_on_it)
+TEST(socket_belongs_to_the_first_loop_that_waits_on_it)
 {
 	weft_loop *loop = make();
 	int want = WEFT_EINTR;
@@ -243,7 +243,7 @@ refuse_it(void *arg)
 	return 0;
 }
 
-TEST(a_refusal_ends_a_wait)
+TEST(connection_refused_ends_a_receive)
 {
 	weft_addr none = nowhere();
 	weft_loop *loop = make();
@@ -266,7 +266,7 @@ interrupt_it(void *arg)
 	(void)arg;
 	OK(weft_yield());
 	weft_dgram_interrupt(dgram);
-	weft_dgram_interrupt(dgram); /* no second one while the first is there */
+	weft_dgram_interrupt(dgram); /* merged with the first, which is still pending */
 	return 0;
 }
 
@@ -278,7 +278,7 @@ recv_interrupted(void *arg)
 	(void)arg;
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);
 	CHECK_EQ(recv_text(dgram, &got, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	weft_dgram_interrupt(dgram); /* the next, and that waits */
+	weft_dgram_interrupt(dgram); /* applies to the next call that waits */
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	send_it("x");
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), 1);
@@ -287,7 +287,7 @@ recv_interrupted(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_ends_the_present_or_the_next_wait_once)
+TEST(interrupt_ends_the_current_or_the_next_wait_once)
 {
 	weft_loop *loop = make();
 
@@ -303,8 +303,8 @@ TEST(an_interrupt_ends_the_present_or_the_next_wait_once)
 
 static weft__a32 seen;
 
-/* One after the other, each once the one before was seen; every second when the next wait
- * has begun for sure. */
+/* Sends an interrupt once the previous one was seen.  Every second time it first waits until
+ * the loop sleeps. */
 static void *
 interrupt_often(void *arg)
 {
@@ -331,7 +331,7 @@ count_interrupts(void *arg)
 	return 0;
 }
 
-TEST(any_thread_may_interrupt)
+TEST(any_thread_may_interrupt_a_receive)
 {
 	weft_loop *loop = make();
 	pthread_t other;
@@ -342,7 +342,7 @@ TEST(any_thread_may_interrupt)
 	go_on(loop, count_interrupts, NULL);
 	OK(weft_loop_run(loop));
 	OK(pthread_join(other, NULL));
-	weft_dgram_interrupt(dgram); /* on its way to a loop that rests */
+	weft_dgram_interrupt(dgram); /* in flight to a loop that does not run */
 	weft_dgram_close(dgram);
 	OK(weft_loop_post(loop, note, MARK('p')));
 	OK(weft_loop_run(loop));
@@ -389,7 +389,7 @@ post_close(void *arg)
 	return 0;
 }
 
-TEST(a_close_ends_who_waits)
+TEST(close_ends_a_waiting_receive)
 {
 	weft_loop *loop = make();
 	int want = WEFT_ESHUTDOWN;
@@ -412,7 +412,7 @@ TEST(a_close_ends_who_waits)
 	OK(weft_loop_free(loop));
 }
 
-TEST(the_number_of_a_closed_socket_is_free_for_others)
+TEST(descriptor_number_of_a_closed_socket_can_be_reused)
 {
 	weft_loop *loop = make();
 	int want = WEFT_EINTR, fd;
@@ -436,7 +436,7 @@ TEST(the_number_of_a_closed_socket_is_free_for_others)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_borrowed_descriptor_outlives_those_who_wait)
+TEST(borrowed_descriptor_stays_open_when_a_close_ends_a_receive)
 {
 	weft_dgram_opts opts = { .borrow = true };
 	weft_loop *loop = make();
@@ -469,7 +469,7 @@ recv_then_close(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_stops_ends_who_waits)
+TEST(loop_stop_ends_a_waiting_receive)
 {
 	weft_loop *loop = make();
 
@@ -480,7 +480,7 @@ TEST(a_loop_that_stops_ends_who_waits)
 	CHECK_STR(trace, "c");
 }
 
-TEST(a_socket_may_be_closed_after_its_loop_has_stopped)
+TEST(socket_may_be_closed_after_its_loop_has_stopped)
 {
 	weft_loop *loop = make();
 	int want = WEFT_ECANCELED;

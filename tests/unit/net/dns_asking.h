@@ -1,4 +1,4 @@
-/* dns_asking.h - ask for names in tests, and look at what comes. */
+/* dns_asking.h - resolve names in tests, and record the results. */
 #ifndef WEFT_TESTS_DNS_ASKING_H
 #define WEFT_TESTS_DNS_ASKING_H
 
@@ -43,7 +43,7 @@ ask(weft_loop *loop, struct asking *a, const char *address)
 	ask_max(loop, a, address, OUT_MAX, WEFT_NEVER);
 }
 
-/* Ask and wait; the number, or the error. */
+/* Resolves a name and waits.  Returns the number of addresses, or the error. */
 static inline int64_t
 find(weft_loop *loop, struct asking *a, const char *address)
 {
@@ -53,7 +53,7 @@ find(weft_loop *loop, struct asking *a, const char *address)
 	return a->result;
 }
 
-/* Turn until somebody was asked for the name. */
+/* Runs the loop until the name has been queried. */
 static inline void
 drive_to(weft_loop *loop, const char *name)
 {

@@ -1,10 +1,10 @@
-/* dns_order_test.c - which address comes first. */
+/* dns_order_test.c - the order of resolved addresses. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include "net/dns/dns.h"
 #include "test.h"
 
-/* Addresses of ours: for IPv4, and for IPv6 by scope; "" means there is no way. */
+/* Our source addresses: for IPv4, and for IPv6 by scope.  "" means that there is no route. */
 static const char *ours4, *ours6, *ours_local6;
 static struct sockaddr_storage source;
 static int sockets;
@@ -58,7 +58,7 @@ fake_sockname(int fd, struct sockaddr *addr, socklen_t *size)
 	return 0;
 }
 
-/* Put texts into order, and write them as one. */
+/* Orders the addresses of a text and returns them as one text. */
 static const char *
 order(const char *given)
 {
@@ -101,7 +101,7 @@ be_at(const char *v4, const char *v6, const char *local6)
 	ours_local6 = local6;
 }
 
-TEST(dns_order_prefers_what_can_be_reached)
+TEST(dns_order_prefers_reachable_addresses)
 {
 	be_at("192.0.2.100", "", "");
 	CHECK_STR(order("2001:db8::1 192.0.2.1"), "192.0.2.1 2001:db8::1");
@@ -113,28 +113,28 @@ TEST(dns_order_prefers_matching_scopes_labels_and_precedence)
 {
 	be_at("192.0.2.100", "2001:db8::100", "fe80::100");
 	CHECK_STR(order("192.0.2.1 2001:db8::1"), "2001:db8::1 192.0.2.1");
-	/* Ours is 6to4: the labels match for IPv4 only. */
+	/* Our address is 6to4, so the labels match for IPv4 only. */
 	be_at("192.0.2.100", "2002:c000:264::100", "");
 	CHECK_STR(order("2001:db8::1 192.0.2.1"), "192.0.2.1 2001:db8::1");
-	/* The smaller scope, of two that match. */
+	/* Of two scopes that match, the smaller one comes first. */
 	be_at("192.0.2.100", "2001:db8::100", "fe80::100");
 	CHECK_STR(order("2001:db8::1 fe80::1"), "fe80::1 2001:db8::1");
-	/* Ours is of a link, theirs is not. */
+	/* Our address is link-local, theirs is not. */
 	be_at("192.0.2.100", "fe80::100", "fe80::100");
 	CHECK_STR(order("2001:db8::1 192.0.2.1"), "192.0.2.1 2001:db8::1");
-	/* Unique local addresses come after IPv4 from elsewhere. */
+	/* Unique local addresses come after global IPv4. */
 	be_at("192.0.2.100", "2001:db8::100", "");
 	CHECK_STR(order("fd00::1 192.0.2.1"), "192.0.2.1 fd00::1");
 }
 
-TEST(dns_order_prefers_what_is_near_of_ipv6_and_leaves_ipv4_as_it_is)
+TEST(dns_order_prefers_the_longest_ipv6_prefix_and_keeps_the_ipv4_order)
 {
 	be_at("10.0.0.1", "2001:db8:1::100", "");
 	CHECK_STR(order("2001:db8:3::1 2001:db8:1::1"), "2001:db8:1::1 2001:db8:3::1");
 	CHECK_STR(order("192.0.2.1 10.0.0.2 10.0.0.1"), "192.0.2.1 10.0.0.2 10.0.0.1");
 }
 
-TEST(dns_order_lets_families_take_turns)
+TEST(dns_order_alternates_between_families)
 {
 	be_at("192.0.2.100", "2001:db8::100", "");
 	CHECK_STR(order("10.0.0.1 10.0.0.2 10.0.0.3 2001:db8::1 2001:db8::2"),

@@ -1,6 +1,6 @@
-/* dns_server_test.c - what servers and files say, and what servers can do to one.
+/* dns_server_test.c - answers of DNS servers, resolv.conf and hosts, and hostile servers.
  *
- * For the engine that asks servers itself; see dns_world_server.c for its names.
+ * For the resolver that queries servers itself (c-ares).  See dns_world_server.c for the names.
  */
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -10,9 +10,9 @@
 
 static struct asking a, b;
 
-/* --- how long it is kept ------------------------------------------------ */
+/* --- how long answers are cached ---------------------------------------- */
 
-/* It is kept for so many seconds, and no longer. */
+/* The answer is cached for this many seconds, and no longer. */
 static void
 is_kept_for(const char *name, uint64_t seconds)
 {
@@ -34,27 +34,27 @@ is_kept_for(const char *name, uint64_t seconds)
 	world_end();
 }
 
-TEST(dns_keeps_an_answer_for_its_time_within_bounds)
+TEST(dns_caches_an_answer_for_its_ttl_within_limits)
 {
 	is_kept_for("ttl10.test", 10);
 	is_kept_for("ttl0.test", 1);
 	is_kept_for("ttl1000000.test", 3600);
-	is_kept_for("chain.test", 7); /* the least of its aliases */
+	is_kept_for("chain.test", 7); /* the smallest TTL among the aliases */
 }
 
-TEST(dns_keeps_that_there_is_none_for_as_long_as_the_zone_says)
+TEST(dns_caches_a_negative_answer_for_the_ttl_of_the_zone)
 {
 	is_kept_for("nx.test", 20);
 	is_kept_for("nodata.test", 20);
-	is_kept_for("nosoa.test", 5); /* which does not say */
+	is_kept_for("nosoa.test", 5); /* gives no TTL */
 }
 
-/* --- what servers do ---------------------------------------------------- */
+/* --- hostile and broken servers ----------------------------------------- */
 
-/* Milliseconds: where nothing useful comes, and where it may take its time. */
+/* Timeouts in milliseconds: where no useful answer comes, and where one does. */
 enum { QUICK = 60, PATIENT = 2000 };
 
-/* Ask a server that is given up after some time. */
+/* Resolves with this timeout and two tries. */
 static int64_t
 find_by(int timeout_ms, const char *address)
 {
@@ -70,7 +70,7 @@ find_by(int timeout_ms, const char *address)
 	return result;
 }
 
-TEST(dns_gives_up_on_servers_that_say_nothing_useful)
+TEST(dns_gives_up_on_servers_without_a_useful_answer)
 {
 	CHECK_EQ(find_by(QUICK, "tcp://silent.test:1"), WEFT_EAGAIN);
 	CHECK(strstr(a.text, "silent.test") != NULL);
@@ -78,7 +78,7 @@ TEST(dns_gives_up_on_servers_that_say_nothing_useful)
 	CHECK_EQ(find_by(QUICK, "tcp://stub.test:1"), WEFT_EAGAIN);
 }
 
-TEST(dns_gives_up_where_there_is_no_server)
+TEST(dns_gives_up_if_there_is_no_server)
 {
 	struct weft__dns_setup set = { .servers = "127.0.0.1:1", .timeout_ms = 60, .tries = 2 };
 	weft_loop *loop;
@@ -90,15 +90,15 @@ TEST(dns_gives_up_where_there_is_no_server)
 	world_end();
 }
 
-TEST(dns_tells_garbage_from_silence)
+TEST(dns_reports_malformed_answers_as_eproto)
 {
 	CHECK_EQ(find_by(PATIENT, "tcp://garbage.test:1"), WEFT_EPROTO);
 	CHECK(strstr(a.text, "garbage.test") != NULL);
 	CHECK_EQ(find_by(PATIENT, "tcp://cut.test:1"), WEFT_EPROTO);
 }
 
-/* Whichever of the two answers comes last. */
-TEST(dns_keeps_no_name_as_missing_for_a_malformed_answer)
+/* The order in which the A and the AAAA answer arrive does not matter. */
+TEST(dns_does_not_cache_a_malformed_answer_as_a_missing_name)
 {
 	static const char *const names[] = { "torn4.test", "torn6.test", "short.test", "cut.test" };
 	char address[100];
@@ -116,7 +116,7 @@ TEST(dns_keeps_no_name_as_missing_for_a_malformed_answer)
 	}
 }
 
-TEST(dns_believes_only_answers_to_its_own_questions)
+TEST(dns_accepts_only_answers_to_its_own_queries)
 {
 	CHECK_EQ(find_by(PATIENT, "tcp://wrongid.test:1"), 1);
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
@@ -124,14 +124,14 @@ TEST(dns_believes_only_answers_to_its_own_questions)
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
 }
 
-TEST(dns_follows_aliases_and_leaves_rings)
+TEST(dns_follows_aliases_and_detects_alias_loops)
 {
 	CHECK_EQ(find_by(PATIENT, "tcp://chain.test:1"), 1);
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
 	CHECK_EQ(find_by(PATIENT, "tcp://ring.test:1"), WEFT_ENONAME);
 }
 
-TEST(dns_asks_by_tcp_for_what_does_not_fit)
+TEST(dns_retries_truncated_answers_over_tcp)
 {
 	weft_loop *loop;
 
@@ -164,7 +164,7 @@ write_file(const char *kind, const char *text)
 	return path;
 }
 
-/* The number for a name, where resolv.conf is that. */
+/* Resolves a name with this resolv.conf. */
 static int64_t
 find_with(const char *conf, const char *address)
 {
@@ -180,13 +180,13 @@ find_with(const char *conf, const char *address)
 	return result;
 }
 
-TEST(dns_searches_as_resolv_conf_says)
+TEST(dns_uses_search_and_ndots_of_resolv_conf)
 {
 	world_begin();
 	CHECK_EQ(find_with("search search.test\n", "tcp://host:1"), 1);
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.9:1");
 	CHECK_EQ(find_with("search search.test\n", "tcp://host.:1"), WEFT_ENONAME);
-	/* With enough dots it is first asked for as it is. */
+	/* A name with at least `ndots` dots is queried as it is first. */
 	CHECK_EQ(find_with("search test\noptions ndots:2\n", "tcp://a.b:1"), 1);
 	CHECK_EQ(world_count("a.b"), 0);
 	CHECK_EQ(find_with("search test\noptions ndots:1\n", "tcp://a.b:1"), 1);
@@ -220,7 +220,7 @@ TEST(dns_reads_the_hosts_file_first)
 
 /* --- descriptors and time ----------------------------------------------- */
 
-TEST(dns_holds_no_descriptor_while_it_asks_for_nothing)
+TEST(dns_keeps_no_descriptor_open_when_no_query_is_pending)
 {
 	weft_loop *loop;
 	int fds;
@@ -228,7 +228,7 @@ TEST(dns_holds_no_descriptor_while_it_asks_for_nothing)
 	world_begin();
 	loop = world_loop(NULL);
 	CHECK_EQ(find(loop, &a, "tcp://localhost:1"), 2);
-	ask(loop, &a, "tcp://held.test:1"); /* the backend is open, too */
+	ask(loop, &a, "tcp://held.test:1"); /* opens the backend, too */
 	drive_to(loop, "held.test");
 	fds = test_open_fds();
 	world_release();
@@ -269,7 +269,7 @@ TEST(dns_makes_no_call_that_could_block_its_loop)
 	strict = *weft__sys;
 	strict.socket = open_strictly;
 	strict.host_find = find_blocking;
-	strict.file_open = NULL; /* it would not live */
+	strict.file_open = NULL; /* a call would crash */
 	strict.thread_start = NULL;
 	weft__sys = &strict;
 	opened = wrong = 0;
@@ -283,26 +283,26 @@ TEST(dns_makes_no_call_that_could_block_its_loop)
 	world_end();
 }
 
-TEST(dns_looks_for_an_answer_before_it_tells_that_time_is_up)
+TEST(dns_lookup_past_its_deadline_still_returns_an_answer_that_arrived)
 {
 	uint64_t deadline;
 	weft_loop *loop;
 
 	world_begin();
 	loop = world_loop(NULL);
-	deadline = weft_after(WEFT_S); /* longer than until it is released */
+	deadline = weft_after(WEFT_S); /* longer than it takes until world_release() */
 	ask_max(loop, &a, "tcp://held.test:1", 1, deadline);
 	drive_to(loop, "held.test");
 	world_release();
 	while (weft_now() < deadline)
-		; /* held up by something else */
+		; /* the thread is busy with something else */
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);
 	CHECK_EQ(weft_loop_free(loop), 0);
 	world_end();
 }
 
-TEST(dns_survives_an_answer_that_comes_when_the_loop_is_gone)
+TEST(dns_answer_after_the_loop_was_freed_is_harmless)
 {
 	weft_loop *loop;
 
@@ -318,7 +318,7 @@ TEST(dns_survives_an_answer_that_comes_when_the_loop_is_gone)
 	world_end();
 }
 
-TEST(dns_asks_anew_after_a_reset_for_what_is_on_its_way)
+TEST(dns_reset_repeats_queries_in_progress)
 {
 	struct weft__dns *dns;
 	weft_loop *loop;
@@ -329,7 +329,7 @@ TEST(dns_asks_anew_after_a_reset_for_what_is_on_its_way)
 	drive_to(loop, "held.test");
 	dns = weft__dns_of(loop);
 	weft__dns_forget(dns);
-	dns->reopen = true; /* as weft_dns_reset() does on a loop that runs */
+	dns->reopen = true; /* as weft_dns_reset() does on a running loop */
 	weft__dns_poke(dns);
 	while (world_count("held.test") < 2)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
@@ -341,8 +341,8 @@ TEST(dns_asks_anew_after_a_reset_for_what_is_on_its_way)
 	world_end();
 }
 
-/* c-ares tells what it has got when its channel is closed. */
-TEST(dns_takes_no_half_of_an_answer_for_the_whole_when_it_is_reset)
+/* c-ares reports a partial result when its channel is closed. */
+TEST(dns_reset_does_not_report_a_partial_answer)
 {
 	struct weft__dns *dns;
 	weft_loop *loop;
@@ -365,7 +365,7 @@ TEST(dns_takes_no_half_of_an_answer_for_the_whole_when_it_is_reset)
 	world_end();
 }
 
-TEST(dns_of_a_parent_is_freed_in_a_child_and_goes_on_in_the_parent)
+TEST(dns_of_a_forked_loop_is_freed_in_the_child_and_works_in_the_parent)
 {
 	int status = 0, pid;
 	weft_loop *loop;

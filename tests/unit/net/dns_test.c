@@ -1,11 +1,11 @@
-/* dns_test.c - names, whoever is asked for them: answers, waits, what is kept. */
+/* dns_test.c - name resolution with either resolver: answers, waiting, caching. */
 #include "dns_asking.h"
 
 static struct asking a, b;
 
-/* --- what needs nobody -------------------------------------------------- */
+/* --- without a query ---------------------------------------------------- */
 
-TEST(dns_takes_literal_addresses_for_themselves)
+TEST(dns_resolves_literal_addresses_to_themselves)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 
@@ -18,7 +18,7 @@ TEST(dns_takes_literal_addresses_for_themselves)
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
 
-TEST(dns_asks_nobody_for_localhost)
+TEST(dns_resolves_localhost_without_a_query)
 {
 	weft_loop *loop;
 
@@ -58,7 +58,7 @@ refused(const char *host, const char *why)
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
 
-TEST(dns_refuses_what_cannot_be_a_name_and_says_why)
+TEST(dns_refuses_invalid_names_with_a_reason)
 {
 	char name[400], out[WEFT__DNS_HOST_MAX];
 
@@ -82,7 +82,7 @@ TEST(dns_refuses_what_cannot_be_a_name_and_says_why)
 	refused("a b", "character");
 	refused("a\tb", "character");
 	refused("b\303\274cher.test", "xn--");
-	CHECK(strstr(weft_detail(), "xn--") != NULL); /* of the op, too */
+	CHECK(strstr(weft_detail(), "xn--") != NULL); /* the op reports it, too */
 }
 
 TEST(dns_refuses_misuse)
@@ -102,7 +102,7 @@ TEST(dns_refuses_misuse)
 
 /* --- answers ------------------------------------------------------------ */
 
-TEST(dns_finds_where_a_host_is)
+TEST(dns_resolves_names_to_addresses)
 {
 	weft_loop *loop;
 
@@ -120,7 +120,7 @@ TEST(dns_finds_where_a_host_is)
 	world_end();
 }
 
-TEST(dns_tells_what_is_wrong_with_a_name)
+TEST(dns_errors_name_the_host)
 {
 	weft_loop *loop;
 
@@ -136,14 +136,14 @@ TEST(dns_tells_what_is_wrong_with_a_name)
 	world_end();
 }
 
-TEST(dns_tells_of_each_name_what_is_wrong_with_it)
+TEST(dns_errors_of_concurrent_lookups_name_their_own_host)
 {
 	static struct asking other;
 	weft_loop *loop;
 
 	world_begin();
 	loop = world_loop(NULL);
-	for (int i = 0; i < 2; i++) { /* asked for, and known */
+	for (int i = 0; i < 2; i++) { /* first queried, then cached */
 		ask(loop, &a, "tcp://nx.test:80");
 		ask(loop, &other, "tcp://nodata.test:80");
 		CHECK_EQ(weft_loop_run(loop), 0);
@@ -156,9 +156,9 @@ TEST(dns_tells_of_each_name_what_is_wrong_with_it)
 	world_end();
 }
 
-/* --- what is kept ------------------------------------------------------- */
+/* --- caching ------------------------------------------------------------ */
 
-TEST(dns_asks_once_for_what_it_knows)
+TEST(dns_caches_answers_but_not_failures)
 {
 	weft_loop *loop;
 
@@ -172,7 +172,7 @@ TEST(dns_asks_once_for_what_it_knows)
 	CHECK_EQ(world_count("v4.test"), 1);
 	CHECK_EQ(world_count("nx.test"), 1);
 	CHECK(world_count("fail.test") >= 3);
-	world_warp(4000 * WEFT_S); /* longer than any of it is kept */
+	world_warp(4000 * WEFT_S); /* longer than any of them is cached */
 	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
 	CHECK_EQ(find(loop, &a, "tcp://nx.test:80"), WEFT_ENONAME);
 	CHECK_EQ(world_count("v4.test"), 2);
@@ -181,7 +181,7 @@ TEST(dns_asks_once_for_what_it_knows)
 	world_end();
 }
 
-TEST(dns_forgets_the_name_that_was_used_least_recently)
+TEST(dns_cache_evicts_the_least_recently_used_name)
 {
 	struct weft__dns_setup set = { .known_max = 3 };
 	weft_loop *loop;
@@ -220,19 +220,19 @@ run_threadlet(weft_loop *loop, weft_threadlet_fn fn, void *arg)
 	CHECK_EQ(weft_loop_run(loop), 0);
 }
 
-TEST(dns_forgets_all_when_it_is_reset)
+TEST(dns_reset_clears_the_cache)
 {
 	weft_loop *loop;
 
 	world_begin();
 	loop = world_loop(NULL);
-	run_threadlet(loop, reset, NULL); /* there is nothing to reset */
+	run_threadlet(loop, reset, NULL); /* nothing to reset */
 	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
 	run_threadlet(loop, reset, NULL);
 	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
 	CHECK_EQ(world_count("v4.test"), 2);
 
-	/* What is on its way is told, and not lost. */
+	/* A query in progress still reports its result. */
 	ask(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	world_release();
@@ -243,9 +243,9 @@ TEST(dns_forgets_all_when_it_is_reset)
 	world_end();
 }
 
-/* --- waits -------------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------ */
 
-TEST(dns_asks_once_for_all_who_wait_and_tells_each)
+TEST(dns_lookups_of_one_name_share_a_query)
 {
 	weft_loop *loop;
 
@@ -264,7 +264,7 @@ TEST(dns_asks_once_for_all_who_wait_and_tells_each)
 	world_end();
 }
 
-TEST(dns_ends_a_wait_at_once_when_it_is_cancelled_and_spares_the_others)
+TEST(canceled_dns_lookup_ends_at_once_and_leaves_the_others_waiting)
 {
 	weft_loop *loop;
 
@@ -272,13 +272,13 @@ TEST(dns_ends_a_wait_at_once_when_it_is_cancelled_and_spares_the_others)
 	loop = world_loop(NULL);
 	ask(loop, &a, "tcp://held.test:1");
 	ask(loop, &b, "tcp://held.test:2");
-	weft_op_cancel(&a.op); /* before anybody was asked */
+	weft_op_cancel(&a.op); /* before the query is sent */
 	drive_to(loop, "held.test");
 	CHECK_EQ(a.told, 1);
 	CHECK_EQ(a.result, WEFT_ECANCELED);
 	CHECK_EQ(a.out[0].size, 0);
 	ask(loop, &a, "tcp://held.test:1");
-	weft_op_cancel(&a.op); /* after it */
+	weft_op_cancel(&a.op); /* after it was sent */
 	while (a.told == 0)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(a.result, WEFT_ECANCELED);
@@ -292,7 +292,7 @@ TEST(dns_ends_a_wait_at_once_when_it_is_cancelled_and_spares_the_others)
 	world_end();
 }
 
-TEST(dns_keeps_an_answer_that_comes_after_all_have_gone)
+TEST(dns_caches_an_answer_that_no_lookup_waits_for)
 {
 	weft_loop *loop;
 
@@ -301,7 +301,7 @@ TEST(dns_keeps_an_answer_that_comes_after_all_have_gone)
 	ask(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	weft_op_cancel(&a.op);
-	CHECK_EQ(weft_loop_run(loop), 0); /* what is asked for does not keep it */
+	CHECK_EQ(weft_loop_run(loop), 0); /* the query does not keep the loop alive */
 	CHECK_EQ(a.result, WEFT_ECANCELED);
 	world_release();
 	CHECK_EQ(find(loop, &b, "tcp://held.test:1"), 1);
@@ -312,7 +312,7 @@ TEST(dns_keeps_an_answer_that_comes_after_all_have_gone)
 	world_end();
 }
 
-TEST(dns_ends_a_wait_at_its_deadline)
+TEST(dns_lookup_ends_at_its_deadline)
 {
 	uint64_t begun = weft_now();
 	weft_loop *loop;
@@ -333,7 +333,7 @@ TEST(dns_ends_a_wait_at_its_deadline)
 	world_end();
 }
 
-TEST(dns_tells_what_it_knows_even_if_there_is_no_time)
+TEST(dns_returns_known_answers_without_waiting)
 {
 	weft_loop *loop;
 
@@ -356,8 +356,9 @@ on_told_then_release(weft_op *op, int64_t result, void *arg)
 	world_release();
 }
 
-/* Who waits is told before the answer comes, which the loop may have to wait for. */
-TEST(dns_ends_with_its_loop)
+/* Each waiting lookup ends before the answer arrives.  The loop may have to wait for the
+ * answer. */
+TEST(dns_lookups_end_when_the_loop_stops)
 {
 	weft_loop *loop;
 
@@ -377,7 +378,7 @@ TEST(dns_ends_with_its_loop)
 	world_end();
 }
 
-TEST(dns_is_freed_with_an_idle_loop_while_nobody_waits)
+TEST(loop_can_be_freed_while_no_dns_lookup_waits)
 {
 	weft_loop *loop;
 
@@ -389,12 +390,12 @@ TEST(dns_is_freed_with_an_idle_loop_while_nobody_waits)
 	weft_op_cancel(&a.op);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	world_release();
-	while (weft_loop_free(loop) == WEFT_EBUSY) /* a thread is on its way */
+	while (weft_loop_free(loop) == WEFT_EBUSY) /* a pool thread is still busy */
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	world_end();
 }
 
-TEST(dns_leaves_no_timer_when_it_asks_for_nothing)
+TEST(dns_leaves_no_timer_when_no_query_is_pending)
 {
 	weft_loop *loop;
 
@@ -408,7 +409,7 @@ TEST(dns_leaves_no_timer_when_it_asks_for_nothing)
 	world_end();
 }
 
-TEST(dns_asks_for_no_more_names_at_a_time_than_it_may)
+TEST(dns_limits_the_number_of_concurrent_queries)
 {
 	static struct asking askings[4];
 	struct weft__dns_setup set = { .asked_max = 2 };
@@ -427,7 +428,7 @@ TEST(dns_asks_for_no_more_names_at_a_time_than_it_may)
 		CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) > 0);
 	CHECK_EQ(weft__dns_of(loop)->asked, 2);
 	CHECK_EQ(world_count("held2.test") + world_count("held3.test"), 0);
-	weft_op_cancel(&askings[3].op); /* it is not even asked for */
+	weft_op_cancel(&askings[3].op); /* its query is never sent */
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(askings[2].result, 1);
@@ -457,7 +458,7 @@ on_member(weft_op *op, int64_t result, void *arg)
 	left--;
 }
 
-TEST(dns_asks_for_ten_thousand_names_a_few_at_a_time)
+TEST(dns_resolves_ten_thousand_names_a_few_at_a_time)
 {
 	struct weft__dns_setup set = { .asked_max = 16, .known_max = 100 };
 	struct member *crowd = calloc(CROWD, sizeof(*crowd));
@@ -526,7 +527,7 @@ use_names(void *arg)
 	return 0;
 }
 
-TEST(dns_suspends_threadlets)
+TEST(dns_calls_suspend_threadlets)
 {
 	weft_loop *loop;
 	int done = 0;

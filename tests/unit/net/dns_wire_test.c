@@ -1,8 +1,9 @@
-/* dns_wire_test.c - how long a "no" holds, read from messages of any kind. */
+/* dns_wire_test.c - reading the negative TTL from DNS messages, well-formed or not. */
 #include "net/dns/dns_wire.h"
 #include "test.h"
 
-/* A "no" about a.test, by the zone test: its record for 900 s, a no for 20 s. */
+/* A negative answer about a.test from the zone test.  The SOA record has a TTL of 900 s, the
+ * negative TTL is 20 s. */
 static const uint8_t message[] = {
 	0x12, 0x34, 0x81, 0x83, 0,   1,   0,   0, 0, 1,    0, 0,  /* header */
 	1,    'a',  4,    't',  'e', 's', 't', 0, 0, 1,    0, 1,  /* question */
@@ -16,7 +17,7 @@ enum { SIZE = sizeof(message) - 1 + 1, TTL_AT = 30 };
 static int64_t
 ttl_of(const uint8_t *bytes, size_t size)
 {
-	/* In memory of that size, so that a sanitizer sees what is beyond. */
+	/* Uses memory of exactly this size, so that a sanitizer detects reads beyond it. */
 	uint8_t *copy = malloc(size ? size : 1);
 	int64_t ttl;
 
@@ -26,7 +27,7 @@ ttl_of(const uint8_t *bytes, size_t size)
 	return ttl;
 }
 
-TEST(dns_wire_reads_the_smaller_time)
+TEST(dns_wire_returns_the_smaller_of_both_ttls)
 {
 	uint8_t changed[SIZE];
 
@@ -39,21 +40,21 @@ TEST(dns_wire_reads_the_smaller_time)
 	CHECK_EQ(ttl_of(changed, SIZE), 7);
 }
 
-TEST(dns_wire_says_nothing_of_other_answers)
+TEST(dns_wire_finds_no_negative_ttl_in_other_messages)
 {
 	uint8_t changed[SIZE];
 
 	memcpy(changed, message, SIZE);
 	changed[35] = 25;
-	changed[3] = 0x82; /* the server failed */
+	changed[3] = 0x82; /* SERVFAIL */
 	CHECK_EQ(ttl_of(changed, SIZE), -1);
-	changed[3] = 0x80; /* a name without that record */
+	changed[3] = 0x80; /* NOERROR without that record */
 	CHECK_EQ(ttl_of(changed, SIZE), 20);
-	changed[2] = 1; /* a question */
+	changed[2] = 1; /* a query */
 	CHECK_EQ(ttl_of(changed, SIZE), -1);
 }
 
-TEST(dns_wire_knows_a_malformed_answer_and_its_question)
+TEST(dns_wire_detects_a_malformed_answer_and_returns_its_question)
 {
 	char name[WEFT__DNS_QUESTION_MAX];
 	uint8_t changed[SIZE];
@@ -68,13 +69,13 @@ TEST(dns_wire_knows_a_malformed_answer_and_its_question)
 	changed[13] = 'A';
 	CHECK(weft__dns_is_malformed(changed, SIZE - 1, name));
 	CHECK_STR(name, "a.test");
-	changed[2] |= 2; /* it says so */
+	changed[2] |= 2; /* TC: truncated */
 	CHECK(!weft__dns_is_malformed(changed, SIZE - 1, name));
 	for (size_t size = 0; size < 24; size++)
 		CHECK(!weft__dns_is_malformed(message, size, name));
 }
 
-TEST(dns_wire_lives_with_any_bytes)
+TEST(dns_wire_handles_arbitrary_bytes)
 {
 	char name[WEFT__DNS_QUESTION_MAX];
 	uint64_t seed = test_seed();

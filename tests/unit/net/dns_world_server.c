@@ -1,25 +1,25 @@
-/* dns_world_server.c - a little name server on a thread, on datagrams and on TCP.
+/* dns_world_server.c - a small DNS server on its own thread, over UDP and TCP.
  *
- * It answers by the first labels of the name (dns_world.h); what else it knows is for
- * tests of what servers can do to one:
+ * It answers by the name (dns_world.h).  It knows more names, for tests of broken or hostile
+ * servers:
  *
- *   chain.test       by two aliases, of 7 and 50 seconds
+ *   chain.test       through two aliases, with TTLs of 7 and 50 seconds
  *   ttlN.test        192.0.2.1 for N seconds
- *   nosoa.test       no such name, and nothing said of how long
- *   refused.test     not for us
- *   silent.test      nothing
- *   half.test        192.0.2.1, and nothing about IPv6
- *   garbage.test     five records, of which there are none
+ *   nosoa.test       no such name, without a SOA record (no negative TTL)
+ *   refused.test     REFUSED
+ *   silent.test      no answer
+ *   half.test        192.0.2.1, and no answer to the AAAA query
+ *   garbage.test     announces five records, followed by junk
  *   cut.test         the right answer, cut in the middle
- *   torn4.test       the same of IPv4, and no record of IPv6
- *   torn6.test       no record of IPv4, and a cut one of IPv6
- *   short.test       an address of three bytes, and no record of IPv6
+ *   torn4.test       the A answer is cut, and there is no AAAA record
+ *   torn6.test       there is no A record, and the AAAA answer is cut
+ *   short.test       an A record of three bytes, and no AAAA record
  *   stub.test        five bytes
- *   wrongid.test     a lie with another number first, then the truth
- *   wrongname.test   a lie about another name first, then the truth
- *   tcp.test         the truth is on TCP only
- *   huge.test        4,000 addresses, on TCP only
- *   ring.test        an alias of an alias of it
+ *   wrongid.test     first a forged answer with another query ID, then the right one
+ *   wrongname.test   first a forged answer for another name, then the right one
+ *   tcp.test         the answer comes over TCP only
+ *   huge.test        4,000 addresses, over TCP only
+ *   ring.test        an alias of an alias of itself
  *   host.search.test 192.0.2.9
  *   a.b.test         192.0.2.8
  */
@@ -43,20 +43,20 @@ struct message {
 struct question {
 	char name[256];
 	int type;
-	const uint8_t *bytes; /* of it, in the message */
+	const uint8_t *bytes; /* points into the message */
 	size_t size;
 	struct sockaddr_in from;
 };
 
 static struct {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of names and held */
+	pthread_mutex_t lock; /* protects names and held */
 	int udp, tcp, ends[2];
 	int peers[TCP_MAX], peer_count;
 	char where[64];
 	struct {
 		char name[64];
-		int counts[2]; /* of type AAAA, and of others */
+		int counts[2]; /* of AAAA queries, and of others */
 	} names[NAMES];
 	int name_count;
 	struct {
@@ -65,7 +65,7 @@ static struct {
 		size_t size;
 	} held[HELD];
 	int held_count;
-	bool open; /* nothing is held any more */
+	bool open; /* answers are no longer held */
 } server = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- counting ----------------------------------------------------------- */
@@ -130,7 +130,7 @@ put_name(struct message *m, const char *name)
 	put(m, 0, 1);
 }
 
-/* A record of `owner`, or if that is NULL of the name in question. */
+/* Writes the start of a record of `owner`, or of the queried name if `owner` is NULL. */
 static void
 put_record(struct message *m, const char *owner, int type, uint32_t ttl)
 {
@@ -179,13 +179,13 @@ put_soa(struct message *m)
 {
 	put_record(m, "test", SOA, 900);
 	put(m, 1 + 1 + 20, 2);
-	put(m, 0, 1); /* the root, */
-	put(m, 0, 1); /* twice */
+	put(m, 0, 1); /* primary server: the root */
+	put(m, 0, 1); /* mailbox: the root */
 	put(m, 1, 4);
 	put(m, 2, 4);
 	put(m, 3, 4);
 	put(m, 4, 4);
-	put(m, 20, 4); /* seconds that a "no" holds */
+	put(m, 20, 4); /* negative TTL, in seconds */
 }
 
 static void
@@ -215,7 +215,7 @@ set_code(struct message *m, int code)
 	m->bytes[3] = (uint8_t)(0x80 | code);
 }
 
-/* --- what it knows ------------------------------------------------------ */
+/* --- the names it knows ------------------------------------------------- */
 
 static bool
 is(const struct question *q, const char *name)
@@ -326,7 +326,7 @@ answer_short(struct message *m, const struct question *q)
 	}
 }
 
-/* The truth, but for what datagrams may do to it. */
+/* The correct answer.  answer_datagram() may still cut or hold it. */
 static void
 answer_truly(struct message *m, const struct question *q)
 {
@@ -375,7 +375,7 @@ answer_truly(struct message *m, const struct question *q)
 
 /* --- the thread --------------------------------------------------------- */
 
-/* Read the question of a message; false: it is none. */
+/* Reads the question of a message.  Returns false if there is none. */
 static bool
 read_question(const uint8_t *bytes, size_t size, struct question *q)
 {
@@ -427,7 +427,7 @@ hold(const struct question *q, const struct message *m)
 	return kept;
 }
 
-/* A lie, before the truth: another address, and somebody else's number or name. */
+/* Sends a forged answer: another address, with a wrong query ID or for a wrong name. */
 static void
 lie(const struct question *q, const uint8_t *from, bool id)
 {
@@ -457,7 +457,7 @@ answer_datagram(const struct question *q, const uint8_t *from)
 	if (is(q, "wrongid.test") || is(q, "wrongname.test"))
 		lie(q, from, is(q, "wrongid.test"));
 	if (is(q, "tcp.test") || is(q, "huge.test"))
-		m.bytes[2] |= 2; /* there is more */
+		m.bytes[2] |= 2; /* TC: truncated */
 	else
 		answer_truly(&m, q);
 	if (is(q, "stub.test"))
@@ -484,7 +484,7 @@ serve_datagram(void)
 	}
 }
 
-/* Questions on TCP come whole here, as they are small and on this host. */
+/* A query over TCP is small and comes from this host, so it arrives complete. */
 static bool
 serve_stream(int fd)
 {
@@ -546,7 +546,7 @@ serve(void *arg)
 	}
 }
 
-/* --- from the outside --------------------------------------------------- */
+/* --- the interface for tests -------------------------------------------- */
 
 static struct weft__sys warped;
 static uint64_t warp_ns;
@@ -564,7 +564,7 @@ world_warp(uint64_t ns)
 	warp_ns += ns;
 }
 
-/* The same port for both, which may take a few tries. */
+/* Both sockets need the same port, which may take several attempts. */
 static void
 open_sockets(void)
 {

@@ -1,4 +1,4 @@
-/* dns_world_system.c - the system's resolver, replaced by one that knows some names. */
+/* dns_world_system.c - replaces the system's resolver by one that knows a few names. */
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static struct {
 		int count;
 	} names[NAMES];
 	int name_count;
-	bool open; /* nothing is held any more */
+	bool open; /* queries are no longer held */
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER };
 
 static struct weft__sys table;
@@ -49,7 +49,7 @@ world_count(const char *name)
 	return count;
 }
 
-/* As if it had been asked over a net. */
+/* Counts the query.  A query for held*.test waits for world_release(). */
 static void
 take_time(const char *name)
 {

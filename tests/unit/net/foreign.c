@@ -1,4 +1,4 @@
-/* foreign.c - a peer that is OpenSSL alone. */
+/* foreign.c - a TLS peer made of plain OpenSSL. */
 #include <openssl/err.h>
 #include "foreign.h"
 
@@ -30,7 +30,7 @@ foreign_open(struct foreign *f, int role, const struct cert *const *chain)
 	f->rc = 0;
 }
 
-/* Late, so that the context could be changed. */
+/* Creates the SSL late, so that a test can change the context first. */
 static void
 begin(struct foreign *f)
 {

@@ -1,25 +1,26 @@
-/* foreign.h - a peer that is OpenSSL alone, without our settings, and may be bad. */
+/* foreign.h - a TLS peer made of plain OpenSSL without our settings, which may misbehave. */
 #ifndef WEFT_TESTS_FOREIGN_H
 #define WEFT_TESTS_FOREIGN_H
 
 #include "pair.h"
 
 struct foreign {
-	SSL_CTX *ctx; /* to be changed before the first handshake */
-	SSL     *ssl; /* the same */
+	SSL_CTX *ctx; /* may be changed before the first handshake */
+	SSL     *ssl; /* created by the first handshake */
 	BIO     *in, *out;
-	int      rc;  /* of its handshake: 1 done, 0 going on, -1 failed */
+	int      rc;  /* of its handshake: 1 done, 0 in progress, -1 failed */
 };
 
-/* Takes any key and any signature, and verifies nothing.  Shows `chain`, up to a NULL, if
- * that is not NULL. */
+/* Accepts any key and any signature, and verifies nothing.  If `chain` is not NULL, it presents
+ * the certificates in it, up to a NULL. */
 void foreign_open(struct foreign *f, int role, const struct cert *const *chain);
 void foreign_close(struct foreign *f);
 
-/* Carry all bytes both ways, once. */
+/* Carries all pending bytes in both directions, once.  Returns how many. */
 size_t foreign_carry(struct foreign *f, struct weft__session *session);
 
-/* Handshake with a session, until both are done, one has failed, or nothing moves. */
+/* Runs the handshake with a session until nothing moves: both are done, or one has failed or
+ * waits. */
 void foreign_handshake(struct foreign *f, struct end *end);
 
 #endif

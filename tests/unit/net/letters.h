@@ -1,4 +1,4 @@
-/* letters.h - what the tests of datagrams share: sockets on the loopback and messages. */
+/* letters.h - shared by the datagram tests: sockets on the loopback address, and messages. */
 #ifndef WEFT_TEST_LETTERS_H
 #define WEFT_TEST_LETTERS_H
 
@@ -25,7 +25,7 @@ local_of(weft_dgram *dgram)
 	return addr;
 }
 
-/* Connected to `peer`. */
+/* Opens a socket that is connected to `peer`. */
 static inline weft_dgram *
 open_to(const char *address, const weft_addr *peer)
 {
@@ -36,7 +36,7 @@ open_to(const char *address, const weft_addr *peer)
 	return dgram;
 }
 
-/* Where nobody listens. */
+/* Returns a loopback address at which no socket is open. */
 static inline weft_addr
 nowhere(void)
 {
@@ -58,7 +58,7 @@ letter(const char *text, const weft_addr *to)
 	return message;
 }
 
-/* To the peer if `to` is NULL. */
+/* Sends to the connected peer if `to` is NULL. */
 static inline int
 send_text(weft_dgram *from, const weft_addr *to, const char *text)
 {
@@ -72,7 +72,7 @@ struct got {
 	weft_message message;
 };
 
-/* One message, its text with a NUL. */
+/* Receives one message and terminates its text with a NUL. */
 static inline int
 recv_text(weft_dgram *dgram, struct got *got, uint64_t deadline_ns)
 {

@@ -1,4 +1,4 @@
-/* lines.h - two streams that are connected, of each kind there is. */
+/* lines.h - two connected streams, of every kind. */
 #ifndef WEFT_TESTS_LINES_H
 #define WEFT_TESTS_LINES_H
 
@@ -17,8 +17,8 @@ enum line_kind {
 	LINE_TCP,
 	LINE_UNIX,
 	LINE_PAIR,
-	LINE_PIPE, /* what it carries goes from `a` to `b` only */
-	LINE_PTY,  /* `a` is the terminal */
+	LINE_PIPE, /* one way: from `a` to `b` */
+	LINE_PTY,  /* `a` is the terminal, `b` its master side */
 	LINE_KINDS
 };
 
@@ -35,14 +35,14 @@ line_name(enum line_kind kind)
 	return names[kind];
 }
 
-/* What a read comes to at the end: that of a terminal is a hangup. */
+/* What a read returns at the end of the stream.  A terminal reports a hangup. */
 static inline int
 line_end(enum line_kind kind)
 {
 	return kind == LINE_PTY ? -EIO : 0;
 }
 
-/* Through a listening socket of the kernel's own choice of name. */
+/* Connects two sockets through a listener, whose address the kernel chooses. */
 static inline void
 connect_fds(int family, int fds[2])
 {
@@ -67,7 +67,7 @@ connect_fds(int family, int fds[2])
 	OK(close(door));
 }
 
-/* A terminal that takes bytes as they are, and whoever is at it. */
+/* Opens a pseudo-terminal in raw mode: fds[0] is the terminal, fds[1] the master side. */
 static inline void
 open_terminal(int fds[2])
 {
@@ -104,7 +104,7 @@ open_ends(enum line_kind kind)
 	return ends;
 }
 
-/* A byte of a text without end that shows what is missing, or twice there. */
+/* The byte at an offset of an endless pattern, in which lost or repeated bytes show. */
 static inline char
 byte_at(uint64_t at)
 {

@@ -1,9 +1,9 @@
-/* listener_drain_test.c - a listener that shares its port is closed while a TCP handshake is
- * under way.
+/* listener_drain_test.c - a listener that shares its port is closed while a TCP handshake is in
+ * progress.
  *
- * TCP_DEFER_ACCEPT holds a handshake: the server counts it as finished when the client has
- * sent its first byte.  The library's clock belongs to the test and moves in pass() only, so
- * the drain lasts until the test ends it.
+ * TCP_DEFER_ACCEPT holds a handshake: the server counts it as finished when the client has sent
+ * its first byte.  The library's clock belongs to the test and advances only in pass(), so the
+ * drain lasts until the test ends it.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -73,7 +73,7 @@ on_turn(void *arg)
 	OK(weft_event_set(arg));
 }
 
-/* Let the loop of this threadlet take some turns. */
+/* Lets the loop of this threadlet run some iterations. */
 static void
 turn_often(void)
 {
@@ -103,7 +103,7 @@ open_server(struct server *server, const char *address)
 	OK(weft_listener_local(server->listener, &server->addr));
 }
 
-/* The peer may be canceled already, so it is greeted without waiting. */
+/* The peer's threadlet may be canceled already, so this sends without waiting. */
 static int
 greet(weft_stream *peer, void *arg)
 {
@@ -111,7 +111,7 @@ greet(weft_stream *peer, void *arg)
 	int fd = weft_stream_fd(peer);
 	char byte;
 
-	/* A close with an unread byte would be a reset. */
+	/* A close with an unread byte would send a reset. */
 	(void)recv(fd, &byte, 1, MSG_DONTWAIT);
 	CHECK_EQ(send(fd, "!", 1, MSG_NOSIGNAL), 1);
 	server->served++;
@@ -167,9 +167,9 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	server->result = error;
 }
 
-/* --- guests --------------------------------------------------------------- */
+/* --- clients -------------------------------------------------------------- */
 
-/* A client that considers itself connected. */
+/* Connects a client.  From the client's view the connection is established. */
 static int
 come(const struct server *server)
 {
@@ -180,7 +180,7 @@ come(const struct server *server)
 	return fd;
 }
 
-/* The first byte, which ends the handshake. */
+/* Sends the first byte, which ends the handshake. */
 static void
 speak(int guest)
 {
@@ -196,7 +196,7 @@ check_greeted(int guest)
 	OK(close(guest));
 }
 
-/* --- closed --------------------------------------------------------------- */
+/* --- handshake during a close --------------------------------------------- */
 
 static int
 close_during_a_handshake(void *arg)
@@ -221,7 +221,7 @@ close_during_a_handshake(void *arg)
 	return 0;
 }
 
-TEST(handshake_under_way_at_the_close_of_a_shared_port_is_served)
+TEST(handshake_in_progress_when_a_shared_port_closes_is_served)
 {
 	hook();
 	hooked.table.listen = hooked_listen;
@@ -229,7 +229,7 @@ TEST(handshake_under_way_at_the_close_of_a_shared_port_is_served)
 	unhook();
 }
 
-TEST(callback_gets_a_handshake_under_way_at_the_close_of_a_shared_port)
+TEST(callback_gets_a_handshake_in_progress_when_a_shared_port_closes)
 {
 	struct server server;
 	weft_loop *loop;
@@ -258,7 +258,7 @@ TEST(callback_gets_a_handshake_under_way_at_the_close_of_a_shared_port)
 	unhook();
 }
 
-/* --- canceled ------------------------------------------------------------- */
+/* --- handshake during a cancellation -------------------------------------- */
 
 static int
 cancel_during_a_handshake(void *arg)
@@ -287,7 +287,7 @@ cancel_during_a_handshake(void *arg)
 	return 0;
 }
 
-TEST(handshake_under_way_when_serving_is_canceled_is_served)
+TEST(handshake_in_progress_when_serving_is_canceled_is_served)
 {
 	hook();
 	hooked.table.listen = hooked_listen;
@@ -409,7 +409,7 @@ TEST(loop_that_stops_waits_for_the_drain_of_its_threadlets)
 	CHECK_EQ(server.ends, 1);
 }
 
-TEST(callback_hears_once_of_a_loop_that_stops_during_the_drain)
+TEST(callback_is_called_once_when_the_loop_stops_during_the_drain)
 {
 	struct server server;
 	weft_loop *loop;

@@ -1,4 +1,5 @@
-/* listener_edge_test.c - listeners at their limits, and who comes as they change hands. */
+/* listener_edge_test.c - listeners at their limits, and connections that arrive while a
+ * listener changes its state. */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,9 +26,9 @@ open_house(const weft_listener_opts *opts)
 	return house;
 }
 
-/* --- the limit ------------------------------------------------------------ */
+/* --- the connection limit ------------------------------------------------- */
 
-/* The last one leaves again and again before the loop can tell that there is room. */
+/* With a limit of one, each peer closes before the loop can report that there is room. */
 static int
 come_and_go(void *arg)
 {
@@ -49,7 +50,7 @@ come_and_go(void *arg)
 	return 0;
 }
 
-TEST(room_that_is_made_again_and_again_is_told_once_at_a_time)
+TEST(room_made_repeatedly_is_reported_once_at_a_time)
 {
 	weft_listener_opts opts = { .connections_max = 1 };
 	struct house house = open_house(&opts);
@@ -58,7 +59,7 @@ TEST(room_that_is_made_again_and_again_is_told_once_at_a_time)
 	CHECK_EQ(house.guests, 4);
 }
 
-/* --- at once -------------------------------------------------------------- */
+/* --- accepting without waiting -------------------------------------------- */
 
 static int
 ask_at_once(void *arg)
@@ -84,7 +85,7 @@ ask_at_once(void *arg)
 	return 0;
 }
 
-TEST(an_accept_at_once_neither_blocks_nor_miscounts_after_one_that_waited)
+TEST(nonwaiting_accept_neither_blocks_nor_miscounts_after_one_that_waited)
 {
 	weft_listener_opts opts = { .connections_max = 2 };
 	struct house house = open_house(&opts);
@@ -92,7 +93,7 @@ TEST(an_accept_at_once_neither_blocks_nor_miscounts_after_one_that_waited)
 	run_threadlet(ask_at_once, &house);
 }
 
-/* --- from one to the other ------------------------------------------------ */
+/* --- from accept to callback ---------------------------------------------- */
 
 static void
 on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
@@ -117,7 +118,7 @@ change_hands(void *arg)
 
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
-	OK(weft_sleep_until(weft_after(2 * WEFT_MS))); /* it is accepted for the next who asks */
+	OK(weft_sleep_until(weft_after(2 * WEFT_MS))); /* the loop accepts it for the next caller */
 	OK(weft_listener_start(house->listener, NULL, on_guest, house));
 	for (int i = 0; i < 100 && house->guests == 0; i++)
 		OK(weft_sleep_until(weft_after(WEFT_MS)));
@@ -127,7 +128,7 @@ change_hands(void *arg)
 	return 0;
 }
 
-TEST(who_was_accepted_for_nobody_is_told_to_the_callback_that_starts)
+TEST(connection_accepted_for_no_caller_goes_to_the_callback_started_next)
 {
 	struct house house = open_house(NULL);
 
@@ -136,7 +137,7 @@ TEST(who_was_accepted_for_nobody_is_told_to_the_callback_that_starts)
 	CHECK_EQ(house.calls, 1);
 }
 
-/* --- closed as somebody comes --------------------------------------------- */
+/* --- closed while a connection arrives ------------------------------------ */
 
 static void
 on_bell(weft_stream *bell, const void *data, ssize_t size, void *arg)
@@ -159,7 +160,7 @@ accept_one(void *arg)
 	return 0;
 }
 
-TEST(a_close_as_somebody_comes_leaves_the_acceptor_whole)
+TEST(close_while_a_connection_arrives_does_not_break_a_waiting_accept)
 {
 	static const weft_stream_events events = { .on_data = on_bell };
 	struct house house = open_house(NULL);
@@ -183,7 +184,7 @@ TEST(a_close_as_somebody_comes_leaves_the_acceptor_whole)
 	(void)close(guest);
 }
 
-/* --- the loop's end ------------------------------------------------------- */
+/* --- loop stop ------------------------------------------------------------ */
 
 static void
 keep_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
@@ -198,7 +199,7 @@ keep_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 		house->result = error;
 }
 
-TEST(a_listener_that_was_stopped_is_told_when_its_loop_stops)
+TEST(stopped_listener_calls_its_callback_when_the_loop_stops)
 {
 	struct house house = open_house(NULL);
 
@@ -215,7 +216,7 @@ TEST(a_listener_that_was_stopped_is_told_when_its_loop_stops)
 	OK(weft_loop_free(house.loop));
 }
 
-TEST(a_listener_that_has_no_room_is_told_when_its_loop_stops)
+TEST(listener_at_its_limit_calls_its_callback_when_the_loop_stops)
 {
 	weft_listener_opts opts = { .connections_max = 1 };
 	struct house house = open_house(&opts);
@@ -239,8 +240,8 @@ TEST(a_listener_that_has_no_room_is_told_when_its_loop_stops)
 	(void)close(guest);
 }
 
-/* Its address is free as the close returns, though nothing was pending. */
-TEST(a_stopped_listener_that_is_closed_leaves_its_address_at_once)
+/* The address is free once the loop has run, although no accept was pending. */
+TEST(closing_a_stopped_listener_frees_its_address)
 {
 	struct house house = open_house(NULL);
 	weft_listener *other;
@@ -258,9 +259,9 @@ TEST(a_stopped_listener_that_is_closed_leaves_its_address_at_once)
 	OK(weft_loop_free(house.loop));
 }
 
-/* --- the end of serving ----------------------------------------------------- */
+/* --- the end of weft_listener_serve() --------------------------------------- */
 
-/* A socket that is not the listener's, as one shared with who comes after us. */
+/* A listening socket that the listener only borrows, as if it were shared with a successor. */
 static int
 open_door(struct sockaddr_in *addr)
 {
@@ -296,7 +297,7 @@ serve_shared(void *arg)
 
 	CHECK_EQ(weft_listener_serve(shared->listener, take_none, &shared->served, WEFT_NEVER),
 	         WEFT_ECANCELED);
-	/* Who comes now is not ours any more. */
+	/* A connection that arrives now is not ours. */
 	shared->guest = socket(AF_INET, SOCK_STREAM, 0);
 	OK(connect(shared->guest, (struct sockaddr *)&shared->addr, sizeof(shared->addr)));
 	return 0;
@@ -315,7 +316,7 @@ end_shared(void *arg)
 	return 0;
 }
 
-TEST(a_server_that_was_cancelled_accepts_nobody_any_more)
+TEST(canceled_server_accepts_no_further_connections)
 {
 	struct shared shared = { .served = 0 };
 	weft_listener_opts opts = { .borrow = true };
@@ -334,11 +335,11 @@ TEST(a_server_that_was_cancelled_accepts_nobody_any_more)
 	OK(close(shared.door));
 }
 
-/* --- a loop that stops ----------------------------------------------------- */
+/* --- close while the loop stops -------------------------------------------- */
 
 struct ending {
 	struct house house;
-	bool inside; /* weft_listener_close() is on the stack */
+	bool inside; /* the program is inside weft_listener_close() */
 };
 
 static void

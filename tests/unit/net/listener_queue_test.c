@@ -1,5 +1,5 @@
-/* listener_queue_test.c - those who wait at a listener's door: how many are let in at a time,
- * when it is closed, and when there are no descriptors for them. */
+/* listener_queue_test.c - connections in the kernel's accept queue: how many are accepted at a
+ * time, what happens to them at a close, and when the process has no descriptors left. */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@
 struct house {
 	weft_listener *listener;
 	weft_addr addr;
-	int guests[GUESTS]; /* who came, and is not known of yet */
+	int guests[GUESTS]; /* connected clients, not accepted yet */
 	int served, ends, error;
 };
 
@@ -26,7 +26,7 @@ open_house(struct house *house, const weft_listener_opts *opts)
 	OK(weft_listener_local(house->listener, &house->addr));
 }
 
-/* Into the queue of the kernel; nothing of the library runs meanwhile. */
+/* Connects clients, which stay in the kernel's queue.  No library code runs meanwhile. */
 static void
 come(struct house *house)
 {
@@ -36,7 +36,7 @@ come(struct house *house)
 	}
 }
 
-/* The first so many were greeted and have seen the end; the others a reset. */
+/* The first `count` clients got a byte and then the end.  The others got a reset. */
 static void
 check_greeted(const struct house *house, int count)
 {
@@ -56,7 +56,7 @@ check_greeted(const struct house *house, int count)
 	}
 }
 
-/* --- closed, and served --------------------------------------------------- */
+/* --- close while serving -------------------------------------------------- */
 
 static int
 greet(weft_stream *peer, void *arg)
@@ -91,7 +91,7 @@ close_on_all(void *arg)
 	return 0;
 }
 
-TEST(who_is_queued_as_a_listener_closes_is_served)
+TEST(connections_queued_when_a_listener_closes_are_served)
 {
 	struct house house;
 
@@ -102,7 +102,7 @@ TEST(who_is_queued_as_a_listener_closes_is_served)
 	check_greeted(&house, GUESTS);
 }
 
-TEST(who_is_queued_above_the_limit_as_a_listener_closes_is_dropped)
+TEST(connections_queued_above_the_limit_when_a_listener_closes_are_reset)
 {
 	weft_listener_opts opts = { .connections_max = ROOM };
 	struct house house;
@@ -114,7 +114,7 @@ TEST(who_is_queued_above_the_limit_as_a_listener_closes_is_dropped)
 	check_greeted(&house, ROOM);
 }
 
-/* --- closed, and told to a callback --------------------------------------- */
+/* --- close with a callback ------------------------------------------------ */
 
 static void
 on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
@@ -144,7 +144,7 @@ close_on_all_by_callback(const weft_listener_opts *opts, int served)
 	turns(loop, 3);
 	come(&house);
 	weft_listener_close(house.listener);
-	CHECK_EQ(house.served + house.ends, 0); /* not from inside of a call */
+	CHECK_EQ(house.served + house.ends, 0); /* no callback runs inside weft_listener_close() */
 	OK(weft_loop_run(loop));
 	CHECK_EQ(house.served, served);
 	CHECK_EQ(house.ends, 1);
@@ -153,19 +153,19 @@ close_on_all_by_callback(const weft_listener_opts *opts, int served)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_callback_is_told_of_all_who_are_queued_as_its_listener_closes)
+TEST(callback_gets_all_connections_queued_when_its_listener_closes)
 {
 	close_on_all_by_callback(NULL, GUESTS);
 }
 
-TEST(a_callback_is_told_of_as_many_as_there_is_room_for_as_its_listener_closes)
+TEST(callback_gets_queued_connections_up_to_the_limit_at_a_close)
 {
 	weft_listener_opts opts = { .connections_max = ROOM };
 
 	close_on_all_by_callback(&opts, ROOM);
 }
 
-/* --- connections that died ------------------------------------------------ */
+/* --- aborted connections -------------------------------------------------- */
 
 static struct {
 	const struct weft__sys *before;
@@ -188,14 +188,14 @@ unhook(void)
 	weft__sys = hooked.before;
 }
 
-/* Each other one has died in the queue. */
+/* Every other accept reports that the connection was aborted. */
 static int
 accept_half(int fd)
 {
 	return ++hooked.calls % 2 ? -ECONNABORTED : hooked.before->accept(fd);
 }
 
-TEST(a_connection_that_died_in_the_queue_does_not_hide_the_others)
+TEST(aborted_connection_in_the_queue_does_not_hide_the_others)
 {
 	hook();
 	hooked.table.accept = accept_half;
@@ -203,9 +203,9 @@ TEST(a_connection_that_died_in_the_queue_does_not_hide_the_others)
 	unhook();
 }
 
-/* --- how many ------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
-TEST(a_turn_accepts_no_more_than_its_budget)
+TEST(loop_iteration_accepts_at_most_accept_budget_connections)
 {
 	weft_listener_opts opts = { .accept_budget = 2 };
 	weft_loop *loop = make();
@@ -234,7 +234,7 @@ note_backlog(int fd, int backlog)
 	return hooked.before->listen(fd, backlog);
 }
 
-TEST(the_backlog_is_what_was_asked_for)
+TEST(backlog_is_511_or_as_requested)
 {
 	weft_listener_opts opts = { .backlog = 7 };
 	struct house house;
@@ -250,9 +250,9 @@ TEST(the_backlog_is_what_was_asked_for)
 	unhook();
 }
 
-/* --- without descriptors -------------------------------------------------- */
+/* --- no descriptors left -------------------------------------------------- */
 
-/* Let there be no number for another descriptor. */
+/* Lowers the limit so that no further descriptor can be opened. */
 static struct rlimit
 use_up_numbers(void)
 {
@@ -268,7 +268,7 @@ use_up_numbers(void)
 	return before;
 }
 
-TEST(a_process_without_descriptors_does_not_spin)
+TEST(listener_without_descriptors_does_not_spin)
 {
 	weft_loop *loop = make();
 	struct rlimit before;
@@ -279,7 +279,7 @@ TEST(a_process_without_descriptors_does_not_spin)
 	open_house(&house, NULL);
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
 	turns(loop, 3);
-	/* A ring remembers the limit that held when an accept was started. */
+	/* With io_uring, an accept keeps the limit that was in force when it was started. */
 	OK(weft_listener_stop(house.listener));
 	turns(loop, 3);
 	come(&house);
@@ -288,7 +288,8 @@ TEST(a_process_without_descriptors_does_not_spin)
 	until_ns = weft_after(200 * WEFT_MS);
 	for (; weft_now() < until_ns; count++)
 		CHECK(weft_loop_run_once(loop, until_ns) >= 0);
-	/* It rests 20 ms after each try, which takes a few turns. */
+	/* The listener pauses for 20 ms after each attempt, and an attempt takes a few
+	 * iterations. */
 	CHECK(count < 60);
 	CHECK_EQ(house.served, 0);
 	OK(setrlimit(RLIMIT_NOFILE, &before));

@@ -10,13 +10,13 @@ struct house {
 		struct house *house;
 		weft_listener *listener;
 		weft_loop *loop;
-		int served; /* by its loop's thread */
+		int served; /* written by its loop's thread only */
 		int result;
 	} counters[LOOPS];
 	char address[WEFT_ADDR_TEXT_MAX];
 };
 
-/* Where it was accepted, there it is served. */
+/* A connection is served on the loop that accepted it. */
 static int
 greet(weft_stream *peer, void *arg)
 {
@@ -106,14 +106,14 @@ TEST(each_loop_can_have_a_listener_at_one_address)
 	OK(weft_main(&opts, visit_many, &house));
 	CHECK_EQ(house.counters[0].served + house.counters[1].served, GUESTS);
 	for (int i = 0; i < LOOPS; i++) {
-		/* By a hash of ports that the system chooses: all 64 on one side
-		 * would be a chance of one in 2^63. */
+		/* The kernel distributes connections by a hash of the ports.  The chance that
+		 * all 64 reach one listener is one in 2^63. */
 		CHECK(house.counters[i].served > 0);
 		CHECK_EQ(house.counters[i].result, WEFT_ESHUTDOWN);
 	}
 }
 
-TEST(an_address_is_shared_only_by_those_who_all_say_so)
+TEST(port_is_shared_only_if_every_listener_requests_it)
 {
 	weft_listener_opts opts = { .reuse_port = true };
 	weft_listener *one, *other;

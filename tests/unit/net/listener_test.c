@@ -26,7 +26,7 @@ open_house(const char *address, const weft_listener_opts *opts)
 	return house;
 }
 
-/* The peer of one end is where the other is. */
+/* The peer address of one end is the local address of the other. */
 static void
 check_addresses(const struct house *house, weft_stream *stream)
 {
@@ -39,7 +39,7 @@ check_addresses(const struct house *house, weft_stream *stream)
 	CHECK(!weft_addr_equal(&peer, &here));
 }
 
-/* Say a word and hear it again. */
+/* Sends a word and expects it back. */
 static int
 visit(void *arg)
 {
@@ -71,7 +71,7 @@ echo(weft_stream *peer, void *arg)
 	return (int)n;
 }
 
-/* --- one by one ----------------------------------------------------------- */
+/* --- one at a time -------------------------------------------------------- */
 
 static int
 accept_one(void *arg)
@@ -88,7 +88,7 @@ accept_one(void *arg)
 	return 0;
 }
 
-TEST(a_connection_is_accepted_over_tcp)
+TEST(connection_is_accepted_over_tcp)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 
@@ -96,7 +96,7 @@ TEST(a_connection_is_accepted_over_tcp)
 	CHECK_EQ(house.served, 1);
 }
 
-TEST(a_connection_is_accepted_on_every_interface)
+TEST(connection_is_accepted_on_every_interface)
 {
 	struct house house = open_house("tcp://:0", NULL);
 	weft_addr addr;
@@ -110,12 +110,12 @@ TEST(a_connection_is_accepted_on_every_interface)
 	CHECK_EQ(house.served, 1);
 }
 
-TEST(a_connection_is_accepted_over_an_abstract_name)
+TEST(connection_is_accepted_over_an_abstract_unix_address)
 {
 	struct house house;
 	char name[64];
 
-	/* Other programs may run the same test. */
+	/* Other processes may run the same test. */
 	(void)snprintf(name, sizeof(name), "unix:@weft-test-%d", (int)getpid());
 	house = open_house(name, NULL);
 	run_threadlet(accept_one, &house);
@@ -143,8 +143,8 @@ visit_by_name(void *arg)
 	return 0;
 }
 
-/* Of the two places where this host is, one has nobody who listens. */
-TEST(all_addresses_of_a_name_are_tried)
+/* This host has two addresses.  A listener is open at only one of them. */
+TEST(connect_tries_all_addresses_of_a_name)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 
@@ -174,7 +174,7 @@ remove_dir(char *address)
 	OK(rmdir(address + strlen("unix:")));
 }
 
-TEST(a_socket_in_the_file_system_is_private_and_goes_with_its_listener)
+TEST(unix_socket_file_is_private_and_removed_with_its_listener)
 {
 	weft_listener_opts replace = { .replace = true };
 	weft_listener *other;
@@ -188,14 +188,14 @@ TEST(a_socket_in_the_file_system_is_private_and_goes_with_its_listener)
 	CHECK_EQ(info.st_mode & 0777, 0600);
 	CHECK_EQ(weft_listener_open(address, NULL, &other), WEFT_EADDRINUSE);
 	CHECK(strstr(weft_detail(), address) != NULL);
-	/* One that lives is not replaced. */
+	/* A socket that is in use is not replaced. */
 	CHECK_EQ(weft_listener_open(address, &replace, &other), WEFT_EADDRINUSE);
 	run_threadlet(visit_all, &house);
 	CHECK(stat(address + 5, &info) < 0);
 	remove_dir(address);
 }
 
-TEST(a_dead_socket_in_the_file_system_is_replaced_if_asked)
+TEST(stale_unix_socket_file_is_replaced_if_requested)
 {
 	weft_listener_opts replace = { .replace = true };
 	struct house house;
@@ -221,8 +221,8 @@ accept_in_turns(void *arg)
 	struct house *house = arg;
 	weft_stream *peer, *guests[2];
 
-	/* The accept of the second call is left to the loop, and the third does not
-	 * take its place. */
+	/* The first call leaves its accept pending with the loop.  The second does not replace
+	 * it. */
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
@@ -241,7 +241,7 @@ accept_in_turns(void *arg)
 	return 0;
 }
 
-TEST(accepts_that_wait_and_that_do_not_are_counted_once_each)
+TEST(waiting_and_nonwaiting_accepts_each_count_one_connection)
 {
 	weft_listener_opts opts = { .connections_max = 2 };
 	struct house house = open_house("tcp://127.0.0.1:0", &opts);
@@ -251,7 +251,7 @@ TEST(accepts_that_wait_and_that_do_not_are_counted_once_each)
 
 /* --- errors --------------------------------------------------------------- */
 
-TEST(an_address_that_cannot_be_listened_at_is_named)
+TEST(error_for_an_address_that_cannot_be_bound_names_it)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_listener *other;
@@ -280,7 +280,7 @@ connect_to_nobody(void *arg)
 	CHECK_EQ(weft_stream_connect("unix:/nowhere/at/all", NULL, &stream, WEFT_NEVER),
 	         WEFT_ENOENT);
 	CHECK_EQ(weft_stream_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER), WEFT_EINVAL);
-	/* A TCP connection cannot be with everybody. */
+	/* TCP cannot connect to a broadcast address. */
 	CHECK_EQ(weft_stream_connect("tcp://255.255.255.255:9", NULL, &stream, WEFT_NEVER),
 	         -ENETUNREACH);
 	CHECK(strstr(weft_detail(), "tcp://255.255.255.255:9") != NULL);
@@ -291,7 +291,7 @@ connect_to_nobody(void *arg)
 	return 0;
 }
 
-TEST(a_refused_connection_is_named)
+TEST(error_of_a_refused_connection_names_the_address)
 {
 	run_threadlet(connect_to_nobody, NULL);
 }
@@ -304,7 +304,7 @@ on_refused(weft_op *op, int64_t result, void *arg)
 	CHECK(strstr(weft_detail(), arg) != NULL);
 }
 
-TEST(a_connect_op_that_fails_has_a_text)
+TEST(failed_connect_op_has_a_detail_text_that_names_the_address)
 {
 	struct house one = open_house("tcp://127.0.0.1:0", NULL);
 	struct house two = open_house("tcp://127.0.0.1:0", NULL);
@@ -323,7 +323,7 @@ TEST(a_connect_op_that_fails_has_a_text)
 	OK(weft_loop_free(loop));
 }
 
-/* --- who waits ------------------------------------------------------------ */
+/* --- waiting acceptors ---------------------------------------------------- */
 
 static int
 wait_for_guest(void *arg)
@@ -358,7 +358,7 @@ disturb(void *arg)
 	return 0;
 }
 
-TEST(an_acceptor_is_interrupted_and_ended_by_a_close)
+TEST(accept_ends_on_interrupt_and_on_close)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 
@@ -416,7 +416,7 @@ visit_few_at_a_time(void *arg)
 	return 0;
 }
 
-TEST(connections_above_the_limit_wait_until_others_have_gone)
+TEST(connections_above_the_limit_wait_until_others_have_closed)
 {
 	weft_listener_opts opts = { .connections_max = 2 };
 	struct house house = open_house("tcp://127.0.0.1:0", &opts);
@@ -447,7 +447,7 @@ cancel_service(void *arg)
 	return 0;
 }
 
-TEST(a_service_that_is_cancelled_ends_with_its_peers)
+TEST(canceled_serve_ends_together_with_its_peers)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 
@@ -472,7 +472,7 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	}
 }
 
-TEST(a_callback_is_told_of_each_connection_and_once_of_the_end)
+TEST(callback_is_called_for_each_connection_and_once_for_the_end)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
@@ -497,7 +497,7 @@ TEST(a_callback_is_told_of_each_connection_and_once_of_the_end)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_callback_that_closes_each_peer_gets_all_of_them_one_at_a_time)
+TEST(callback_that_closes_each_peer_gets_all_of_them_one_at_a_time)
 {
 	weft_listener_opts opts = { .connections_max = 1 };
 	struct house house = open_house("tcp://127.0.0.1:0", &opts);
@@ -520,7 +520,7 @@ TEST(a_callback_that_closes_each_peer_gets_all_of_them_one_at_a_time)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
+TEST(listener_that_ran_out_of_descriptors_accepts_again_later)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
@@ -532,7 +532,7 @@ TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
 	OK(weft_addr_parse(house.address, &addr));
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
 	turns(loop, 2);
-	/* A ring remembers the limit that held when an accept was started. */
+	/* With io_uring, an accept keeps the limit that was in force when it was started. */
 	OK(weft_listener_stop(house.listener));
 	turns(loop, 3);
 	spare = dup(fd);
@@ -557,7 +557,7 @@ TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_callback_is_told_when_its_loop_stops)
+TEST(callback_is_called_when_its_loop_stops)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
@@ -572,7 +572,7 @@ TEST(a_callback_is_told_when_its_loop_stops)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_stopped_listener_leaves_connections_queued_until_it_is_started_again)
+TEST(stopped_listener_leaves_connections_queued_until_it_is_started_again)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
@@ -610,7 +610,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 	*(int64_t *)arg = result;
 }
 
-TEST(a_connect_op_fills_its_stream_before_it_finishes)
+TEST(connect_op_fills_its_stream_before_it_finishes)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
@@ -648,11 +648,11 @@ check_room(weft_loop *loop, const weft_listener_opts *opts, uint32_t want)
 	CHECK_EQ(room, want);
 	while (room-- > 0)
 		weft__quota_leave(quota);
-	OK(weft_loop_run(loop)); /* which is told that there is room */
+	OK(weft_loop_run(loop)); /* it is notified that there is room */
 	weft_listener_close(house.listener);
 }
 
-TEST(a_listener_has_room_for_ten_thousand_unless_it_is_told_otherwise)
+TEST(listener_allows_ten_thousand_connections_by_default)
 {
 	const weft_listener_opts none = WEFT_INIT, some = { .connections_max = 7 };
 	weft_loop *loop = make();

@@ -1,4 +1,4 @@
-/* pair.c - a client and a server in memory. */
+/* pair.c - an in-memory TLS client and server. */
 #include "pair.h"
 
 #define ROUNDS_MAX 1000000
@@ -70,7 +70,7 @@ shake(struct end *end)
 		(void)snprintf(end->text, sizeof(end->text), "%s", weft_detail());
 }
 
-/* The last words of one that has failed are its end. */
+/* Once a side has failed and has no output left, the other side sees the end of the stream. */
 static void
 tell_end(struct end *from, struct end *to)
 {

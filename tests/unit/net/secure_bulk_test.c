@@ -1,4 +1,4 @@
-/* secure_bulk_test.c - much over TLS over each kind of stream, at counts of all sizes. */
+/* secure_bulk_test.c - bulk data with TLS over each kind of stream, in pieces of all sizes. */
 #include "bulk.h"
 #include "certs.h"
 
@@ -42,28 +42,28 @@ run(enum cut how)
 	run_with((struct bulk){ .cut = how });
 }
 
-TEST(much_comes_whole_with_tls_at_full_counts)
+TEST(bulk_data_arrives_complete_with_tls)
 {
 	run(CUT_NOT);
 }
 
-TEST(much_comes_whole_with_tls_at_counts_by_chance)
+TEST(bulk_data_arrives_complete_with_tls_when_transfers_are_cut_at_random)
 {
 	run(CUT_BY_CHANCE);
 }
 
-TEST(all_comes_whole_with_tls_byte_by_byte)
+TEST(data_arrives_complete_with_tls_when_transfers_are_cut_to_single_bytes)
 {
 	run(CUT_TO_BYTES);
 }
 
-/* It says its last while the server still sends what ends the handshake. */
-TEST(little_comes_whole_with_tls_from_one_that_ends_before_the_tickets_are_sent)
+/* The client half-closes while the server still sends the end of the handshake. */
+TEST(data_arrives_complete_from_a_client_that_ends_before_the_tickets_are_sent)
 {
 	run_with((struct bulk){ .cut = CUT_TO_BYTES, .little = true });
 }
 
-TEST(much_comes_with_tls_after_the_last_word_of_the_other_side)
+TEST(bulk_data_arrives_with_tls_after_the_receiver_has_half_closed)
 {
 	make_world();
 	bulk_run_half(world.server, world.client);

@@ -1,14 +1,15 @@
-/* secure_life_test.c - a TLS stream on another loop, and a service with a new certificate. */
+/* secure_life_test.c - moving a TLS stream to another loop, and a service with a new
+ * certificate. */
 #include "unit/net/lines.h"
 #include "unit/net/secure_world.h"
 
 /* --- moving --------------------------------------------------------------- */
 
-/* The client's bytes go through a relay, which can stop within a record. */
+/* The client's bytes pass through a relay, which can stop in the middle of a record. */
 struct handover {
-	struct ends near, far; /* client and relay, relay and server */
+	struct ends near, far; /* client to relay, relay to server */
 	weft_loop *to;
-	bool stops; /* behind the first bytes that come back */
+	bool stops; /* after the first bytes that come back */
 	weft_event stopped, moved, done;
 	weft_event there; /* the relay has seen the client's end */
 	int result;       /* of the server */
@@ -77,7 +78,7 @@ echo_far(void *arg)
 	return 0;
 }
 
-/* What has arrived is there: the queue, half a record, and what was agreed. */
+/* The moved stream still has its queue, half a record, and the negotiated parameters. */
 static int
 go_on_elsewhere(void *arg)
 {
@@ -119,7 +120,7 @@ move_away(void *arg)
 	return 0;
 }
 
-TEST(a_stream_with_tls_goes_on_where_it_is_moved_to)
+TEST(tls_stream_continues_on_the_loop_it_is_moved_to)
 {
 	static const enum line_kind kinds[] = { LINE_TCP, LINE_PAIR };
 
@@ -148,7 +149,7 @@ TEST(a_stream_with_tls_goes_on_where_it_is_moved_to)
 
 /* --- new certificates ----------------------------------------------------- */
 
-/* A connection to whoever shows a certificate of that name. */
+/* Connects.  The server must present a certificate with this subject. */
 static weft_stream *
 visit(const struct house *house, const char *subject, bool resumed)
 {
@@ -175,7 +176,7 @@ renew(void *arg)
 	second = visit(house, "CN = localhost", true);
 	(void)issue("renewed");
 	OK(weft_tls_reload(world.server));
-	third = visit(house, "CN = renewed", false); /* by no old ticket */
+	third = visit(house, "CN = renewed", false); /* no old ticket is accepted */
 	exchange(first);
 	exchange(second);
 	exchange(third);
@@ -192,7 +193,7 @@ renew(void *arg)
 	return 0;
 }
 
-TEST(a_service_goes_on_with_a_new_certificate_for_new_peers)
+TEST(service_uses_a_reloaded_certificate_for_new_peers)
 {
 	struct house house;
 

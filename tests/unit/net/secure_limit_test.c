@@ -1,5 +1,5 @@
-/* secure_limit_test.c - peers that say nothing where a handshake is to be, and how long they
- * are waited for. */
+/* secure_limit_test.c - peers that send nothing during a handshake, and how long the other side
+ * waits for them. */
 #include <errno.h>
 #include <unistd.h>
 #include "base/sys.h"
@@ -10,7 +10,7 @@
 
 /* --- three ways to accept ------------------------------------------------- */
 
-/* Those that are dropped do not come here. */
+/* Accepts one peer.  Dropped peers are not returned by the accept. */
 static int
 accept_one(void *arg)
 {
@@ -63,7 +63,7 @@ be_called(void *arg)
 
 static const weft_threadlet_fn ways[] = { accept_one, serve, be_called };
 
-/* In each of them, with that limit. */
+/* Runs the visits in each way, with this limit. */
 static void
 run_visits(weft_threadlet_fn visits, uint64_t limit_ns)
 {
@@ -81,10 +81,10 @@ run_visits(weft_threadlet_fn visits, uint64_t limit_ns)
 	drop_world();
 }
 
-/* --- a server's limit ----------------------------------------------------- */
+/* --- the server's limit --------------------------------------------------- */
 
-/* A word that comes back.  On a machine that is busy a handshake may be too long, which a
- * client learns perhaps only later. */
+/* Sends a word and expects it back.  On a busy machine a handshake may exceed the limit, and
+ * the client may notice that only later. */
 static bool
 is_served(const struct house *house)
 {
@@ -119,12 +119,12 @@ say_nothing(void *arg)
 	return 0;
 }
 
-TEST(a_peer_that_says_nothing_is_dropped_and_the_next_is_served)
+TEST(peer_that_sends_nothing_is_dropped_and_the_next_is_served)
 {
 	run_visits(say_nothing, LIMIT_NS);
 }
 
-/* The first bytes of a handshake, and no more. */
+/* Sends the first bytes of a handshake, and no more. */
 static int
 say_little(void *arg)
 {
@@ -132,7 +132,7 @@ say_little(void *arg)
 	weft_stream *silent = NULL;
 	char byte;
 
-	do { /* until it is not dropped before it has said even that */
+	do { /* until it is not dropped before it could send these bytes */
 		weft_stream_close(silent);
 		OK(weft_stream_connect(house->plain, NULL, &silent, WEFT_NEVER));
 	} while (weft_stream_write(silent, "\x16\x03\x01\x01", 4, WEFT_NEVER) != 4);
@@ -144,12 +144,12 @@ say_little(void *arg)
 	return 0;
 }
 
-TEST(a_peer_that_falls_silent_in_its_handshake_is_dropped)
+TEST(peer_that_stops_during_its_handshake_is_dropped)
 {
 	run_visits(say_little, LIMIT_NS);
 }
 
-/* Behind one that is waited for. */
+/* Connects while the server still waits for a silent peer. */
 static int
 come_later(void *arg)
 {
@@ -165,7 +165,7 @@ come_later(void *arg)
 	return 0;
 }
 
-TEST(a_peer_that_says_nothing_holds_up_nobody)
+TEST(peer_that_sends_nothing_does_not_delay_others)
 {
 	run_visits(come_later, HOUR);
 }
@@ -192,8 +192,8 @@ close_beside_silence(void *arg)
 	return 0;
 }
 
-/* The close gives the handshake half a second.  That holds, too, if the loop stops within. */
-TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
+/* The close gives the handshake half a second, even if the loop stops meanwhile. */
+TEST(loop_stops_although_a_peer_sends_nothing_in_its_handshake)
 {
 	struct silence silence = { .silent = NULL };
 	uint64_t deadline_ns = weft_after(60 * WEFT_S);
@@ -216,7 +216,7 @@ TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
 	drop_world();
 }
 
-/* --- the end of a service ------------------------------------------------- */
+/* --- close of a service --------------------------------------------------- */
 
 static struct {
 	const struct weft__sys *before;
@@ -254,7 +254,7 @@ run_with_own_clock(weft_threadlet_fn visits)
 	weft__sys = hooked.before;
 }
 
-/* Connect, and have the listener closed before the handshake. */
+/* Connects, and closes the listener before the handshake. */
 static weft_stream *
 come_before_the_end(struct house *house)
 {
@@ -285,7 +285,7 @@ shake_hands_late(void *arg)
 	return 0;
 }
 
-TEST(handshake_under_way_at_the_end_of_a_service_is_finished_and_served)
+TEST(handshake_in_progress_at_the_close_of_a_service_is_finished_and_served)
 {
 	run_with_own_clock(shake_hands_late);
 }
@@ -303,12 +303,12 @@ stay_silent(void *arg)
 	return 0;
 }
 
-TEST(handshake_is_cut_half_a_second_after_the_end_of_a_service)
+TEST(handshake_is_cut_half_a_second_after_the_close_of_a_service)
 {
 	run_with_own_clock(stay_silent);
 }
 
-/* --- a client's limit ----------------------------------------------------- */
+/* --- the client's limit --------------------------------------------------- */
 
 struct quiet {
 	char address[WEFT_ADDR_TEXT_MAX];
@@ -326,7 +326,7 @@ ask_in_vain(void *arg)
 	CHECK(!stream);
 	CHECK(weft_now() - begun_ns >= LIMIT_NS);
 	CHECK(strstr(weft_detail(), quiet->address) != NULL);
-	/* Its own deadline is for all of it. */
+	/* The deadline of weft_stream_connect() covers the handshake, too. */
 	opts.handshake_ns = HOUR;
 	CHECK_EQ(weft_stream_connect(quiet->address, &opts, &stream, weft_after(LIMIT_NS)),
 	         WEFT_ETIMEDOUT);
@@ -334,7 +334,7 @@ ask_in_vain(void *arg)
 	return 0;
 }
 
-TEST(a_server_that_says_nothing_is_left_in_time)
+TEST(connect_to_a_server_that_sends_nothing_ends_in_time)
 {
 	struct sockaddr_in name;
 	struct quiet quiet;
@@ -345,7 +345,7 @@ TEST(a_server_that_says_nothing_is_left_in_time)
 	(void)snprintf(quiet.address, sizeof(quiet.address), "tls://127.0.0.1:%d",
 	               ntohs(name.sin_port));
 	run_threadlet(ask_in_vain, &quiet);
-	for (int i = 0; i < 2; i++) { /* both have gone */
+	for (int i = 0; i < 2; i++) { /* both connections were closed */
 		int fd = accept(door, NULL, NULL);
 
 		CHECK(fd >= 0);

@@ -1,14 +1,14 @@
-/* secure_start_test.c - TLS that begins on a stream that was plain, and handshakes that
- * somebody else ends. */
+/* secure_start_test.c - starting TLS on a plain stream, and handshakes that are ended from
+ * outside. */
 #include <errno.h>
 #include "unit/net/lines.h"
 #include "unit/net/secure_world.h"
 
-/* What has an end at which TLS can begin. */
+/* The kinds of streams that can carry TLS. */
 static const enum line_kind kinds[] = { LINE_TCP, LINE_UNIX, LINE_PAIR };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Both on one loop, until they have ended. */
+/* Runs both on one loop until they have ended. */
 static void
 run_both(weft_threadlet_fn client, weft_threadlet_fn server, struct ends *ends)
 {
@@ -20,7 +20,7 @@ run_both(weft_threadlet_fn client, weft_threadlet_fn server, struct ends *ends)
 	OK(weft_loop_free(loop));
 }
 
-/* The same on each kind of line, in a world of its own. */
+/* Runs on each kind of stream, with TLS contexts. */
 static void
 run_on_all(weft_threadlet_fn client, weft_threadlet_fn server)
 {
@@ -39,7 +39,7 @@ say(weft_stream *stream, const char *text)
 	CHECK_EQ(weft_stream_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
 }
 
-/* That line comes next. */
+/* The next line must be this. */
 static void
 hear(weft_stream *stream, const char *line)
 {
@@ -62,7 +62,7 @@ start_server(weft_stream *stream)
 	return weft_tls_start(stream, world.server, WEFT_TLS_SERVER, NULL, weft_after(HOUR));
 }
 
-/* --- a dialogue ----------------------------------------------------------- */
+/* --- STARTTLS ------------------------------------------------------------- */
 
 static int
 take_mail(void *arg)
@@ -106,12 +106,12 @@ send_mail(void *arg)
 	return 0;
 }
 
-TEST(a_plain_dialogue_goes_on_with_tls)
+TEST(plain_dialogue_continues_with_tls)
 {
 	run_on_all(send_mail, take_mail);
 }
 
-/* The beginning of the handshake is in the server's queue before it is asked for. */
+/* The start of the handshake is in the server's queue before the server calls weft_tls_start(). */
 static int
 take_hasty_mail(void *arg)
 {
@@ -140,7 +140,7 @@ send_hasty_mail(void *arg)
 	return 0;
 }
 
-TEST(a_server_has_perhaps_received_the_beginning_of_the_handshake)
+TEST(server_may_have_received_the_start_of_the_handshake_already)
 {
 	run_on_all(send_hasty_mail, take_hasty_mail);
 }
@@ -154,7 +154,7 @@ inject_at_once(void *arg)
 
 	hear(ends->b, "STARTTLS\n");
 	say(ends->b, "220 go\n250 injected\n");
-	hear(ends->b, "plain\n"); /* no byte of TLS was sent */
+	hear(ends->b, "plain\n"); /* no TLS byte was sent */
 	weft_stream_close(ends->b);
 	return 0;
 }
@@ -170,14 +170,14 @@ refuse_what_is_there(void *arg)
 	hear(ends->a, "220 go\n");
 	CHECK_EQ(start_client(ends->a), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "the peer has sent plain bytes where TLS begins");
-	/* It is plain still, whatever that is good for. */
+	/* The stream is still plain. */
 	hear(ends->a, "250 injected\n");
 	say(ends->a, "plain\n");
 	weft_stream_close(ends->a);
 	return 0;
 }
 
-TEST(a_client_refuses_to_begin_where_plain_bytes_have_come)
+TEST(client_refuses_to_start_tls_after_injected_plain_bytes)
 {
 	run_on_all(refuse_what_is_there, inject_at_once);
 }
@@ -212,12 +212,13 @@ refuse_what_comes(void *arg)
 	return 0;
 }
 
-TEST(plain_bytes_in_the_handshake_end_it)
+TEST(plain_bytes_during_the_handshake_fail_it)
 {
 	run_on_all(refuse_what_comes, inject_later);
 }
 
-/* With what asks for TLS come commands that would be taken for those of its client. */
+/* Injected commands follow the STARTTLS line.  They must not count as commands of the TLS
+ * client. */
 static int
 inject_commands(void *arg)
 {
@@ -227,8 +228,7 @@ inject_commands(void *arg)
 
 	say(ends->a, "STARTTLS\nDELETE all\n");
 	while ((n = weft_stream_read(ends->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		CHECK(!memchr(buf, '2', (size_t)n)); /* no reply, at most an
-	                                              * alert */
+		CHECK(!memchr(buf, '2', (size_t)n)); /* no reply, at most an alert */
 	CHECK_EQ(n, 0);
 	weft_stream_close(ends->a);
 	return 0;
@@ -252,12 +252,12 @@ refuse_commands(void *arg)
 	return 0;
 }
 
-TEST(a_server_takes_no_plain_bytes_for_those_of_tls)
+TEST(server_does_not_accept_plain_bytes_as_tls)
 {
 	run_on_all(inject_commands, refuse_commands);
 }
 
-/* --- ended by others ------------------------------------------------------ */
+/* --- ended from outside --------------------------------------------------- */
 
 struct shaking {
 	struct ends ends;
@@ -285,7 +285,7 @@ close_both(void *arg)
 	return 0;
 }
 
-TEST(who_shakes_hands_is_told_that_the_stream_was_closed)
+TEST(handshake_ends_with_eshutdown_when_the_stream_is_closed)
 {
 	make_world();
 	for (size_t i = 0; i < KINDS; i++) {
@@ -301,11 +301,12 @@ TEST(who_shakes_hands_is_told_that_the_stream_was_closed)
 	drop_world();
 }
 
-/* Who does not suspend for long lets others run, and may do that in a handshake. */
+/* A threadlet that has not suspended for many calls yields to others.  That may happen within a
+ * handshake. */
 struct tired {
 	struct shaking shaking;
-	struct ends spare; /* a byte is there to be looked at */
-	int calls;         /* that have not suspended */
+	struct ends spare; /* a byte is there to peek at */
+	int calls;         /* that did not suspend */
 };
 
 static int
@@ -351,7 +352,7 @@ play_tired(void *arg)
 	return 0;
 }
 
-TEST(a_stream_may_be_closed_wherever_its_handshake_lets_others_run)
+TEST(stream_may_be_closed_wherever_its_handshake_yields)
 {
 	struct tired tired = { .spare = open_ends(LINE_PAIR) };
 
@@ -360,7 +361,7 @@ TEST(a_stream_may_be_closed_wherever_its_handshake_lets_others_run)
 	drop_world();
 }
 
-/* It closes when its loop stops, as who shakes hands is told that, too. */
+/* Closes the streams when the loop stops.  The stop also ends the handshake. */
 static int
 close_at_the_end(void *arg)
 {
@@ -372,7 +373,7 @@ close_at_the_end(void *arg)
 	return 0;
 }
 
-TEST(a_stream_may_be_closed_in_its_handshake_as_its_loop_stops)
+TEST(stream_may_be_closed_during_its_handshake_while_the_loop_stops)
 {
 	make_world();
 	for (int i = 0; i < 2 * (int)KINDS; i++) {
@@ -405,7 +406,7 @@ write_and_begin(void *arg)
 	return 0;
 }
 
-TEST(a_handshake_ends_at_its_deadline_behind_bytes_that_do_not_leave)
+TEST(handshake_ends_at_its_deadline_behind_bytes_that_cannot_be_sent)
 {
 	make_world();
 	for (size_t i = 0; i < KINDS; i++) {
@@ -416,9 +417,9 @@ TEST(a_handshake_ends_at_its_deadline_behind_bytes_that_do_not_leave)
 	drop_world();
 }
 
-/* --- what is said of a failure -------------------------------------------- */
+/* --- the error text ------------------------------------------------------- */
 
-/* It leaves as soon as it has shown its certificate. */
+/* The server closes as soon as it has sent its certificate. */
 static int
 show_and_leave(void *arg)
 {
@@ -441,7 +442,7 @@ refuse_who_has_left(void *arg)
 	return 0;
 }
 
-TEST(a_handshake_that_fails_says_why_also_if_the_peer_cannot_be_told)
+TEST(failed_handshake_reports_why_even_if_the_peer_is_gone)
 {
 	make_world();
 	for (size_t i = 0; i < KINDS; i++) {

@@ -1,15 +1,15 @@
-/* secure_test.c - streams with TLS: handshakes, bytes, ends. */
+/* secure_test.c - streams with TLS: handshakes, data, and the end of a connection. */
 #include <errno.h>
 #include "unit/net/lines.h"
 #include "unit/net/secure_world.h"
 
-/* --- over a pair ---------------------------------------------------------- */
+/* --- over a socket pair --------------------------------------------------- */
 
 struct line {
 	weft_stream *a, *b;
 	int result;     /* of the server, */
-	char text[200]; /* and what it said of a failure; */
-	int write;      /* of one more write then, */
+	char text[200]; /* and the detail text of its failure; */
+	int write;      /* result of one more write after it, */
 	char write_text[200];
 	size_t bytes;
 };
@@ -81,7 +81,7 @@ talk(void *arg)
 	CHECK(memcmp(seen, "two\n", 4) == 0);
 	OK(weft_stream_skip(line->a, 4));
 	CHECK_EQ(weft_stream_read(line->a, buf, 8, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	/* The last word, and the peer's echo after it. */
+	/* Half-close, then read the peer's echo. */
 	CHECK_EQ(weft_stream_write(line->a, "end", 3, WEFT_NEVER), 3);
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
 	CHECK_EQ(weft_stream_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
@@ -91,7 +91,7 @@ talk(void *arg)
 	return 0;
 }
 
-TEST(a_stream_with_tls_is_read_and_written_like_any_other)
+TEST(tls_stream_is_read_and_written_like_any_other)
 {
 	struct line line = { .result = 0 };
 
@@ -139,7 +139,7 @@ send_and_check(void *arg)
 	return 0;
 }
 
-TEST(much_goes_both_ways_at_once_with_tls)
+TEST(bulk_data_goes_both_ways_at_once_over_tls)
 {
 	struct line line = { .result = 0 };
 
@@ -163,7 +163,7 @@ trust_nobody(void *arg)
 	return 0;
 }
 
-TEST(a_server_that_is_not_trusted_is_refused_and_both_are_told)
+TEST(untrusted_server_is_refused_and_both_sides_get_an_error)
 {
 	struct line line = { .result = 0 };
 
@@ -186,7 +186,7 @@ cut_off(void *arg)
 	return 0;
 }
 
-TEST(an_end_without_a_goodbye_is_told_as_truncation)
+TEST(end_without_close_notify_is_reported_as_truncation)
 {
 	struct line line = { .result = 0 };
 
@@ -195,8 +195,8 @@ TEST(an_end_without_a_goodbye_is_told_as_truncation)
 	CHECK_STR(line.text, "tls with a client: the connection has ended without a goodbye");
 }
 
-/* TCP has a word of its own for that. */
-TEST(a_reset_is_told_as_such)
+/* TCP itself reports a reset. */
+TEST(connection_reset_under_tls_is_reported_as_a_reset)
 {
 	struct ends ends = open_ends(LINE_TCP);
 	struct line line = { ends.a, ends.b, .result = 0 };
@@ -208,7 +208,7 @@ TEST(a_reset_is_told_as_such)
 	CHECK(strncmp(line.write_text, "write tcp://127.0.0.1:", 22) == 0);
 }
 
-/* Only our side of the connection ends, so that the peer's goodbye is sent at once. */
+/* Shuts down only our sending direction, so that the peer's close_notify can still be sent. */
 static int
 fall_silent(void *arg)
 {
@@ -224,7 +224,7 @@ fall_silent(void *arg)
 	return 0;
 }
 
-TEST(who_says_goodbye_to_a_peer_that_fell_silent_closes_once)
+TEST(close_after_the_peer_ended_without_close_notify_closes_once)
 {
 	struct line line = { .result = 0 };
 
@@ -234,7 +234,7 @@ TEST(who_says_goodbye_to_a_peer_that_fell_silent_closes_once)
 	CHECK_STR(line.write_text, "tls with a client: the connection has ended without a goodbye");
 }
 
-/* The end of the connection is found by a read that does not wait. */
+/* A read that does not wait detects the end of the connection. */
 static int
 look_at_the_end(void *arg)
 {
@@ -256,7 +256,7 @@ look_at_the_end(void *arg)
 	return 0;
 }
 
-TEST(an_end_without_a_goodbye_is_told_to_who_does_not_wait)
+TEST(truncation_is_reported_to_a_nonwaiting_read)
 {
 	struct line line = { .result = 0 };
 
@@ -284,7 +284,7 @@ count_handshakes(void *arg)
 	return 0;
 }
 
-TEST(handshakes_are_counted)
+TEST(handshakes_are_counted_in_the_metrics)
 {
 	struct line line = { .result = 0 };
 
@@ -330,7 +330,7 @@ wait_for_silence(void *arg)
 	return 0;
 }
 
-TEST(a_handshake_ends_at_its_deadline)
+TEST(handshake_ends_at_its_deadline)
 {
 	struct line line = { .result = 0 };
 
@@ -370,7 +370,7 @@ visit_service(void *arg)
 	return 0;
 }
 
-TEST(a_service_with_tls_is_reached_by_its_address)
+TEST(tls_service_is_reached_by_its_address)
 {
 	struct house house;
 
@@ -383,7 +383,7 @@ TEST(a_service_with_tls_is_reached_by_its_address)
 	drop_world();
 }
 
-/* One is served, and one has connected and says nothing. */
+/* One client is served; another is connected and sends nothing. */
 static int
 leave_silent(void *arg)
 {
@@ -409,7 +409,7 @@ leave_silent(void *arg)
 	return 0;
 }
 
-TEST(a_service_that_ends_does_not_wait_for_handshakes)
+TEST(closing_service_does_not_wait_for_handshakes)
 {
 	struct house house;
 
@@ -442,7 +442,7 @@ accept_one(void *arg)
 	return 0;
 }
 
-TEST(a_peer_that_fails_in_the_handshake_is_not_accepted)
+TEST(peer_that_fails_the_handshake_is_not_accepted)
 {
 	struct house house;
 
@@ -487,7 +487,7 @@ knock(void *arg)
 	return 0;
 }
 
-TEST(a_callback_is_given_connections_after_their_handshake)
+TEST(callback_gets_connections_after_their_handshake)
 {
 	weft_loop *loop;
 	struct house house;

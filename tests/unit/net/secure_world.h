@@ -1,6 +1,7 @@
-/* secure_world.h - who speaks TLS in the tests of streams, and a house to be visited.
+/* secure_world.h - TLS contexts for the stream tests, and a TLS echo server.
  *
- * One authority, one server, one client that trusts it, one that does not.
+ * There is one CA, one server, one client that trusts the CA, and one (`stranger`) that does
+ * not.
  */
 #ifndef WEFT_TESTS_SECURE_WORLD_H
 #define WEFT_TESTS_SECURE_WORLD_H
@@ -14,7 +15,8 @@ static struct {
 	weft_tls   *server, *client, *stranger;
 } world;
 
-/* The server's files get a certificate for `cn`; who has read them does not know yet. */
+/* Writes a new certificate for `cn` to the server's files.  A context that has already read the
+ * files keeps the old one until it is reloaded. */
 static inline weft_tls_cert
 issue(const char *cn)
 {
@@ -55,12 +57,12 @@ drop_world(void)
 	cert_drop(&world.ca);
 }
 
-/* --- by address ----------------------------------------------------------- */
+/* --- an echo server ------------------------------------------------------- */
 
 struct house {
 	weft_listener *listener;
-	char           address[WEFT_ADDR_TEXT_MAX]; /* of TLS, */
-	char           plain[WEFT_ADDR_TEXT_MAX];   /* and the same without */
+	char           address[WEFT_ADDR_TEXT_MAX]; /* with tls:// */
+	char           plain[WEFT_ADDR_TEXT_MAX];   /* the same address with tcp:// */
 	int            served, ended;
 };
 
@@ -102,7 +104,7 @@ serve(void *arg)
 	return 0;
 }
 
-/* A word that comes back. */
+/* Sends a word and expects it back. */
 static inline void
 exchange(weft_stream *stream)
 {

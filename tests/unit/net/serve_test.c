@@ -1,10 +1,10 @@
-/* serve_test.c - whole servers. */
+/* serve_test.c - complete servers with weft_serve(). */
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 #include "unit/probe.h"
 
-/* A port that was free a moment ago. */
+/* Returns a port that was free a moment ago. */
 static void
 choose(struct sockaddr_in *addr, char *text, size_t size)
 {
@@ -49,7 +49,7 @@ echo(weft_stream *peer, void *arg)
 	return 0;
 }
 
-TEST(a_server_serves_until_it_is_told_to_end)
+TEST(weft_serve_serves_until_sigterm)
 {
 	struct sockaddr_in addr;
 	weft__a32 served = { 0 };
@@ -63,7 +63,7 @@ TEST(a_server_serves_until_it_is_told_to_end)
 	CHECK_EQ(weft__load(&served, WEFT__RELAXED), 1);
 }
 
-TEST(a_server_that_cannot_listen_fails)
+TEST(weft_serve_fails_if_it_cannot_listen)
 {
 	CHECK_EQ(weft_serve("tcp://nowhere", echo, NULL), 1);
 }

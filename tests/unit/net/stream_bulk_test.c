@@ -1,22 +1,22 @@
-/* stream_bulk_test.c - much over each kind of stream, at counts of all sizes. */
+/* stream_bulk_test.c - bulk data over each kind of stream, in pieces of all sizes. */
 #include "bulk.h"
 
-TEST(much_comes_whole_over_each_kind_of_stream_at_full_counts)
+TEST(bulk_data_arrives_complete_over_each_kind_of_stream)
 {
 	bulk_run(CUT_NOT);
 }
 
-TEST(much_comes_whole_over_each_kind_of_stream_at_counts_by_chance)
+TEST(bulk_data_arrives_complete_when_transfers_are_cut_at_random)
 {
 	bulk_run(CUT_BY_CHANCE);
 }
 
-TEST(all_comes_whole_over_each_kind_of_stream_byte_by_byte)
+TEST(data_arrives_complete_when_transfers_are_cut_to_single_bytes)
 {
 	bulk_run(CUT_TO_BYTES);
 }
 
-TEST(much_comes_after_the_last_word_of_the_other_side)
+TEST(bulk_data_arrives_after_the_receiver_has_half_closed)
 {
 	bulk_run_half(NULL, NULL);
 }

@@ -1,17 +1,17 @@
-/* stream_close_test.c - the order of a stream's last callbacks: every op on it ends before
- * its on_close, and no callback runs inside a call of the program, also while the loop
- * stops. */
+/* stream_close_test.c - the order of a stream's last callbacks.  Every op on the stream ends
+ * before its on_close, and no callback runs inside a call that the program makes, even while
+ * the loop stops. */
 #include <string.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
 #define WRITES 3
-#define LARGE  (4u << 20) /* more than a socket pair takes */
+#define LARGE  (4u << 20) /* more than a socket pair buffers */
 
 /* How the stream is closed. */
 enum way {
-	RESET,        /* in a callback, after weft_loop_shutdown() */
-	CLOSE,        /* the same by weft_stream_close() */
+	RESET,        /* weft_stream_reset() in a callback, after weft_loop_shutdown() */
+	CLOSE,        /* weft_stream_close() in a callback, after weft_loop_shutdown() */
 	CLOSE_AT_END, /* in on_data, which the stopping loop calls */
 	RESET_AT_END,
 	CLOSE_THEN_STOP, /* the close lingers, and the loop stops */
@@ -24,7 +24,7 @@ struct scene {
 	weft_stream *stream;
 	int peer;
 	enum way way;
-	bool inside; /* a call of the program is on the stack */
+	bool inside; /* the program is inside weft_stream_close() or weft_stream_reset() */
 	int pending, closes;
 	weft_op writes[WRITES], peek;
 	weft_span span;
@@ -130,7 +130,7 @@ end_scene(struct scene *scene)
 	OK(weft_loop_free(scene->loop));
 }
 
-TEST(on_close_follows_the_last_write_of_a_stopping_loop)
+TEST(on_close_follows_the_last_write_when_the_loop_stops)
 {
 	for (int way = 0; way < WAYS; way++) {
 		struct scene scene;
@@ -142,7 +142,7 @@ TEST(on_close_follows_the_last_write_of_a_stopping_loop)
 	}
 }
 
-TEST(on_close_runs_after_the_close_that_a_stopping_loop_calls)
+TEST(on_close_follows_a_close_while_the_loop_stops)
 {
 	for (int way = 0; way < CLOSE_AT_WRITE; way++) {
 		struct scene scene;
@@ -153,8 +153,8 @@ TEST(on_close_runs_after_the_close_that_a_stopping_loop_calls)
 	}
 }
 
-/* The end of input was reported, so that nothing of the stream is with the kernel. */
-TEST(on_close_runs_after_a_close_with_nothing_pending)
+/* The end of input has been reported, so the kernel holds no request of the stream. */
+TEST(on_close_follows_a_close_with_nothing_pending)
 {
 	for (int way = RESET; way <= CLOSE; way++) {
 		struct scene scene;
@@ -167,7 +167,7 @@ TEST(on_close_runs_after_a_close_with_nothing_pending)
 	}
 }
 
-TEST(on_close_follows_a_peek_of_a_stopping_loop)
+TEST(on_close_follows_a_pending_peek_when_the_loop_stops)
 {
 	for (int way = RESET; way <= CLOSE; way++) {
 		struct scene scene;
@@ -201,7 +201,7 @@ struct holder {
 	int ends, closes;
 };
 
-/* Skips nothing, so that the queue stays as it is. */
+/* Skips nothing, so that the receive queue stays as it is. */
 static void
 on_held(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
@@ -247,12 +247,12 @@ stop_with_a_queue(bool full)
 	OK(weft_loop_free(loop));
 }
 
-TEST(on_data_reports_the_stop_of_the_loop_to_a_stream_with_a_full_queue)
+TEST(on_data_reports_the_loop_stop_to_a_stream_with_a_full_queue)
 {
 	stop_with_a_queue(true);
 }
 
-TEST(on_data_reports_the_stop_of_the_loop_behind_an_end_that_was_not_read)
+TEST(on_data_reports_the_loop_stop_after_an_end_that_was_not_read)
 {
 	stop_with_a_queue(false);
 }
@@ -291,12 +291,12 @@ close_by_threadlet(size_t size)
 	OK(weft_loop_free(scene.loop));
 }
 
-TEST(close_in_a_threadlet_returns_after_writes_that_were_dropped)
+TEST(close_in_a_threadlet_returns_after_the_writes_it_dropped)
 {
 	close_by_threadlet(sizeof(large));
 }
 
-TEST(close_in_a_threadlet_returns_after_writes_that_were_sent)
+TEST(close_in_a_threadlet_returns_after_the_writes_it_sent)
 {
 	close_by_threadlet(1);
 }
@@ -316,7 +316,7 @@ write_and_close_once(void *arg)
 	return 0;
 }
 
-/* The peer does not read, and the loop stops while the close waits for it. */
+/* The peer does not read, and the loop stops while the close lingers. */
 TEST(close_in_a_threadlet_ends_within_its_linger_though_the_loop_stops)
 {
 	struct pair pair = make_pair();

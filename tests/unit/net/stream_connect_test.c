@@ -1,5 +1,5 @@
-/* stream_connect_test.c - connecting to who does not answer, to several addresses, and from
- * one of ours. */
+/* stream_connect_test.c - connecting to a peer that does not answer, to several addresses, and
+ * from a chosen local address. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 
 #define STAGGER_NS (20 * WEFT_MS)
 
-/* Where somebody listens, and lets in or does not. */
+/* A listening socket, whose backlog may be full. */
 struct place {
-	int door, guest; /* -1: nobody has come */
+	int door, guest; /* guest: -1 if none has connected */
 	weft_addr addr;
 	char text[WEFT_ADDR_TEXT_MAX];
 };
@@ -39,7 +39,7 @@ try_listen(struct place *place, const weft_addr *addr)
 	return false;
 }
 
-/* One guest is all there is room for: who comes now has no answer. */
+/* Fills the backlog, which has room for one connection.  Further connects get no answer. */
 static void
 fill_up(struct place *place)
 {
@@ -69,7 +69,7 @@ listen_at(const char *text)
 	return place;
 }
 
-/* --- nobody answers ------------------------------------------------------- */
+/* --- no answer ------------------------------------------------------------ */
 
 static int
 wait_for_answer(void *arg)
@@ -86,7 +86,7 @@ wait_for_answer(void *arg)
 	return 0;
 }
 
-TEST(a_connect_without_an_answer_ends_at_its_deadline_and_is_named)
+TEST(connect_without_an_answer_ends_at_its_deadline_and_names_the_address)
 {
 	struct place place = listen_at("tcp://127.0.0.1:0");
 
@@ -95,7 +95,7 @@ TEST(a_connect_without_an_answer_ends_at_its_deadline_and_is_named)
 	leave(&place);
 }
 
-/* Let the loop have a few looks, until so many are open. */
+/* Yields to the loop until exactly `count` descriptors are open. */
 static void
 wait_for_fds(int count)
 {
@@ -137,7 +137,7 @@ cancel_call(void *arg)
 	return 0;
 }
 
-TEST(a_connect_that_is_cancelled_closes_what_it_tried)
+TEST(canceled_connect_closes_its_socket)
 {
 	struct place place = listen_at("tcp://127.0.0.1:0");
 	struct caller caller = { &place, 1 };
@@ -149,7 +149,7 @@ TEST(a_connect_that_is_cancelled_closes_what_it_tried)
 
 /* --- several addresses ---------------------------------------------------- */
 
-/* Both addresses of this host, in the order in which they are tried, at one port. */
+/* Both addresses of this host, in the order in which they are tried, on one port. */
 struct host {
 	struct place first, second;
 	char name[64];
@@ -169,7 +169,7 @@ find_host(void *arg)
 			return 0;
 		weft__addr_set_port(&found[1], weft__addr_port(&host->first.addr));
 		host->has_both = try_listen(&host->second, &found[1]);
-		if (!host->has_both) /* another has that port */
+		if (!host->has_both) /* the port is in use there */
 			OK(close(host->first.door));
 	}
 	(void)snprintf(host->name, sizeof(host->name), "tcp://localhost:%u",
@@ -177,7 +177,7 @@ find_host(void *arg)
 	return 0;
 }
 
-/* Its address is `place`. */
+/* The peer's address must be that of `place`. */
 static void
 check_is_with(weft_stream *stream, const struct place *place)
 {
@@ -199,7 +199,7 @@ call_slow_host(void *arg)
 	OK(weft_stream_connect(host->name, &opts, &stream, WEFT_NEVER));
 	CHECK(weft_now() >= start_ns + STAGGER_NS);
 	check_is_with(stream, &host->second);
-	wait_for_fds(fds + 1); /* that which has lost is closed */
+	wait_for_fds(fds + 1); /* the losing attempt is closed */
 	weft_stream_close(stream);
 	return 0;
 }
@@ -209,14 +209,14 @@ call_host_twice(void *arg)
 {
 	weft_stream *stream;
 
-	/* Whatever is made at first need is there now. */
+	/* Connects once first, so that lazily created resources exist. */
 	OK(weft_stream_connect(((struct host *)arg)->second.text, NULL, &stream, WEFT_NEVER));
 	weft_stream_close(stream);
 	OK(close(accept(((struct host *)arg)->second.door, NULL, NULL)));
 	return call_slow_host(arg);
 }
 
-TEST(an_address_that_does_not_answer_is_overtaken_by_the_next)
+TEST(address_that_does_not_answer_is_overtaken_by_the_next)
 {
 	struct host host;
 
@@ -242,7 +242,7 @@ call_half_dead_host(void *arg)
 	return 0;
 }
 
-TEST(an_address_that_refuses_is_followed_by_the_next_at_once)
+TEST(address_that_refuses_is_followed_by_the_next_at_once)
 {
 	struct host host;
 
@@ -267,7 +267,7 @@ call_quick_host(void *arg)
 	return 0;
 }
 
-TEST(an_address_that_answers_is_not_followed_by_another)
+TEST(address_that_answers_is_not_followed_by_another)
 {
 	struct host host;
 	struct pollfd come;
@@ -295,7 +295,7 @@ call_dead_host(void *arg)
 	return 0;
 }
 
-TEST(addresses_of_which_none_answers_end_at_the_deadline)
+TEST(connect_to_addresses_that_never_answer_ends_at_its_deadline)
 {
 	struct host host;
 
@@ -309,7 +309,7 @@ TEST(addresses_of_which_none_answers_end_at_the_deadline)
 	leave(&host.second);
 }
 
-/* --- from where ----------------------------------------------------------- */
+/* --- local address -------------------------------------------------------- */
 
 static int
 call_from(void *arg)
@@ -335,7 +335,7 @@ call_from(void *arg)
 	return 0;
 }
 
-/* An address of somebody else. */
+/* Uses a local address that this host does not have. */
 static int
 call_from_elsewhere(void *arg)
 {
@@ -353,7 +353,7 @@ call_from_elsewhere(void *arg)
 	return 0;
 }
 
-TEST(a_connection_is_made_from_the_address_that_was_asked_for)
+TEST(connection_is_made_from_the_requested_local_address)
 {
 	weft_loop *loop = make();
 	weft_listener *listener;

@@ -1,12 +1,13 @@
-/* stream_end_test.c - streams that end, move or are interrupted while others are on their
- * way back from a call on them. */
+/* stream_end_test.c - streams that are closed, moved or interrupted while a call on them is
+ * about to return. */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
-/* A stream with its other end a bare descriptor, and one by which it is told to go. */
+/* A stream whose other end is a plain descriptor, and a second stream, the bell.  A byte on the
+ * bell makes the loop close the first one. */
 struct scene {
 	weft_loop *loop, *other;
 	weft_stream *stream, *bell;
@@ -44,7 +45,7 @@ end_scene(struct scene *scene)
 	(void)close(scene->bell_far);
 }
 
-/* --- readers -------------------------------------------------------------- */
+/* --- closing under a reader ----------------------------------------------- */
 
 static void
 on_bell(weft_stream *bell, const void *data, ssize_t size, void *arg)
@@ -65,7 +66,7 @@ read_four(void *arg)
 	return 0;
 }
 
-/* What the reader waits for, and the bell right behind it. */
+/* Sends the reader's bytes, and right after them a byte on the bell. */
 static void
 close_under_reader(const char *text, ssize_t want)
 {
@@ -84,12 +85,12 @@ close_under_reader(const char *text, ssize_t want)
 	CHECK(scene.result == want || scene.result == WEFT_ESHUTDOWN);
 }
 
-TEST(a_close_as_the_end_arrives_leaves_the_reader_whole)
+TEST(close_while_the_end_arrives_does_not_break_a_waiting_reader)
 {
 	close_under_reader("ab", WEFT_EOF);
 }
 
-TEST(a_close_as_bytes_arrive_leaves_the_reader_whole)
+TEST(close_while_bytes_arrive_does_not_break_a_waiting_reader)
 {
 	close_under_reader("abcd", 4);
 }
@@ -121,7 +122,7 @@ close_meanwhile(void *arg)
 	return 0;
 }
 
-TEST(a_stream_that_is_closed_as_it_moves_goes_nowhere)
+TEST(close_during_a_move_fails_the_move)
 {
 	struct scene scene;
 
@@ -151,7 +152,7 @@ read_meanwhile(void *arg)
 	return 0;
 }
 
-TEST(a_stream_cannot_be_read_as_it_moves)
+TEST(read_during_a_move_is_refused)
 {
 	struct scene scene;
 
@@ -183,7 +184,7 @@ on_end_move(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	weft_stream_close(stream);
 }
 
-TEST(a_callback_cannot_move_the_stream_that_calls_it)
+TEST(callback_cannot_move_its_own_stream)
 {
 	static const weft_stream_events events = { .on_data = on_end_move };
 	struct scene scene;
@@ -204,7 +205,7 @@ move_interrupted(void *arg)
 	struct scene *scene = arg;
 
 	CHECK_EQ(weft_stream_write(scene->stream, "!", 1, WEFT_NOWAIT), 1);
-	weft_stream_interrupt(scene->stream); /* on its way, and so is this */
+	weft_stream_interrupt(scene->stream); /* both the write and the interrupt are in progress */
 	OK(weft_stream_move(scene->stream, scene->other));
 	return 0;
 }
@@ -232,7 +233,7 @@ read_twice(void *arg)
 	return 0;
 }
 
-TEST(a_stream_that_was_moved_with_an_interrupt_hears_the_next_one)
+TEST(moved_stream_with_a_pending_interrupt_receives_the_next_one)
 {
 	struct scene scene;
 
@@ -248,7 +249,7 @@ TEST(a_stream_that_was_moved_with_an_interrupt_hears_the_next_one)
 	(void)close(scene.far);
 }
 
-/* --- memory for what comes ------------------------------------------------ */
+/* --- buffers from on_buffer ----------------------------------------------- */
 
 static void *
 skip_instead(weft_stream *stream, size_t *size, void *arg)
@@ -273,7 +274,7 @@ on_rest(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	weft_stream_close(stream);
 }
 
-TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
+TEST(skip_in_on_buffer_is_not_reported_as_the_end)
 {
 	static const weft_stream_events events = { .on_data = on_rest, .on_buffer = skip_instead };
 	struct scene scene;
@@ -291,7 +292,7 @@ TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
 	CHECK_EQ(scene.calls, 1);
 }
 
-/* --- the last call -------------------------------------------------------- */
+/* --- on_close ------------------------------------------------------------- */
 
 struct last {
 	weft_op op;
@@ -321,7 +322,7 @@ on_any(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	(void)stream, (void)data, (void)size, (void)arg;
 }
 
-TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
+TEST(on_close_follows_the_end_of_the_last_write_after_a_reset)
 {
 	static const weft_stream_events events = { .on_data = on_any, .on_close = on_last_close };
 	static char much[1 << 20];
@@ -343,7 +344,7 @@ TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
 	(void)close(scene.far);
 }
 
-/* --- interrupts from elsewhere -------------------------------------------- */
+/* --- interrupts from other threads and processes -------------------------- */
 
 #define MOVES 200
 
@@ -375,7 +376,7 @@ use_and_move(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_finds_no_loop_that_a_stream_has_left)
+TEST(interrupt_never_touches_a_loop_that_the_stream_has_left)
 {
 	struct chase chase = { .next = NULL };
 	weft_loop *loop = make();
@@ -420,7 +421,7 @@ fork_and_interrupt(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_in_a_forked_child_stays_there)
+TEST(interrupt_in_a_forked_child_does_not_reach_the_parent)
 {
 	struct scene scene;
 

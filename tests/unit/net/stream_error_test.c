@@ -1,4 +1,4 @@
-/* stream_error_test.c - a connection that fails says with whom it was. */
+/* stream_error_test.c - errors of a connection name the peer. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@ struct line {
 	weft_stream *near, *far;
 };
 
-/* A connection over TCP; `far` is the one that was accepted. */
+/* Connects over TCP.  `far` is the accepted end. */
 static void
 connect_line(struct line *line)
 {
@@ -34,7 +34,7 @@ check_named(const struct line *line, int64_t result)
 	(void)weft_fail(0, "%s", "");
 }
 
-/* A reader is told the reset itself, and told it again. */
+/* A reader gets the reset itself, on every read. */
 static void
 check_reset(const struct line *line, int64_t result)
 {
@@ -67,7 +67,7 @@ read_reset(void *arg)
 	return 0;
 }
 
-TEST(who_reads_a_connection_that_is_reset_is_told_of_whom)
+TEST(read_error_after_a_reset_names_the_peer)
 {
 	run_threadlet(read_reset, NULL);
 }
@@ -86,12 +86,12 @@ write_reset(void *arg)
 	return 0;
 }
 
-TEST(who_writes_a_connection_that_is_reset_is_told_of_whom)
+TEST(write_error_after_a_reset_names_the_peer)
 {
 	run_threadlet(write_reset, NULL);
 }
 
-/* --- without permission ----------------------------------------------------- */
+/* --- missing permission ----------------------------------------------------- */
 
 #define NOBODY 65534
 
@@ -111,7 +111,8 @@ connect_forbidden(void *arg)
 	return 0;
 }
 
-/* In a child, which has nobody to tell but its parent. */
+/* Runs in a forked child, as a user without permission.  The child can report only by its exit
+ * status. */
 static bool
 is_refused(const char *address)
 {
@@ -126,7 +127,7 @@ is_refused(const char *address)
 	       && strstr(weft_detail(), "unix:/weft-forbidden") && trial.refused;
 }
 
-/* --- a peer that was dropped ------------------------------------------------ */
+/* --- a peer that is dropped for not reading --------------------------------- */
 
 #define PIECES 300
 
@@ -163,7 +164,7 @@ on_piece(weft_op *op, int64_t result, void *arg)
 	d->failed += result < 0;
 }
 
-/* The peer says three bytes and reads none. */
+/* The peer sends three bytes and reads none. */
 static int
 write_until_dropped(void *arg)
 {
@@ -190,12 +191,12 @@ write_until_dropped(void *arg)
 	return 0;
 }
 
-TEST(a_reader_of_a_peer_that_was_dropped_gets_ENOBUFS_behind_what_had_arrived)
+TEST(reader_of_a_dropped_peer_gets_enobufs_after_the_bytes_that_arrived)
 {
 	run_threadlet(write_until_dropped, NULL);
 }
 
-TEST(who_has_no_permission_is_told_where)
+TEST(permission_error_names_the_address)
 {
 	weft_listener *listener;
 	char address[64];

@@ -1,4 +1,4 @@
-/* stream_events_test.c - streams by callbacks. */
+/* stream_events_test.c - streams that report by callbacks. */
 #include <string.h>
 #include <unistd.h>
 #include "unit/probe.h"
@@ -6,7 +6,7 @@
 struct guest {
 	weft_stream *stream;
 	char got[256];
-	size_t size, take; /* skipped at each call; 0: all */
+	size_t size, take; /* take: bytes skipped in each call; 0: all */
 	int calls, ends, drains, closes, error;
 	bool close_at_end, close_at_data;
 };
@@ -64,7 +64,7 @@ open_guest(int fd)
 	return guest;
 }
 
-TEST(a_callback_is_shown_what_arrives_and_then_the_end)
+TEST(on_data_reports_what_arrives_and_then_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -85,8 +85,8 @@ TEST(a_callback_is_shown_what_arrives_and_then_the_end)
 	OK(weft_loop_free(loop));
 }
 
-/* The loop has nothing left to run when all that has come was skipped. */
-TEST(a_message_that_is_skipped_whole_takes_one_turn)
+/* When everything received is skipped, the loop has nothing left to run. */
+TEST(message_that_is_skipped_completely_takes_one_loop_iteration)
 {
 	enum { MESSAGES = 100 };
 
@@ -113,7 +113,7 @@ TEST(a_message_that_is_skipped_whole_takes_one_turn)
 	OK(weft_loop_free(loop));
 }
 
-TEST(what_was_not_skipped_is_shown_again)
+TEST(on_data_shows_bytes_again_that_were_not_skipped)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -131,7 +131,7 @@ TEST(what_was_not_skipped_is_shown_again)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_stopped_stream_tells_nothing_until_it_is_started_again)
+TEST(stopped_stream_reports_nothing_until_it_is_started_again)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -143,20 +143,21 @@ TEST(a_stopped_stream_tells_nothing_until_it_is_started_again)
 	put(pair.peer, "x");
 	turns(loop, 5);
 	CHECK_EQ(guest.calls, 0);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0); /* nor keeps it alive */
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0); /* and it does not keep the loop
+	                                                     * alive */
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	while (guest.size < 1) /* what was queued is shown before the wait */
+	while (guest.size < 1) /* queued bytes are shown before the loop waits */
 		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(guest.got, "x");
 	weft_stream_close(guest.stream);
-	CHECK_EQ(guest.closes, 0); /* not from inside of a call */
+	CHECK_EQ(guest.closes, 0); /* no callback runs inside weft_stream_close() */
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.closes, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_callback_may_close_its_stream)
+TEST(callback_may_close_its_stream)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -173,7 +174,7 @@ TEST(a_callback_may_close_its_stream)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_background_stream_does_not_keep_a_run_going)
+TEST(background_stream_does_not_keep_the_loop_alive)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -189,7 +190,7 @@ TEST(a_background_stream_does_not_keep_a_run_going)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_loop_that_stops_is_told_as_the_end)
+TEST(loop_stop_is_reported_to_on_data_as_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -227,7 +228,7 @@ on_sent(weft_op *op, int64_t result, void *arg)
 
 static char much[1 << 20];
 
-/* Byte `at` of what is sent: `much`, and then "end". */
+/* Byte `at` of what is sent: `much`, then "end". */
 static char
 sent_at(size_t at)
 {
@@ -235,7 +236,7 @@ sent_at(size_t at)
 	return at < sizeof(much) ? much[at] : "end"[at - sizeof(much)];
 }
 
-/* As drain(), with a look at the bytes, of which `at` were there before. */
+/* Like drain(), but compares the bytes.  `at` bytes were received before. */
 static size_t
 drain_sent(int fd, size_t at)
 {
@@ -249,7 +250,7 @@ drain_sent(int fd, size_t at)
 	return at;
 }
 
-TEST(writes_are_sent_in_their_order_and_tell_of_high_and_low_water)
+TEST(writes_are_sent_in_order_and_on_drain_reports_low_water)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -286,7 +287,7 @@ TEST(writes_are_sent_in_their_order_and_tell_of_high_and_low_water)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
+TEST(canceled_or_late_write_ends_without_affecting_the_others)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -315,7 +316,7 @@ TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
+TEST(peer_that_does_not_read_is_dropped_at_write_max)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -337,7 +338,7 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	CHECK_EQ(b.result, WEFT_ENOBUFS);
 	CHECK_EQ(guest.error, WEFT_ENOBUFS);
 	(void)drain(pair.peer);
-	CHECK_EQ(recv(pair.peer, &byte, 1, 0), 0); /* it sees the end */
+	CHECK_EQ(recv(pair.peer, &byte, 1, 0), 0); /* the peer sees the end */
 	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.closes, 1);
@@ -347,7 +348,7 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	OK(weft_loop_free(loop));
 }
 
-TEST(what_is_queued_is_sent_before_a_close_ends)
+TEST(close_sends_queued_writes_first)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -371,7 +372,7 @@ TEST(what_is_queued_is_sent_before_a_close_ends)
 	OK(weft_loop_free(loop));
 }
 
-TEST(the_last_word_is_said_after_what_is_queued)
+TEST(half_close_follows_queued_writes)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -400,7 +401,7 @@ TEST(the_last_word_is_said_after_what_is_queued)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_close_does_not_wait_for_ever_for_a_peer_that_does_not_read)
+TEST(close_does_not_linger_forever_for_a_peer_that_does_not_read)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -420,7 +421,7 @@ TEST(a_close_does_not_wait_for_ever_for_a_peer_that_does_not_read)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_peek_op_finishes_when_enough_is_there)
+TEST(peek_op_finishes_when_enough_bytes_are_there)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -442,7 +443,7 @@ TEST(a_peek_op_finishes_when_enough_is_there)
 	OK(weft_stream_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
 	while (a.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
-	CHECK_EQ(a.result, 3); /* all there is, at the end */
+	CHECK_EQ(a.result, 3); /* everything that is left, at the end */
 	weft_stream_close(guest.stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
@@ -475,7 +476,7 @@ on_bulk(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		OK(weft_stream_skip(stream, (size_t)size));
 }
 
-TEST(much_is_put_into_memory_of_the_callback_and_all_of_it_is_shown)
+TEST(on_buffer_memory_receives_bulk_data_completely)
 {
 	static const weft_stream_events bulk = { .on_data = on_bulk, .on_buffer = on_buffer };
 	weft_loop *loop = make();

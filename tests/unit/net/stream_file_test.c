@@ -1,4 +1,4 @@
-/* stream_file_test.c - files into streams; and what nobody reads kills nobody. */
+/* stream_file_test.c - sending files into streams, and sending to a peer that no longer reads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,13 +10,13 @@
 struct sending {
 	struct ends ends;
 	int file;
-	int end; /* what is told behind the last byte */
+	int end; /* what a read returns after the last byte */
 	int64_t result;
 	uint64_t got;
-	size_t piece;   /* that is read at a time */
-	uint64_t cut;   /* the file is made so short after the first piece; or 0 */
-	uint64_t turns; /* until it is closed by another */
-	bool is_last;   /* of its calls; by send_late() */
+	size_t piece;   /* bytes read at a time */
+	uint64_t cut;   /* after the first piece, truncate the file to this size; 0: do not */
+	uint64_t turns; /* yields before another threadlet closes the stream */
+	bool is_last;   /* set by send_late() before its last call */
 	weft_threadlet sender;
 };
 
@@ -45,7 +45,7 @@ make_narrow(struct sending *s, enum line_kind kind)
 		OK(weft_stream_set(s->ends.a, "sndbuf", 5000));
 }
 
-/* Until the end, or an error. */
+/* Reads until the end or an error. */
 static int
 hear(void *arg)
 {
@@ -67,7 +67,8 @@ hear(void *arg)
 	return 0;
 }
 
-/* A little before, the file in two parts, a little behind it that has queued. */
+/* Sends some bytes, then the file in two parts, then one more byte.  The first bytes may still
+ * be queued when the file follows. */
 static int
 send_in_parts(void *arg)
 {
@@ -86,7 +87,7 @@ send_in_parts(void *arg)
 	         SIZE - 110);
 	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, SIZE, 5, WEFT_NEVER), 0);
 	CHECK_EQ(weft_stream_write_file(s->ends.a, s->file, 0, 0, WEFT_NEVER), 0);
-	/* What is wrong with a file is not the stream's fault. */
+	/* An error of the file does not affect the stream. */
 	CHECK(weft_stream_write_file(s->ends.a, -1, 0, 5, WEFT_NEVER) < 0);
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 10);
 	CHECK_EQ(weft_stream_write(s->ends.a, &(char){ byte_at(SIZE) }, 1, WEFT_NEVER), 1);
@@ -94,7 +95,7 @@ send_in_parts(void *arg)
 	return 0;
 }
 
-TEST(a_file_arrives_whole_and_in_its_place_over_each_kind_of_stream)
+TEST(file_arrives_complete_and_in_order_over_each_kind_of_stream)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		weft_loop *loop = make();
@@ -123,7 +124,7 @@ send_all(void *arg)
 	return 0;
 }
 
-/* Nobody is left to close it. */
+/* Like send_all(), but leaves the close to another threadlet. */
 static int
 send_until_closed(void *arg)
 {
@@ -144,7 +145,7 @@ close_after_turns(void *arg)
 	return 0;
 }
 
-TEST(a_stream_that_is_closed_as_a_file_is_copied_into_it_is_left_whole)
+TEST(close_during_the_copy_of_a_file_ends_the_write_with_eshutdown)
 {
 	for (uint64_t turns = 0; turns < 40; turns++) {
 		weft_loop *loop = make();
@@ -163,7 +164,7 @@ TEST(a_stream_that_is_closed_as_a_file_is_copied_into_it_is_left_whole)
 	}
 }
 
-TEST(a_file_that_becomes_shorter_is_sent_as_far_as_it_goes)
+TEST(file_that_becomes_shorter_is_sent_up_to_its_new_end)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		weft_loop *loop = make();
@@ -184,7 +185,7 @@ TEST(a_file_that_becomes_shorter_is_sent_as_far_as_it_goes)
 	}
 }
 
-/* --- ends before its time ------------------------------------------------ */
+/* --- calls that end early ------------------------------------------------ */
 
 static int
 send_late(void *arg)
@@ -200,7 +201,7 @@ send_late(void *arg)
 	return 0;
 }
 
-/* The last of its calls, which waits. */
+/* Cancels the sender during its last call, which waits. */
 static int
 cancel_it(void *arg)
 {
@@ -213,7 +214,7 @@ cancel_it(void *arg)
 	return 0;
 }
 
-TEST(a_file_that_nobody_reads_ends_at_its_deadline_and_on_cancellation)
+TEST(file_write_without_a_reader_ends_at_its_deadline_and_on_cancellation)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		weft_loop *loop = make();
@@ -245,13 +246,13 @@ send_at_once(void *arg)
 	return 0;
 }
 
-TEST(a_file_that_fits_is_sent_at_once)
+TEST(file_that_fits_is_sent_without_waiting)
 {
 	struct sending s = { .ends = open_ends(LINE_TCP), .file = make_file(SIZE) };
 
 	if (weft__sys->sendfile(-1, -1, 0, 1) != -ENOSYS) {
 		run_threadlet(send_at_once, &s);
-	} else { /* to read one is to wait */
+	} else { /* without sendfile(), reading the file must wait */
 		weft_stream_close(s.ends.a);
 		weft_stream_close(s.ends.b);
 	}
@@ -291,8 +292,8 @@ send_to_nobody(void *arg)
 	return 0;
 }
 
-/* SIGPIPE is as by default, and neither handled nor left behind. */
-TEST(whoever_sends_to_nobody_is_told_and_not_killed)
+/* SIGPIPE has its default action here.  No handler runs, and no signal stays pending. */
+TEST(write_to_a_closed_peer_returns_an_error_without_sigpipe)
 {
 	struct sigaction before, usual = { .sa_handler = SIG_DFL };
 	sigset_t pending;
@@ -316,7 +317,7 @@ TEST(whoever_sends_to_nobody_is_told_and_not_killed)
 	OK(sigaction(SIGPIPE, &before, NULL));
 }
 
-/* A read goes on while a file is sent, and writes after it. */
+/* Sends a file and some bytes, then reads a reply, several times. */
 static int
 converse(void *arg)
 {
@@ -350,7 +351,7 @@ answer(void *arg)
 	return 0;
 }
 
-TEST(files_bytes_and_answers_take_turns)
+TEST(files_bytes_and_replies_alternate_on_one_stream)
 {
 	for (int kind = 0; kind < LINE_PIPE; kind++) {
 		weft_loop *loop = make();

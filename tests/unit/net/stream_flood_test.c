@@ -1,17 +1,17 @@
-/* stream_flood_test.c - a stream on which there is always more does not keep its loop from
- * the others. */
+/* stream_flood_test.c - a stream that always has more to read or write does not starve the
+ * other streams of its loop. */
 #include <sys/socket.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
 #define ROUNDS    20
-#define TURNS_MAX 4 /* until who has something to read is served */
+#define TURNS_MAX 4 /* loop iterations until a readable stream must be served */
 
 struct guest {
 	weft_stream *stream;
 	int far;
 	uint64_t bytes;
-	bool ends, ended; /* the one of a threadlet */
+	bool ends, ended; /* threadlets only: stop requested, stopped */
 };
 
 static struct guest
@@ -31,8 +31,8 @@ close_guest(struct guest *guest)
 	OK(close(guest->far));
 }
 
-/* Put one byte to the quiet one at a time, and see that it comes within so many turns; the
- * flood goes on. */
+/* Sends the quiet guest one byte at a time.  Each byte must arrive within `turns_max` loop
+ * iterations, while the flood continues. */
 static void
 take_turns(weft_loop *loop, const struct guest *loud, struct guest *quiet, int turns_max)
 {
@@ -74,7 +74,7 @@ on_flood(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	fill(((struct guest *)arg)->far);
 }
 
-/* Whichever of them was there first. */
+/* Starts the two streams in either order. */
 static void
 flood_callback(bool loud_first)
 {
@@ -96,13 +96,13 @@ flood_callback(bool loud_first)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_callback_that_is_flooded_leaves_others_their_turn)
+TEST(flooded_callback_does_not_starve_other_streams)
 {
 	flood_callback(true);
 	flood_callback(false);
 }
 
-/* More of them than a look at descriptors tells of. */
+/* More streams than one poll of the descriptors reports. */
 #define CROWD           300
 #define CROWD_TURNS_MAX 20
 
@@ -113,7 +113,7 @@ on_drop(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	put(((struct guest *)arg)->far, "x");
 }
 
-TEST(a_crowd_that_is_flooded_leaves_others_their_turn)
+TEST(crowd_of_flooded_streams_does_not_starve_another)
 {
 	static const weft_stream_events often = { .on_data = on_drop };
 	static const weft_stream_events seldom = { .on_data = on_data };
@@ -123,7 +123,8 @@ TEST(a_crowd_that_is_flooded_leaves_others_their_turn)
 
 	for (int i = 0; i < CROWD; i++) {
 		crowd[i] = open_guest();
-		/* It is full at once, and receives again when that is skipped. */
+		/* One byte fills the queue.  The stream receives again when the byte is
+		 * skipped. */
 		OK(weft_stream_set(crowd[i].stream, "read_max", 1));
 		OK(weft_stream_start(crowd[i].stream, loop, &often, &crowd[i]));
 		put(crowd[i].far, "x");
@@ -171,7 +172,7 @@ read_quiet(void *arg)
 	return 0;
 }
 
-/* One that floods, and one that is not to hear of that. */
+/* Runs a threadlet that floods, and one that must not be starved by it. */
 static void
 flood_threadlet(weft_threadlet_fn fn)
 {
@@ -191,7 +192,7 @@ flood_threadlet(weft_threadlet_fn fn)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_threadlet_that_is_flooded_leaves_others_their_turn)
+TEST(flooded_threadlet_does_not_starve_others)
 {
 	flood_threadlet(read_flood);
 }
@@ -215,8 +216,8 @@ write_flood(void *arg)
 	return 0;
 }
 
-/* To a peer that takes all at once. */
-TEST(a_threadlet_that_can_always_write_leaves_others_their_turn)
+/* The peer reads everything at once. */
+TEST(threadlet_that_can_always_write_does_not_starve_others)
 {
 	flood_threadlet(write_flood);
 }

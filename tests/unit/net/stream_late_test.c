@@ -1,14 +1,14 @@
-/* stream_late_test.c - the memory of a call that has ended is its caller's again: nothing
- * is sent from it and nothing put into it, whatever the kernel was about to do. */
+/* stream_late_test.c - the buffer of a call that has ended belongs to the caller again.  No
+ * bytes are sent from it or received into it, whatever the kernel was about to do. */
 #include "lines.h"
 
-/* What ends a call before its time. */
+/* What ends a call early. */
 enum way { DEADLINE, CANCEL, INTERRUPT, OP, WAYS };
 
 static const int64_t whys[WAYS] = { WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR, WEFT_ECANCELED };
 
 #define MUCH     ((size_t)4 << 20)
-#define SCRIBBLE ((char)0xff) /* is in no text here */
+#define SCRIBBLE ((char)0xff) /* does not occur in the pattern */
 
 struct late {
 	struct ends ends;
@@ -17,7 +17,7 @@ struct late {
 	weft_threadlet who;
 	weft_op op;
 	weft_span span;
-	int64_t result; /* 0: not yet */
+	int64_t result; /* 0: the call has not returned */
 	size_t got;
 };
 
@@ -46,7 +46,7 @@ ask_to_end(struct late *late)
 		weft_op_cancel(&late->op);
 }
 
-/* Once it has been with the kernel for some turns. */
+/* Ends the call after it has been with the kernel for some loop iterations. */
 static void
 end_call(struct late *late)
 {
@@ -58,7 +58,7 @@ end_call(struct late *late)
 	CHECK_EQ(late->result, whys[late->way]);
 }
 
-/* Over each kind of stream, ended in each of the first so many ways. */
+/* Runs over each kind of stream, and ends the call in each of the first `ways` ways. */
 static void
 run_late(weft_threadlet_fn fn, int ways)
 {
@@ -106,7 +106,8 @@ begin_write(struct late *late)
 	CHECK_EQ(weft_stream_write_op(late->ends.a, &late->span, 1, &late->op, WEFT_NEVER), 1);
 }
 
-/* The letters in their order, and no other byte: what the read came to that was the last. */
+/* Reads the pattern in order and checks that there is no other byte.  Returns the result of the
+ * last read. */
 static ssize_t
 read_letters(struct late *late, uint64_t wait_ns)
 {
@@ -133,7 +134,7 @@ write_to_nobody(void *arg)
 	}
 	begin_write(late);
 	end_call(late);
-	/* Now there is room for what was not sent. */
+	/* Now there is room for the bytes that were not sent. */
 	CHECK_EQ(read_letters(late, 5 * WEFT_MS), WEFT_ETIMEDOUT);
 	weft_stream_close(late->ends.a);
 	CHECK_EQ(read_letters(late, HOUR), line_end(late->kind));
@@ -142,14 +143,14 @@ write_to_nobody(void *arg)
 	return 0;
 }
 
-TEST(what_a_write_has_left_as_it_ended_is_not_sent_any_more)
+TEST(bytes_left_by_an_ended_write_are_never_sent)
 {
 	run_late(write_to_nobody, WAYS);
 }
 
 /* --- reads ---------------------------------------------------------------- */
 
-/* Nothing but what it was filled with, from `at` on. */
+/* From `at` on, the buffer must be as it was filled. */
 static void
 check_untouched(size_t at)
 {
@@ -191,7 +192,7 @@ on_late(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	OK(weft_stream_skip(stream, (size_t)size));
 }
 
-/* To one who has no memory of its own. */
+/* Receives by a callback, which provides no buffer. */
 static void
 say_to_callback(struct late *late)
 {
@@ -220,12 +221,12 @@ read_from_nobody(void *arg)
 	return 0;
 }
 
-TEST(what_comes_after_a_read_has_ended_is_not_put_into_its_memory)
+TEST(bytes_that_arrive_after_a_read_ended_stay_out_of_its_buffer)
 {
 	run_late(read_from_nobody, OP);
 }
 
-/* As it is ended: then it has all of it, or nothing. */
+/* Bytes arrive while the read is being ended.  The read returns all of them or none. */
 static int
 read_as_it_ends(void *arg)
 {
@@ -254,14 +255,15 @@ read_as_it_ends(void *arg)
 	return 0;
 }
 
-TEST(what_comes_as_a_read_is_ended_is_its_own_or_the_next_ones)
+TEST(bytes_that_arrive_while_a_read_ends_go_to_it_or_to_the_next_read)
 {
 	run_late(read_as_it_ends, OP);
 }
 
 /* --- deadlines ------------------------------------------------------------ */
 
-/* The scope's comes first, then what the loop has not seen yet is looked for. */
+/* The scope's deadline comes before the read's own.  The read then rechecks the socket for
+ * bytes that the loop has not seen yet. */
 static int
 read_in_scope(void *arg)
 {
@@ -280,7 +282,7 @@ read_in_scope(void *arg)
 	return 0;
 }
 
-TEST(a_read_whose_scope_is_over_leaves_no_deadline_of_its_own_behind)
+TEST(read_that_its_scope_timed_out_leaves_no_deadline_behind)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		struct late late = { .ends = open_ends(kind) };

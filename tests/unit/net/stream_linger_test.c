@@ -1,6 +1,6 @@
-/* stream_linger_test.c - a close with much in the queue, and a peer that reads slowly.
+/* stream_linger_test.c - a close with a long write queue, and a peer that reads slowly.
  *
- * The clock is the test's own: a second goes by with each piece that the peer reads. */
+ * The test controls the clock: each piece that the peer reads takes one second. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,7 +55,7 @@ open_scene(struct scene *scene)
 	scene->far = fds[1];
 }
 
-/* Write all of it, and close. */
+/* Queues all of it, then closes. */
 static int
 write_and_close(void *arg)
 {
@@ -75,7 +75,7 @@ post_close(void *arg)
 	(void)write_and_close(arg);
 }
 
-/* A piece each second; how much comes. */
+/* Reads one piece per second.  Returns how many bytes arrived. */
 static size_t
 read_slowly(struct scene *scene, size_t max)
 {
@@ -104,7 +104,7 @@ end_scene(struct scene *scene)
 	weft__sys = real_sys;
 }
 
-TEST(what_is_queued_at_a_close_is_sent_however_long_the_peer_takes)
+TEST(close_sends_its_queue_however_slowly_the_peer_reads)
 {
 	struct scene scene;
 
@@ -115,7 +115,7 @@ TEST(what_is_queued_at_a_close_is_sent_however_long_the_peer_takes)
 	end_scene(&scene);
 }
 
-TEST(the_same_after_a_close_in_a_callback)
+TEST(close_in_a_callback_sends_its_queue_however_slowly_the_peer_reads)
 {
 	struct scene scene;
 
@@ -126,7 +126,7 @@ TEST(the_same_after_a_close_in_a_callback)
 	end_scene(&scene);
 }
 
-TEST(a_close_gives_up_on_a_peer_that_stops_reading)
+TEST(close_gives_up_on_a_peer_that_stops_reading)
 {
 	struct scene scene;
 

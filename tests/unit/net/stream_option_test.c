@@ -1,4 +1,5 @@
-/* stream_option_test.c - what streams have by default, what can be set, and what not. */
+/* stream_option_test.c - stream options: defaults, values that can be set, and values that
+ * cannot. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include "lines.h"
@@ -12,7 +13,7 @@ get(weft_stream *stream, const char *name)
 	return value;
 }
 
-/* What was set is there, and stays there though others are refused. */
+/* The value is stored, and stays when a bad one is refused. */
 static void
 check_set(weft_stream *stream, const char *name, int64_t value, int64_t bad)
 {
@@ -23,7 +24,7 @@ check_set(weft_stream *stream, const char *name, int64_t value, int64_t bad)
 	CHECK_EQ(get(stream, name), value);
 }
 
-/* --- the stream's own ----------------------------------------------------- */
+/* --- options of the stream ------------------------------------------------ */
 
 static void
 check_own(weft_stream *stream)
@@ -49,7 +50,7 @@ check_own(weft_stream *stream)
 	CHECK_EQ(weft_stream_set(stream, "fds", 0), WEFT_EINVAL);
 }
 
-TEST(marks_and_limits_are_as_documented_and_can_be_set)
+TEST(watermarks_and_limits_have_documented_defaults_and_can_be_set)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		struct ends ends = open_ends(kind);
@@ -60,7 +61,7 @@ TEST(marks_and_limits_are_as_documented_and_can_be_set)
 	}
 }
 
-TEST(an_option_that_is_not_there_is_named)
+TEST(error_for_an_unknown_option_names_it)
 {
 	struct ends ends = open_ends(LINE_PAIR);
 	int64_t value = 7;
@@ -75,7 +76,7 @@ TEST(an_option_that_is_not_there_is_named)
 	weft_stream_close(ends.b);
 }
 
-/* --- the socket's --------------------------------------------------------- */
+/* --- options of the socket ------------------------------------------------ */
 
 static int
 option_of(weft_stream *stream, int level, int name)
@@ -87,7 +88,7 @@ option_of(weft_stream *stream, int level, int name)
 	return value;
 }
 
-/* The kernel doubles what it is asked for. */
+/* The kernel doubles the requested size. */
 static void
 check_buffer(weft_stream *stream, const char *name, int option)
 {
@@ -116,7 +117,7 @@ check_tcp(weft_stream *stream)
 	check_buffer(stream, "sndbuf", SO_SNDBUF);
 }
 
-/* Of one that was connected, and of one that was accepted. */
+/* Checks a connected and an accepted stream. */
 static int
 meet(void *arg)
 {
@@ -139,12 +140,12 @@ meet(void *arg)
 	return 0;
 }
 
-TEST(a_connection_sends_without_delay_and_its_socket_can_be_set)
+TEST(tcp_connection_has_nodelay_and_its_socket_options_can_be_set)
 {
 	run_threadlet(meet, NULL);
 }
 
-TEST(what_a_descriptor_does_not_have_is_refused_by_name)
+TEST(error_for_an_option_the_descriptor_lacks_names_it)
 {
 	struct ends pair = open_ends(LINE_PAIR), line = open_ends(LINE_PIPE);
 	int64_t value = 7;
@@ -163,7 +164,7 @@ TEST(what_a_descriptor_does_not_have_is_refused_by_name)
 	weft_stream_close(line.b);
 }
 
-/* --- what they do --------------------------------------------------------- */
+/* --- effects -------------------------------------------------------------- */
 
 static int
 look_far(void *arg)
@@ -180,7 +181,7 @@ look_far(void *arg)
 	return 0;
 }
 
-TEST(no_more_is_looked_at_than_may_be_read)
+TEST(peek_beyond_read_max_is_refused)
 {
 	struct ends ends = open_ends(LINE_TCP);
 
@@ -204,7 +205,7 @@ static const weft_stream_events ignoring = { .on_data = ignore_data };
 struct strange {
 	weft_loop *loop, *other;
 	weft_stream *stream, *peer;
-	weft_op op; /* of the other loop */
+	weft_op op; /* belongs to `other` */
 	weft__a32 bound;
 };
 
@@ -228,7 +229,8 @@ close_here(void *arg)
 
 enum { STRANGE_CALLS = 21 };
 
-/* Every call on a stream that is for its loop's thread and returns an error, by number. */
+/* Calls, by number, every function that only the loop's thread may call on a stream and that
+ * returns an error. */
 static int64_t
 call_strangely(struct strange *s, int what)
 {
@@ -266,7 +268,7 @@ call_strangely(struct strange *s, int what)
 	/* clang-format on */
 }
 
-TEST(a_call_on_a_stream_whose_loop_runs_elsewhere_is_refused)
+TEST(stream_call_from_a_thread_other_than_its_loops_is_refused)
 {
 	struct strange s = { .loop = make_started(), .other = make() };
 
@@ -282,8 +284,8 @@ TEST(a_call_on_a_stream_whose_loop_runs_elsewhere_is_refused)
 	OK(weft_loop_free(s.other));
 }
 
-/* The loop is idle, so its thread is this one: but the stream is of that loop alone. */
-TEST(a_stream_of_one_idle_loop_is_not_started_on_another)
+/* The loop is idle, so this thread may use it.  But the stream is bound to that loop. */
+TEST(stream_bound_to_one_idle_loop_cannot_be_started_on_another)
 {
 	weft_loop *loop = make(), *other = make();
 	weft_stream *stream, *peer;
@@ -292,7 +294,7 @@ TEST(a_stream_of_one_idle_loop_is_not_started_on_another)
 	OK(weft_stream_start(stream, loop, &ignoring, NULL));
 	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL), WEFT_EWRONGLOOP);
 	weft_stream_close(peer);
-	OK(weft_loop_run(loop)); /* until the stream has seen its end */
+	OK(weft_loop_run(loop)); /* until the stream has seen the end */
 	OK(weft_loop_free(loop));
 	OK(weft_loop_free(other));
 }

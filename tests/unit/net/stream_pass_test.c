@@ -1,4 +1,4 @@
-/* stream_pass_test.c - descriptors over Unix streams. */
+/* stream_pass_test.c - passing descriptors over Unix streams (SCM_RIGHTS). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 struct passing {
 	struct ends ends;
-	int fds[2]; /* of a pipe, of which the reading end is passed */
+	int fds[2]; /* a pipe; its read end is passed */
 	int count;
 	int64_t result;
 	weft_threadlet waiter;
@@ -37,7 +37,7 @@ close_both(struct passing *p)
 	return 0;
 }
 
-/* It is the one that was sent, and not the same number. */
+/* The descriptor must be the one that was sent, under a new number. */
 static void
 check_passed(struct passing *p, int fd)
 {
@@ -51,7 +51,7 @@ check_passed(struct passing *p, int fd)
 	OK(close(fd));
 }
 
-/* Some, by a system call of our own. */
+/* Sends descriptors by a direct system call. */
 static void
 send_raw(int by, const char *bytes, const int *fds, size_t count)
 {
@@ -89,7 +89,7 @@ pass_one(void *arg)
 	return close_both(p);
 }
 
-TEST(a_descriptor_is_passed_over_a_unix_stream)
+TEST(descriptor_is_passed_over_a_unix_stream)
 {
 	for (int kind = LINE_UNIX; kind <= LINE_PAIR; kind++) {
 		struct passing p = open_passing(kind);
@@ -139,7 +139,7 @@ take_many(void *arg)
 	return 0;
 }
 
-TEST(descriptors_between_bytes_come_in_their_places)
+TEST(descriptors_arrive_at_their_positions_among_the_bytes)
 {
 	for (int order = 0; order < 2; order++) {
 		weft_loop *loop = make();
@@ -153,7 +153,7 @@ TEST(descriptors_between_bytes_come_in_their_places)
 	}
 }
 
-/* --- unasked ------------------------------------------------------------- */
+/* --- descriptors that are not received ----------------------------------- */
 
 static int
 read_over(void *arg)
@@ -170,7 +170,7 @@ read_over(void *arg)
 		CHECK_EQ(weft_stream_read_exact(p->ends.b, buf, 16, WEFT_NEVER), 16);
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(weft_stream_read(p->ends.b, buf, 1, WEFT_NEVER), 1);
-	/* None is left but those that have not been read. */
+	/* Only descriptors that have not been read yet may still be open. */
 	OK(weft_stream_set(p->ends.b, "read_max", 1));
 	fd = dup(0);
 	CHECK(fd < p->fds[1] + 40);
@@ -178,7 +178,7 @@ read_over(void *arg)
 	return close_both(p);
 }
 
-TEST(descriptors_that_are_read_over_are_closed)
+TEST(descriptors_skipped_by_reads_are_closed)
 {
 	for (int count = 0; count < 2; count++) {
 		struct passing p = open_passing(LINE_PAIR);
@@ -205,7 +205,7 @@ take_first_of_three(void *arg)
 	return close_both(p);
 }
 
-TEST(of_several_at_once_the_first_is_kept)
+TEST(first_of_several_descriptors_in_one_message_is_kept)
 {
 	struct passing p = open_passing(LINE_UNIX);
 
@@ -226,7 +226,7 @@ close_with_one(void *arg)
 	return close_both(p);
 }
 
-TEST(a_stream_is_closed_with_the_descriptor_that_nobody_took)
+TEST(close_of_a_stream_closes_descriptors_that_were_not_received)
 {
 	struct passing p = open_passing(LINE_PAIR);
 
@@ -234,7 +234,7 @@ TEST(a_stream_is_closed_with_the_descriptor_that_nobody_took)
 	close_pipe(&p);
 }
 
-/* --- what is refused ----------------------------------------------------- */
+/* --- errors -------------------------------------------------------------- */
 
 static int
 take_none(void *arg)
@@ -249,7 +249,7 @@ take_none(void *arg)
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPROTO);
 	CHECK_EQ(weft_stream_read(p->ends.b, buf, 4, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_send_fd(p->ends.a, 100000, WEFT_NEVER), WEFT_EBADF);
-	/* Which is not the stream's fault. */
+	/* The error does not affect the stream. */
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	CHECK_EQ(fd, -7);
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
@@ -260,7 +260,7 @@ take_none(void *arg)
 	return 0;
 }
 
-TEST(what_brings_no_descriptor_is_told)
+TEST(recv_fd_and_send_fd_report_why_no_descriptor_is_passed)
 {
 	struct passing p = open_passing(LINE_PAIR);
 
@@ -281,7 +281,7 @@ be_refused(void *arg)
 	return close_both(p);
 }
 
-TEST(other_streams_pass_no_descriptors)
+TEST(streams_other_than_unix_sockets_pass_no_descriptors)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		struct passing p;
@@ -308,7 +308,7 @@ pass_to_nobody(void *arg)
 	return close_both(p);
 }
 
-TEST(a_descriptor_that_finds_no_room_ends_at_its_deadline)
+TEST(send_fd_without_room_ends_at_its_deadline)
 {
 	struct passing p = open_passing(LINE_PAIR);
 
@@ -316,7 +316,7 @@ TEST(a_descriptor_that_finds_no_room_ends_at_its_deadline)
 	close_pipe(&p);
 }
 
-/* --- a stream that was read before, moved, or called back ---------------- */
+/* --- after reads, after a move, and in callbacks ------------------------- */
 
 static int
 ask_late(void *arg)
@@ -325,7 +325,7 @@ ask_late(void *arg)
 	char buf[4];
 	int fd;
 
-	/* On a ring a receive stands since the first read. */
+	/* With io_uring, a receive has been armed since the first read. */
 	CHECK_EQ(weft_stream_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_read(p->ends.b, buf, 3, WEFT_NEVER), 3);
 	OK(weft_stream_set(p->ends.b, "fds", 1));
@@ -336,7 +336,7 @@ ask_late(void *arg)
 	return close_both(p);
 }
 
-TEST(descriptors_may_be_asked_for_after_bytes_were_read)
+TEST(descriptors_can_be_enabled_after_bytes_were_read)
 {
 	struct passing p = open_passing(LINE_UNIX);
 
@@ -366,7 +366,7 @@ move_with_one(void *arg)
 	return close_both(p);
 }
 
-TEST(a_stream_moves_with_its_descriptor)
+TEST(stream_moves_with_its_received_descriptor)
 {
 	struct passing p = open_passing(LINE_PAIR);
 
@@ -402,7 +402,7 @@ pass_five(void *arg)
 	return 0;
 }
 
-TEST(a_callback_takes_descriptors_at_once)
+TEST(callback_receives_descriptors_without_waiting)
 {
 	const weft_stream_events events = { .on_data = on_data };
 	struct passing p = open_passing(LINE_UNIX);

@@ -1,11 +1,11 @@
-/* stream_queue_test.c - long queues of writes: their order, and writes that leave them. */
+/* stream_queue_test.c - long write queues: their order, and writes that are canceled. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include "unit/probe.h"
 
 #define COUNT   3000 /* more than one call sends */
-#define CANCELS 900  /* fewer than a turn handles */
+#define CANCELS 900  /* fewer than one loop iteration handles */
 #define LARGE   (4u << 20)
 
 struct item {
@@ -50,7 +50,7 @@ queued_of(weft_stream *stream)
 	return size;
 }
 
-/* Read `size` bytes at the other end while the loop sends them. */
+/* Reads `size` bytes at the other end while the loop sends them. */
 static void
 receive(weft_loop *loop, int fd, void *buf, size_t size)
 {
@@ -64,7 +64,7 @@ receive(weft_loop *loop, int fd, void *buf, size_t size)
 	}
 }
 
-/* Cancel so many, drawn at random: the first and the last among them. */
+/* Cancels CANCELS random writes, among them the first and the last. */
 static void
 cancel_some(uint64_t *seed)
 {
@@ -97,7 +97,7 @@ check_survivors(weft_loop *loop, int fd)
 	}
 }
 
-TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
+TEST(canceled_writes_are_not_sent_and_the_others_keep_their_order)
 {
 	uint64_t seed = test_seed();
 	weft_loop *loop = make();
@@ -111,7 +111,7 @@ TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
 	OK(weft_stream_open_fd(pair.fd, false, &stream));
 	OK(weft_stream_set(stream, "write_max", INT64_MAX));
 	OK(weft_op_init(&first.op, loop, on_written, &first));
-	/* It is more than the kernel takes: those behind it wait. */
+	/* Larger than the socket buffer, so the writes behind it wait. */
 	CHECK_EQ(weft_stream_write_op(stream, &span, 1, &first.op, WEFT_NEVER), 1);
 	before = queued_of(stream);
 	for (uint64_t i = 0; i < COUNT; i++)
@@ -132,7 +132,7 @@ TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_connection_that_breaks_ends_every_write_of_a_long_queue)
+TEST(broken_connection_ends_every_write_of_a_long_queue)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -160,7 +160,7 @@ TEST(a_connection_that_breaks_ends_every_write_of_a_long_queue)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_write_op_on_an_empty_queue_is_sent_before_the_loop_runs)
+TEST(write_op_on_an_empty_queue_is_sent_before_the_loop_runs)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();

@@ -1,5 +1,4 @@
-/* stream_small_test.c - small writes over TCP: they arrive, and in their order, whatever
- * follows them. */
+/* stream_small_test.c - small writes over TCP arrive in order, whatever follows them. */
 #include <string.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
@@ -31,7 +30,7 @@ say(weft_stream *stream, const char *text)
 	CHECK_EQ(weft_stream_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
 }
 
-/* All that comes until the end is this. */
+/* Reads to the end; it must be exactly this text. */
 static void
 hear(weft_stream *stream, const char *text)
 {
@@ -65,7 +64,7 @@ write_in_pieces(void *arg)
 	return 0;
 }
 
-TEST(small_writes_arrive_in_their_order)
+TEST(small_writes_arrive_in_order)
 {
 	run_threadlet(write_in_pieces, NULL);
 }
@@ -112,7 +111,7 @@ TEST(writes_of_all_sizes_arrive_as_they_were_written)
 	run_threadlet(read_all_sizes, NULL);
 }
 
-/* --- bounds --------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 static int
 write_until_full(void *arg)
@@ -124,7 +123,7 @@ write_until_full(void *arg)
 	(void)arg;
 	connect_line(&line);
 	OK(weft_stream_set(line.near, "sndbuf", 4096));
-	/* On a busy machine a millisecond may be over though there is room again. */
+	/* On a busy machine the millisecond may pass although there is room again. */
 	for (int i = 0; rc == 1; i++) {
 		rc = (int)weft_stream_write(line.near, "x", 1, weft_after(WEFT_MS));
 		if (rc == WEFT_ETIMEDOUT)
@@ -139,7 +138,7 @@ write_until_full(void *arg)
 	return 0;
 }
 
-TEST(a_peer_that_does_not_read_makes_small_writes_wait)
+TEST(small_writes_wait_for_a_peer_that_does_not_read)
 {
 	run_threadlet(write_until_full, NULL);
 }
@@ -163,7 +162,7 @@ read_much(void *arg)
 static int
 write_small_then_much(void *arg)
 {
-	static struct line line; /* the reader outlives us */
+	static struct line line; /* static, because the reader outlives this function */
 	const weft_span span = { much, sizeof(much) };
 	weft_op op;
 
@@ -179,12 +178,12 @@ write_small_then_much(void *arg)
 	return 0;
 }
 
-TEST(one_write_may_be_as_large_as_the_bound_after_small_ones)
+TEST(one_write_may_be_as_large_as_write_max_after_small_ones)
 {
 	run_threadlet(write_small_then_much, NULL);
 }
 
-/* --- what comes between ----------------------------------------------------- */
+/* --- interrupts, moves and stops after a write ------------------------------ */
 
 static int
 interrupt_after_write(void *arg)
@@ -204,7 +203,7 @@ interrupt_after_write(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_takes_nothing_back_that_was_written)
+TEST(interrupt_does_not_drop_written_bytes)
 {
 	run_threadlet(interrupt_after_write, NULL);
 }
@@ -233,7 +232,7 @@ write_and_move(void *arg)
 	return 0;
 }
 
-TEST(a_stream_can_be_moved_after_a_write)
+TEST(stream_can_be_moved_after_a_write)
 {
 	struct line line = { .other = make_started() };
 
@@ -262,7 +261,7 @@ hear_last(void *arg)
 	return 0;
 }
 
-TEST(what_was_written_is_sent_if_the_loop_stops)
+TEST(written_bytes_are_sent_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	struct line line;

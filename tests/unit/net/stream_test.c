@@ -1,11 +1,11 @@
-/* stream_test.c - streams read and written by threadlets. */
+/* stream_test.c - threadlets that read and write streams. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
-/* --- two ends ------------------------------------------------------------ */
+/* --- two connected ends -------------------------------------------------- */
 
 struct line {
 	weft_stream *a, *b;
@@ -22,7 +22,7 @@ open_line(void)
 	return line;
 }
 
-/* Run two threadlets on one loop, each with the line; and close it. */
+/* Runs one or two threadlets on a new loop, each with the line as its argument. */
 static void
 run_two(weft_threadlet_fn one, weft_threadlet_fn two, struct line *line)
 {
@@ -72,7 +72,7 @@ talk_a(void *arg)
 	return 0;
 }
 
-TEST(what_is_written_at_one_end_is_read_at_the_other)
+TEST(bytes_written_at_one_end_are_read_at_the_other)
 {
 	struct line line = open_line();
 
@@ -108,21 +108,21 @@ read_in_ways(void *arg)
 	CHECK_EQ(weft_stream_read(line->a, buf, 8, WEFT_NEVER), 0);
 	CHECK_EQ(weft_stream_read_until(line->a, "\n", buf, 8, WEFT_NEVER), 0);
 	CHECK_EQ(weft_stream_write(line->b, "x", 1, WEFT_NEVER), WEFT_EPIPE);
-	/* The other way is still open. */
+	/* The other direction is still open. */
 	CHECK_EQ(weft_stream_write(line->a, "back", 4, WEFT_NEVER), 4);
 	CHECK_EQ(weft_stream_read(line->b, buf, 8, WEFT_NEVER), 4);
 	return close_both(line);
 }
 
-TEST(a_stream_is_read_by_count_by_delimiter_and_by_looking_ahead)
+TEST(stream_is_read_by_count_by_delimiter_and_by_peeking)
 {
 	struct line line = open_line();
 
 	run_two(read_in_ways, NULL, &line);
 }
 
-/* Nothing waits for the receive of the peek when the poll starts, so the backend looks only
- * for room then. */
+/* When the poll starts, no caller waits for the receive of the canceled peek.  So the backend
+ * watches only for writability then. */
 static int
 read_during_poll(void *arg)
 {
@@ -148,7 +148,7 @@ read_during_poll(void *arg)
 	return close_both(line);
 }
 
-TEST(a_stream_reads_while_an_op_polls_its_descriptor_for_room)
+TEST(stream_reads_while_an_op_polls_its_descriptor_for_writability)
 {
 	struct line line = open_line();
 
@@ -177,7 +177,7 @@ close_a(void *arg)
 	return 0;
 }
 
-TEST(a_second_reader_is_refused_and_a_close_ends_the_first)
+TEST(second_reader_is_refused_and_a_close_ends_the_first)
 {
 	struct line line = open_line();
 
@@ -196,7 +196,7 @@ reset_a(void *arg)
 	return 0;
 }
 
-TEST(a_reset_ends_who_waits)
+TEST(reset_ends_a_waiting_read)
 {
 	struct line line = open_line();
 
@@ -215,13 +215,13 @@ interrupt_a(void *arg)
 	while (line->result == 0)
 		OK(weft_yield());
 	CHECK_EQ(line->result, WEFT_EINTR);
-	weft_stream_interrupt(line->a); /* nobody waits: the next does not */
+	weft_stream_interrupt(line->a); /* no call waits: the next one is interrupted */
 	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EINTR);
 	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	return close_both(line);
 }
 
-TEST(an_interrupt_ends_the_present_or_the_next_wait_once)
+TEST(interrupt_ends_the_current_or_the_next_wait_once)
 {
 	struct line line = open_line();
 
@@ -240,13 +240,13 @@ cancel_reader(void *arg)
 	weft_scope_cancel(&scope);
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(line->result, WEFT_ECANCELED);
-	/* What comes after is for the next reader. */
+	/* Bytes that arrive later go to the next reader. */
 	CHECK_EQ(weft_stream_write(line->b, "x", 1, WEFT_NEVER), 1);
 	CHECK_EQ(weft_stream_read(line->a, line->got, 8, WEFT_NEVER), 1);
 	return close_both(line);
 }
 
-TEST(a_cancelled_read_loses_nothing)
+TEST(canceled_read_loses_no_bytes)
 {
 	struct line line = open_line();
 
@@ -260,14 +260,14 @@ read_late(void *arg)
 	uint64_t until;
 
 	CHECK_EQ(weft_stream_write(line->b, "late", 4, WEFT_NEVER), 4);
-	until = weft_after(WEFT_MS); /* past when the loop looks at it */
+	until = weft_after(WEFT_MS); /* past by the time the loop checks it */
 	while (weft_now() < until + WEFT_MS)
 		;
 	CHECK_EQ(weft_stream_read(line->a, line->got, 8, until), 4);
 	return close_both(line);
 }
 
-TEST(what_has_arrived_beats_the_deadline)
+TEST(read_past_its_deadline_still_returns_bytes_that_have_arrived)
 {
 	struct line line = open_line();
 
@@ -294,7 +294,7 @@ read_at_once(void *arg)
 	return 0;
 }
 
-TEST(what_has_come_is_read_without_waiting)
+TEST(nonwaiting_read_returns_bytes_that_have_arrived)
 {
 	struct line line = open_line();
 
@@ -321,7 +321,7 @@ fill_a(void *arg)
 	return 0;
 }
 
-TEST(a_write_ends_at_its_deadline_and_when_the_peer_goes)
+TEST(write_ends_at_its_deadline_and_when_the_peer_closes)
 {
 	struct line line = open_line();
 
@@ -378,7 +378,7 @@ read_bulk(void *arg)
 	return close_both(line);
 }
 
-TEST(much_arrives_whole_and_in_order)
+TEST(bulk_data_arrives_complete_and_in_order)
 {
 	struct line line = open_line();
 
@@ -409,7 +409,7 @@ peek_bulk(void *arg)
 	return close_both(line);
 }
 
-TEST(much_is_seen_whole_by_looking_ahead)
+TEST(bulk_data_is_seen_complete_by_peeking)
 {
 	struct line line = open_line();
 
@@ -436,14 +436,14 @@ send_file(void *arg)
 	return 0;
 }
 
-TEST(a_file_is_sent_in_parts_up_to_its_end)
+TEST(file_is_sent_in_parts_up_to_its_end)
 {
 	struct line line = open_line();
 
 	run_two(send_file, read_bulk, &line);
 }
 
-/* --- what a stream is made of -------------------------------------------- */
+/* --- descriptors and options --------------------------------------------- */
 
 static int
 talk_by_pipe(void *arg)
@@ -466,7 +466,7 @@ talk_by_pipe(void *arg)
 	return 0;
 }
 
-TEST(a_pipe_is_a_stream)
+TEST(pipe_can_be_a_stream)
 {
 	run_threadlet(talk_by_pipe, NULL);
 }
@@ -485,11 +485,11 @@ borrow_fd(void *arg)
 	weft_stream_close(stream);
 	CHECK(fcntl(pair->fd, F_GETFL) & O_NONBLOCK);
 	put(pair->peer, "y");
-	take(pair->fd); /* still the caller's */
+	take(pair->fd); /* the caller still owns it */
 	return 0;
 }
 
-TEST(a_borrowed_descriptor_stays_open)
+TEST(borrowed_descriptor_stays_open_when_the_stream_closes)
 {
 	struct pair pair = make_pair();
 
@@ -519,14 +519,14 @@ look_at_options(void *arg)
 	return close_both(line);
 }
 
-TEST(options_are_set_and_read_by_name)
+TEST(stream_options_are_set_and_read_by_name)
 {
 	struct line line = open_line();
 
 	run_two(look_at_options, NULL, &line);
 }
 
-TEST(what_is_no_stream_is_refused)
+TEST(open_fd_of_a_bad_descriptor_is_refused_and_null_streams_are_ignored)
 {
 	weft_stream *stream;
 
@@ -578,7 +578,7 @@ move_away(void *arg)
 	return 0;
 }
 
-TEST(an_idle_stream_moves_to_another_loop_with_its_bytes)
+TEST(idle_stream_moves_to_another_loop_with_its_buffered_bytes)
 {
 	struct handover h = { .moved = WEFT_SHARED_INIT, .done = WEFT_SHARED_INIT };
 
@@ -589,7 +589,7 @@ TEST(an_idle_stream_moves_to_another_loop_with_its_bytes)
 	stop_and_free(h.to);
 }
 
-/* --- closed by others ----------------------------------------------------- */
+/* --- closed while another threadlet uses it ------------------------------- */
 
 static int
 read_two(void *arg)
@@ -606,7 +606,7 @@ close_by_post(void *arg)
 	weft_stream_close(((struct line *)arg)->a);
 }
 
-TEST(who_is_woken_by_bytes_does_not_look_at_a_stream_that_was_closed_since)
+TEST(reader_woken_by_bytes_does_not_touch_a_stream_closed_meanwhile)
 {
 	weft_loop *loop = make();
 	struct line line = open_line();
@@ -653,7 +653,7 @@ close_soon(void *arg)
 	return 0;
 }
 
-TEST(a_close_in_the_middle_of_reads_that_need_not_wait_is_told)
+TEST(close_amid_reads_that_do_not_wait_is_reported_to_the_reader)
 {
 	struct line line = open_line();
 
@@ -663,7 +663,7 @@ TEST(a_close_in_the_middle_of_reads_that_need_not_wait_is_told)
 
 /* --- the end of a loop ---------------------------------------------------- */
 
-TEST(a_loop_that_stops_ends_reads_and_a_close_still_works)
+TEST(loop_stop_cancels_reads_and_a_close_still_works)
 {
 	weft_loop *loop = make();
 	struct line line = open_line();

@@ -1,26 +1,26 @@
-/* tls_cert_test.c - bad certificates are refused, and their good twins are not.
+/* tls_cert_test.c - bad certificates are refused, and otherwise equal good ones are accepted.
  *
- * Each row is two servers (or clients) that differ in one thing.  The peer is OpenSSL
- * without our settings, so that it shows whatever it is told to.
+ * Each row has two servers (or clients) that differ in one thing.  The peer is OpenSSL without
+ * our settings, so that it presents whatever the test gives it.
  */
 #include "foreign.h"
 
 #define HOST "example.org"
 #define DNS  "DNS:example.org"
 
-/* Who has signed it, and what is shown besides. */
+/* Which certificate signed the leaf, and which ones are presented with it. */
 enum chain {
 	BY_CA,
-	BY_MIDDLE,        /* an authority in the middle, which is shown, */
+	BY_MIDDLE,        /* an intermediate CA, which is presented, */
 	BY_HIDDEN_MIDDLE, /* or not */
-	BY_STRANGER,      /* an authority that is not trusted, */
+	BY_STRANGER,      /* a CA that is not trusted, */
 	BY_STRANGER_SHOWN,
-	BY_NAMESAKE, /* one that has the name of one that is */
+	BY_NAMESAKE, /* a CA with the name of a trusted one */
 	BY_ITSELF,
 	BY_LEAF,        /* a server's certificate */
-	BY_NO_SIGNER,   /* an authority whose key may not sign, */
-	BY_OLD_MIDDLE,  /* has expired, */
-	BY_WEAK_MIDDLE, /* is weak, */
+	BY_NO_SIGNER,   /* an intermediate CA whose key may not sign, */
+	BY_OLD_MIDDLE,  /* which has expired, */
+	BY_WEAK_MIDDLE, /* which is weak, */
 	BY_SHA1_MIDDLE,
 	BY_SPOILED_MIDDLE,
 	BY_TWO_MIDDLES,    /* one below the other */
@@ -31,13 +31,13 @@ enum chain {
 struct look {
 	struct cert_spec leaf;
 	enum chain chain;
-	const char *host; /* that is asked for; NULL: example.org */
+	const char *host; /* expected by the client; NULL: example.org */
 };
 
 struct row {
 	const char *what;
 	struct look good, bad;
-	const char *words; /* of the error */
+	const char *words; /* in the error text */
 };
 
 #define LEAF(...)                                    \
@@ -142,7 +142,7 @@ static const struct row rows[] = {
 	  LEAF(.raw_san = "\"\x1b[2J\xff", .raw_san_size = 6), "\"??[2J?\"" },
 };
 
-/* --- those who sign ----------------------------------------------------- */
+/* --- the signers -------------------------------------------------------- */
 
 static struct cert ca, stranger, namesake, middle, middle_leaf, no_signer, old_middle, weak_middle,
 	sha1_middle, spoiled_middle, below, short_middle, below_short, clients_middle;
@@ -169,7 +169,7 @@ static void
 make_authorities(void)
 {
 	ca = make_middle((struct cert_spec){ .cn = "CA", .key = CERT_RSA_OTHER },
-	                 NULL); /* for MD5, which EC has no signatures with */
+	                 NULL); /* RSA for MD5, because EC has no MD5 signatures */
 	stranger = cert_ca("Stranger");
 	namesake = cert_ca("CA");
 	middle = make_middle((struct cert_spec){ 0 }, &ca);
@@ -192,7 +192,7 @@ drop_authorities(void)
 		cert_drop(authorities[i]);
 }
 
-/* The issuer, and up to two that are shown. */
+/* The issuer, and up to two certificates that are presented. */
 struct above {
 	const struct cert *issuer, *shown[2];
 };
@@ -216,9 +216,9 @@ static const struct above aboves[] = {
 	[BY_CLIENTS_MIDDLE] = { &clients_middle, { &clients_middle } },
 };
 
-/* --- trying them -------------------------------------------------------- */
+/* --- handshakes --------------------------------------------------------- */
 
-/* A handshake of a session of `tls` with one who looks like that. */
+/* Runs a handshake between a session of `tls` and a foreign peer with this certificate. */
 static void
 meet(const struct look *look, weft_tls *tls, int role, struct end *end)
 {
@@ -238,7 +238,7 @@ meet(const struct look *look, weft_tls *tls, int role, struct end *end)
 	cert_drop(&leaf);
 }
 
-TEST(tls_bad_servers_are_refused_and_good_ones_are_not)
+TEST(tls_bad_server_certificates_are_refused_and_good_ones_accepted)
 {
 	struct end end;
 	weft_tls *tls;
@@ -260,7 +260,7 @@ TEST(tls_bad_servers_are_refused_and_good_ones_are_not)
 	drop_authorities();
 }
 
-TEST(tls_any_server_is_accepted_only_if_that_was_asked_for)
+TEST(tls_bad_server_certificates_are_accepted_only_if_requested)
 {
 	struct end end;
 	weft_tls *tls = pair_open_tls(&(weft_tls_opts){ .dangerously_accept_any_peer = true });
@@ -268,7 +268,7 @@ TEST(tls_any_server_is_accepted_only_if_that_was_asked_for)
 	make_authorities();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].bad.leaf.key == CERT_RSA_1024)
-			continue; /* too weak to be spoken to */
+			continue; /* too weak for any handshake */
 		meet(&rows[i].bad, tls, WEFT_TLS_CLIENT, &end);
 		if (end.rc != 0)
 			test_fail(__FILE__, __LINE__, "%s: %s", rows[i].what, end.text);
@@ -277,7 +277,7 @@ TEST(tls_any_server_is_accepted_only_if_that_was_asked_for)
 	drop_authorities();
 }
 
-TEST(tls_the_systems_authorities_do_not_trust_ours)
+TEST(tls_system_authorities_do_not_trust_our_ca)
 {
 	struct look look = LEAF(.san = DNS);
 	struct end end;
@@ -305,7 +305,7 @@ static const struct row client_rows[] = {
 	{ "weak client", LEAF(.key = CERT_RSA), LEAF(.key = CERT_RSA_1024), "too weak" },
 };
 
-TEST(tls_bad_clients_are_refused_and_good_ones_are_not)
+TEST(tls_bad_client_certificates_are_refused_and_good_ones_accepted)
 {
 	struct end end;
 	struct cert own;

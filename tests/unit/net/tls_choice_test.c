@@ -1,14 +1,14 @@
-/* tls_choice_test.c - what is chosen in a handshake: certificate, protocol, session. */
+/* tls_choice_test.c - what a handshake selects: certificate, protocol, session. */
 #include "foreign.h"
 
 static struct basics b;
 
-/* --- names -------------------------------------------------------------- */
+/* --- server names ------------------------------------------------------- */
 
 #define NAMES 5
 static const char *const names[NAMES] = { NULL, "a.org", "*.a.org", "deep.x.a.org", "*.B.org" };
 
-/* A server with a certificate for each; it may have a default. */
+/* Opens a server with a certificate for each name, with or without a default. */
 static weft_tls *
 open_names(bool has_default)
 {
@@ -39,7 +39,7 @@ open_names(bool has_default)
 }
 
 static const struct {
-	const char *host, *subject, *without; /* a default; NULL: refused */
+	const char *host, *subject, *without; /* without a default; NULL: refused */
 } choices[] = {
 	{ "a.org", "CN = cert1", "CN = cert1" },
 	{ "A.Org", "CN = cert1", "CN = cert1" },
@@ -74,7 +74,7 @@ check_choice(weft_tls *server, const char *host, const char *subject)
 	weft_tls_close(client);
 }
 
-TEST(tls_a_certificate_is_chosen_by_name)
+TEST(tls_certificate_is_selected_by_server_name)
 {
 	weft_tls *with, *without;
 
@@ -90,7 +90,7 @@ TEST(tls_a_certificate_is_chosen_by_name)
 	basics_close(&b);
 }
 
-TEST(tls_a_certificate_is_chosen_by_what_the_client_can)
+TEST(tls_certificate_is_selected_by_the_clients_signature_algorithms)
 {
 	struct cert rsa;
 	weft_tls_cert certs[2];
@@ -142,12 +142,12 @@ TEST(tls_keys_of_all_kinds_work)
 		pair_close(&pair);
 		weft_tls_close(tls);
 		cert_drop(&leaf);
-		CHECK_EQ(weft_tls_reload(b.client), 0); /* forgets its ticket */
+		CHECK_EQ(weft_tls_reload(b.client), 0); /* drops its ticket */
 	}
 	basics_close(&b);
 }
 
-/* --- protocols ---------------------------------------------------------- */
+/* --- protocols (ALPN) --------------------------------------------------- */
 
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -181,7 +181,7 @@ check_alpn(const char *const *ours, const char *const *theirs, const char *want)
 	weft_tls_close(server);
 }
 
-TEST(tls_a_protocol_is_chosen_by_the_servers_order)
+TEST(tls_alpn_protocol_is_selected_in_the_servers_order)
 {
 	basics_open(&b);
 	check_alpn(LIST("h2", "http/1.1"), LIST("http/1.1", "h2"), "h2");
@@ -193,9 +193,9 @@ TEST(tls_a_protocol_is_chosen_by_the_servers_order)
 	basics_close(&b);
 }
 
-/* --- sessions ----------------------------------------------------------- */
+/* --- session resumption ------------------------------------------------- */
 
-/* Whether a connection is resumed. */
+/* Connects, and returns whether the session was resumed. */
 static bool
 is_resumed(weft_tls *client, weft_tls *server, const char *host)
 {
@@ -231,7 +231,7 @@ TEST(tls_sessions_are_resumed_for_the_same_name_only)
 	basics_close(&b);
 }
 
-TEST(tls_a_server_without_tickets_resumes_nothing)
+TEST(tls_server_without_tickets_resumes_nothing)
 {
 	weft_tls_cert cert;
 	weft_tls *server;
@@ -246,8 +246,8 @@ TEST(tls_a_server_without_tickets_resumes_nothing)
 	basics_close(&b);
 }
 
-/* A client that asks for `name` with the session of another connection, or none; the session
- * that it has then. */
+/* Connects a client for `name` with the session of another connection, or none.  Returns the
+ * session that the client has afterwards. */
 static SSL_SESSION *
 resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session, bool *resumed)
 {
@@ -270,7 +270,7 @@ resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session,
 	foreign_handshake(&f, &end);
 	CHECK_EQ(f.rc, 1);
 	CHECK_EQ(end.rc, 0);
-	(void)SSL_read(f.ssl, &byte, 1); /* the ticket */
+	(void)SSL_read(f.ssl, &byte, 1); /* receives the ticket */
 	*resumed = SSL_session_reused(f.ssl);
 	session = SSL_get1_session(f.ssl);
 	SSL_set_shutdown(f.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -279,7 +279,7 @@ resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session,
 	return session;
 }
 
-TEST(tls_a_server_resumes_no_session_of_another_name)
+TEST(tls_server_does_not_resume_a_session_of_another_name)
 {
 	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
 	static const struct {
@@ -313,8 +313,8 @@ TEST(tls_a_server_resumes_no_session_of_another_name)
 	basics_close(&b);
 }
 
-/* What a foreign server of TLS 1.2 alone gives can be resumed, too, and again. */
-TEST(tls_sessions_of_the_older_version_are_resumed)
+/* Sessions of a foreign server that supports only TLS 1.2 are resumed, repeatedly. */
+TEST(tls_1_2_sessions_are_resumed)
 {
 	const struct cert *chain[] = { &b.leaf, NULL };
 	struct foreign f;
@@ -344,7 +344,7 @@ TEST(tls_sessions_of_the_older_version_are_resumed)
 	basics_close(&b);
 }
 
-TEST(tls_a_client_keeps_tickets_of_so_many_hosts)
+TEST(tls_client_keeps_tickets_of_the_last_64_hosts)
 {
 	struct cert leaf;
 	weft_tls *server;

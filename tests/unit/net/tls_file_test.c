@@ -1,4 +1,4 @@
-/* tls_file_test.c - files of certificates and keys: good ones, bad ones, new ones. */
+/* tls_file_test.c - certificate and key files: good, bad, and replaced ones. */
 #include "base/sys.h"
 #include "pair.h"
 
@@ -33,7 +33,7 @@ refused(int rc, int want, const char *file, const char *words)
 	check_words(text, words, file);
 }
 
-TEST(tls_bad_files_are_refused_by_name)
+TEST(tls_errors_for_bad_files_name_the_file)
 {
 	struct cert other, small, old_digest;
 	const char *path;
@@ -80,7 +80,7 @@ TEST(tls_bad_files_are_refused_by_name)
 	basics_close(&b);
 }
 
-TEST(tls_bad_authorities_are_refused_by_name)
+TEST(tls_errors_for_bad_ca_files_name_the_file)
 {
 	weft_tls *tls;
 	weft_tls_opts opts = { .ca_file = cert_path("none-ca.pem") };
@@ -90,7 +90,7 @@ TEST(tls_bad_authorities_are_refused_by_name)
 	refused(weft_tls_open(&opts, &tls), WEFT_EINVAL, "text-ca.pem", "no certificate");
 }
 
-/* --- a table in which some calls do not work ---------------------------- */
+/* --- a sys table in which some calls fail ------------------------------- */
 
 static struct weft__sys lame;
 static int lame_open_error;
@@ -103,7 +103,7 @@ lame_file_open(const char *path, int flags, mode_t mode)
 	return lame_open_error ? lame_open_error : weft__sys_real.file_open(path, flags, mode);
 }
 
-/* One byte at a time, interrupted each other time, until it fails. */
+/* Reads one byte at a time, with EINTR every other time, until it fails. */
 static int64_t
 lame_file_read(int fd, void *buf, size_t size, uint64_t offset)
 {
@@ -114,7 +114,7 @@ lame_file_read(int fd, void *buf, size_t size, uint64_t offset)
 	return weft__sys_real.file_read(fd, buf, size > 1 ? 1 : size, offset);
 }
 
-TEST(tls_files_that_cannot_be_read_are_told)
+TEST(tls_errors_for_unreadable_files_name_the_file)
 {
 	const struct weft__sys *before = weft__sys;
 
@@ -159,7 +159,7 @@ TEST(tls_options_are_checked)
 	weft_tls_close(tls);
 }
 
-TEST(tls_an_expired_certificate_of_ones_own_is_told_and_used)
+TEST(tls_own_expired_certificate_is_reported_and_used)
 {
 	struct cert old;
 
@@ -175,7 +175,7 @@ TEST(tls_an_expired_certificate_of_ones_own_is_told_and_used)
 	basics_close(&b);
 }
 
-TEST(tls_two_certificates_of_a_name_differ_in_their_keys)
+TEST(tls_two_certificates_for_one_name_need_different_key_types)
 {
 	struct cert rsa;
 	weft_tls_cert certs[2];
@@ -209,7 +209,7 @@ check_subject(struct pair *pair, const char *want)
 	CHECK_STR(info.peer_subject, want);
 }
 
-TEST(tls_a_reload_is_for_new_handshakes_and_running_ones_go_on)
+TEST(tls_reload_affects_new_handshakes_only)
 {
 	struct pair pair = { .chance = 1 }, half = { .chance = 1 }, next = { .chance = 1 };
 	struct cert fresh;

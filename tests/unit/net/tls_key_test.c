@@ -1,7 +1,7 @@
-/* tls_key_test.c - no memory that the library gives back has anything of a private key.
+/* tls_key_test.c - memory that the library frees contains no part of a private key.
  *
- * Blocks are handed out empty, so what is in one at its end was put there by the library.
- * OpenSSL's own memory is its own concern.
+ * Blocks are allocated zeroed, so everything in a block when it is freed was written by the
+ * library.  Memory that OpenSSL allocates itself is not checked.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,19 +11,19 @@
 #include "base/sys.h"
 #include "pair.h"
 
-#define PIECE 12 /* bytes of a key that are found wherever they are */
+#define PIECE 12 /* length of the parts of a key that are searched for */
 
 static struct basics b;
 static const struct weft__sys *sys_before;
 static struct weft__sys watching;
-static char secret[4096]; /* a key, as it is in its file, */
+static char secret[4096]; /* a key as base64, as in its file, */
 static size_t secret_size;
 static unsigned char *scalar; /* and in binary */
 static size_t scalar_size;
 static uint64_t looked_at, found;
-static int64_t read_error; /* of a file, behind its first bytes */
+static int64_t read_error; /* of a file, after its first bytes */
 
-/* --- looking -------------------------------------------------------------- */
+/* --- searching ------------------------------------------------------------ */
 
 static bool
 has_piece(const void *mem, size_t size, const void *of, size_t of_size)
@@ -58,7 +58,7 @@ look_and_release(void *mem)
 	free(mem);
 }
 
-/* Always elsewhere, as it may be. */
+/* Always moves the block, as realloc() may. */
 static void *
 resize_elsewhere(void *mem, size_t size)
 {
@@ -79,9 +79,9 @@ read_some(int fd, void *buf, size_t size, uint64_t offset)
 	                                : weft__sys_real.file_read(fd, buf, size, offset);
 }
 
-/* --- what is looked for --------------------------------------------------- */
+/* --- what is searched for ------------------------------------------------- */
 
-/* The lines of base64 in a file, one after the other. */
+/* Collects the base64 lines of a file. */
 static void
 learn_text(const char *path)
 {
@@ -153,7 +153,7 @@ open_close(const char *chain_file, const char *key_file)
 	return rc;
 }
 
-/* A file with that in front, and so much that is no key behind. */
+/* Writes a file with the contents of `fronts`, followed by `size` bytes of filler. */
 static const char *
 longer_file(const char *name, const char *const *fronts, size_t size)
 {
@@ -177,7 +177,7 @@ longer_file(const char *name, const char *const *fronts, size_t size)
 
 /* --- tests ---------------------------------------------------------------- */
 
-TEST(tls_no_memory_of_a_key_is_given_back)
+TEST(tls_freed_memory_contains_no_part_of_a_key)
 {
 	const char *both[] = { NULL, NULL, NULL }, *path;
 
@@ -185,7 +185,7 @@ TEST(tls_no_memory_of_a_key_is_given_back)
 	CHECK_EQ(open_close(b.chain_file, b.key_file), 0);
 	both[0] = b.chain_file;
 	both[1] = b.key_file;
-	/* With the certificates, and read in several pieces. */
+	/* The key is in the certificate file, which is read in several pieces. */
 	path = longer_file("both.pem", both, 100000);
 	CHECK_EQ(open_close(path, NULL), 0);
 	CHECK(looked_at > 10);
@@ -193,7 +193,7 @@ TEST(tls_no_memory_of_a_key_is_given_back)
 	end();
 }
 
-TEST(tls_no_memory_of_a_key_that_cannot_be_used_is_given_back)
+TEST(tls_freed_memory_contains_no_part_of_an_unusable_key)
 {
 	struct cert other;
 	const char *key[] = { NULL, NULL }, *path;
@@ -214,8 +214,8 @@ TEST(tls_no_memory_of_a_key_that_cannot_be_used_is_given_back)
 	end();
 }
 
-/* Who looks finds. */
-TEST(tls_a_key_that_is_given_back_is_found)
+/* Checks that the search itself works. */
+TEST(tls_key_in_freed_memory_is_detected)
 {
 	char *copy;
 

@@ -1,23 +1,22 @@
-/* tls_memory_test.c - memory that is not to be had, and how much an idle session has.
+/* tls_memory_test.c - failing allocations, and the memory of an idle session.
  *
- * OpenSSL's allocator and the library's are both counted here, and one of all their calls
- * fails.  A run without faults says how many there are; then each of them fails once,
- * alone.  Nothing may crash or leak, a failure is told by an error, and a certificate that
- * is bad stays bad.
+ * Allocations of OpenSSL and of the library are both counted here, and one of them fails.  A
+ * run without faults shows how many there are.  Then each of them fails once, alone.  Nothing
+ * may crash or leak, a failure is reported as an error, and a bad certificate stays bad.
  */
 #include <malloc.h>
 #include <openssl/crypto.h>
 #include "base/sys.h"
 #include "pair.h"
 
-#define CHECK_EVERY 16 /* failures */
+#define CHECK_EVERY 16 /* check for leaks after this many failures */
 #define SOME        17
 #define IDLE_MAX    16384 /* bytes of an idle session */
 
 static struct {
-	int64_t blocks, bytes; /* held */
+	int64_t blocks, bytes; /* currently allocated */
 	uint64_t calls;        /* in this run */
-	uint64_t strike;       /* the one that fails; 0: none */
+	uint64_t strike;       /* number of the call that fails; 0: none */
 } memory;
 
 static bool
@@ -43,7 +42,7 @@ take(void *before, size_t size)
 	if (before)
 		count(before, -1);
 	mem = realloc(before, size);
-	CHECK(mem); /* none but ours fails */
+	CHECK(mem); /* only the injected failures */
 	count(mem, 1);
 	return mem;
 }
@@ -81,7 +80,7 @@ ssl_free(void *mem, const char *file, int line)
 	give(mem);
 }
 
-/* Before OpenSSL has any. */
+/* Runs before OpenSSL allocates. */
 __attribute__((constructor)) static void
 count_openssl(void)
 {
@@ -123,7 +122,7 @@ static const char *host;
 static weft_tls *client, *server;
 static const char *const alpn[] = { "h2", NULL };
 
-/* Open what sessions need; false if that failed. */
+/* Opens the contexts for sessions.  Returns false if that fails. */
 static bool
 open_contexts(const char *chain_file, const char *key_file)
 {
@@ -158,7 +157,7 @@ carry(struct weft__session *from, struct weft__session *to)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* Both to the end, or to the first error: 0 if both are done. */
+/* Runs both handshakes to the end or to an error.  Returns 0 if both are done. */
 static int
 shake(struct weft__session *c, struct weft__session *s)
 {
@@ -177,7 +176,7 @@ shake(struct weft__session *c, struct weft__session *s)
 	return rc_c ? rc_c : rc_s;
 }
 
-/* Data there and back, as far as it goes; what comes is right. */
+/* Sends data both ways as far as possible.  Received data must be correct. */
 static bool
 talk(struct weft__session *c, struct weft__session *s)
 {
@@ -202,7 +201,8 @@ talk(struct weft__session *c, struct weft__session *s)
 	return true;
 }
 
-/* A whole life.  1 if all of it worked, 0 if not, -1 if a handshake worked that must not. */
+/* Runs a session from open to close.  Returns 1 if all of it worked, 0 if not, -1 if a
+ * handshake succeeded that must fail. */
 static int
 live(bool good)
 {
@@ -213,7 +213,7 @@ live(bool good)
 	    && weft__session_open(server, WEFT_TLS_SERVER, NULL, &s) == 0) {
 		if (shake(c, s) == 0)
 			result = good ? talk(c, s) : -1;
-		/* A handshake that is broken stays so. */
+		/* A failed handshake stays failed. */
 		else if (!good && weft__session_handshake(c) == 0)
 			result = -1;
 	}
@@ -222,7 +222,7 @@ live(bool good)
 	return result;
 }
 
-/* The same, while nothing fails and nothing is counted. */
+/* The same, without a failure and without counting. */
 static int
 live_undisturbed(bool good)
 {
@@ -236,7 +236,7 @@ live_undisturbed(bool good)
 	return result;
 }
 
-/* Whatever it could not get: if it opens, it knows a bad certificate. */
+/* Whichever allocation fails: a context that opens must still detect a bad certificate. */
 static int
 run_contexts(void)
 {
@@ -256,8 +256,8 @@ run_contexts(void)
 	return result;
 }
 
-/* What was there before stays.  OpenSSL lives with some failures: what is new may then
- * know fewer ciphers. */
+/* After a failed reload the old state stays.  OpenSSL tolerates some failures: the new state
+ * may then support fewer ciphers. */
 static int
 run_reload(void)
 {
@@ -265,7 +265,7 @@ run_reload(void)
 	int result = live_undisturbed(true);
 
 	CHECK(result == 1 || rc == 0);
-	if (result != 1) { /* back to one that knows all */
+	if (result != 1) { /* reload once more, with all ciphers */
 		memory.strike = 0;
 		CHECK_EQ(weft_tls_reload(client), 0);
 	}
@@ -284,7 +284,7 @@ run_bad_session(void)
 	return live(false);
 }
 
-/* What OpenSSL keeps for each thread, texts of errors above all, is no leak. */
+/* Frees what OpenSSL keeps for each thread, mainly error texts, because that is no leak. */
 static int64_t
 held(void)
 {
@@ -292,8 +292,8 @@ held(void)
 	return memory.blocks;
 }
 
-/* After a good run nothing is held that was not before the bad ones: what OpenSSL makes
- * once and keeps is there again. */
+/* After a run without faults no more blocks may be allocated than before the faults.  What
+ * OpenSSL creates once and keeps exists again then. */
 static void
 check_held(const char *name, uint64_t n, int (*run)(void), int64_t blocks)
 {
@@ -303,7 +303,7 @@ check_held(const char *name, uint64_t n, int (*run)(void), int64_t blocks)
 		          (unsigned long long)n, (long long)(memory.blocks - blocks));
 }
 
-/* One of so many fails, others with another seed; WEFT_SWEEP=all asks for each. */
+/* Every how many allocations one fails; the seed selects which.  WEFT_SWEEP=all selects each. */
 static uint64_t
 choose_step(void)
 {
@@ -312,7 +312,7 @@ choose_step(void)
 	return much && strcmp(much, "all") == 0 ? 1 : SOME;
 }
 
-/* Allocations of `run` fail, one at a time; without faults it gives `want`. */
+/* Lets allocations of `run` fail, one at a time.  Without a failure `run` must return `want`. */
 static void
 sweep(const char *name, int (*run)(void), int want, uint64_t points_min)
 {
@@ -320,7 +320,7 @@ sweep(const char *name, int (*run)(void), int want, uint64_t points_min)
 	uint64_t first = 1 + test_seed() % step;
 	int64_t blocks;
 
-	for (int i = 0; i < 3; i++) /* what is made once and for all */
+	for (int i = 0; i < 3; i++) /* creates what is kept forever */
 		CHECK_EQ(run(), want);
 	memory.calls = 0;
 	CHECK_EQ(run(), want);
@@ -367,21 +367,21 @@ end_sweep(void)
 	basics_close(&b);
 }
 
-TEST(tls_contexts_live_with_every_allocation_that_fails)
+TEST(tls_contexts_survive_every_failing_allocation)
 {
 	begin_sweep();
 	server = pair_server(bad_chain_file, bad_key_file);
 	sweep("contexts", run_contexts, 1, 500);
 	weft_tls_close(server);
 	CHECK(open_contexts(b.chain_file, b.key_file));
-	for (int i = 0; i < 3; i++) /* resumed, too */
+	for (int i = 0; i < 3; i++) /* resumed sessions, too */
 		CHECK_EQ(live(true), 1);
 	sweep("reload", run_reload, 1, 300);
 	close_contexts();
 	end_sweep();
 }
 
-TEST(tls_sessions_live_with_every_allocation_that_fails)
+TEST(tls_sessions_survive_every_failing_allocation)
 {
 	begin_sweep();
 	CHECK(open_contexts(b.chain_file, b.key_file));
@@ -390,7 +390,7 @@ TEST(tls_sessions_live_with_every_allocation_that_fails)
 	end_sweep();
 }
 
-TEST(tls_a_bad_certificate_is_bad_without_memory_too)
+TEST(tls_bad_certificate_is_refused_when_an_allocation_fails)
 {
 	begin_sweep();
 	CHECK(open_contexts(bad_chain_file, bad_key_file));
@@ -405,7 +405,7 @@ TEST(tls_a_bad_certificate_is_bad_without_memory_too)
 
 /* --- idle sessions ------------------------------------------------------ */
 
-/* Bytes of one pair of sessions that have talked and are idle, each by itself. */
+/* Bytes of each of two sessions that are idle after an exchange. */
 static void
 measure(bool talks, int64_t *client_bytes, int64_t *server_bytes)
 {
@@ -434,7 +434,7 @@ measure(bool talks, int64_t *client_bytes, int64_t *server_bytes)
 	*server_bytes = before - memory.bytes;
 }
 
-TEST(tls_idle_sessions_are_small)
+TEST(tls_idle_sessions_use_little_memory)
 {
 	int64_t c, s;
 

@@ -1,7 +1,7 @@
-/* tls_none_test.c - a build without TLS says so. */
+/* tls_none_test.c - a build without TLS reports that. */
 #include "test.h"
 
-TEST(tls_is_not_in_this_build)
+TEST(tls_calls_fail_with_enosys_in_a_build_without_tls)
 {
 	weft_tls *tls = NULL;
 

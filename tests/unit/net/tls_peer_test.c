@@ -1,9 +1,9 @@
-/* tls_peer_test.c - peers that do not keep to the rules, or share nothing with us. */
+/* tls_peer_test.c - peers that violate the protocol, or have nothing in common with us. */
 #include "foreign.h"
 
 static struct basics b;
 
-/* A server or client of ours, which is fed with these bytes and then with the end. */
+/* Feeds these bytes, and then the end, to a server or client session of ours. */
 static void
 feed_alone(int role, const void *bytes, size_t size, struct end *end)
 {
@@ -16,7 +16,7 @@ feed_alone(int role, const void *bytes, size_t size, struct end *end)
 	end->rc = weft__session_handshake(end->session);
 	(void)snprintf(end->text, sizeof(end->text), "%s", weft_detail());
 	CHECK_EQ(weft__session_handshake(end->session), end->rc);
-	CHECK_STR(weft_detail(), end->text); /* it is said again */
+	CHECK_STR(weft_detail(), end->text); /* the error is reported again */
 	weft__session_close(end->session);
 }
 
@@ -30,7 +30,7 @@ check_alone(int role, const void *bytes, size_t size, int error, const char *wor
 	check_words(end.text, words, "alone");
 }
 
-TEST(tls_who_does_not_speak_tls_is_told_from_who_does)
+TEST(tls_error_for_a_peer_that_does_not_speak_tls_describes_it)
 {
 	static const char get[] = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 	static const char proxy[] = "CONNECT example.org:443 HTTP/1.1\r\n\r\n";
@@ -75,7 +75,7 @@ TEST(tls_garbage_is_never_accepted)
 
 		for (size_t j = 0; j < size; j++)
 			bytes[j] = (unsigned char)test_random(&seed);
-		if (i % 2) /* a record, at least by its head */
+		if (i % 2) /* starts with a record header */
 			memcpy(bytes, "\x16\x03\x01\x00", size < 4 ? size : 4);
 		feed_alone(i % 4 < 2 ? WEFT_TLS_CLIENT : WEFT_TLS_SERVER, bytes, size, &end);
 		CHECK(end.rc == WEFT_EPROTO || end.rc == WEFT_ETRUNCATED || end.rc == WEFT_ECERT);
@@ -85,7 +85,7 @@ TEST(tls_garbage_is_never_accepted)
 
 /* --- versions, ciphers -------------------------------------------------- */
 
-/* A handshake with a foreign peer, after `change` has changed it. */
+/* Runs a handshake with a foreign peer, whose context `change` has modified. */
 static void
 meet(weft_tls *tls, int role, void (*change)(SSL_CTX *ctx), struct end *end)
 {
@@ -150,7 +150,7 @@ TEST(tls_old_versions_and_ciphers_are_refused)
 {
 	static const struct {
 		void (*change)(SSL_CTX *ctx);
-		const char *as_server; /* what our server says of it */
+		const char *as_server; /* error text of our server */
 	} bad[] = {
 		{ only_1_0, "a version of TLS that is not allowed" },
 		{ only_1_1, "a version of TLS that is not allowed" },
@@ -178,7 +178,7 @@ TEST(tls_old_versions_and_ciphers_are_refused)
 	basics_close(&b);
 }
 
-TEST(tls_version_min_is_kept)
+TEST(tls_version_min_is_enforced)
 {
 	weft_tls_cert cert;
 	weft_tls *server, *client;
@@ -219,7 +219,7 @@ choose_badly(SSL_CTX *ctx)
 	SSL_CTX_set_alpn_select_cb(ctx, choose_another, NULL);
 }
 
-TEST(tls_a_protocol_that_was_not_offered_is_refused)
+TEST(tls_alpn_protocol_that_was_not_offered_is_refused)
 {
 	static const char *const alpn[] = { "h2", NULL };
 	struct end end;
@@ -246,7 +246,7 @@ asking_server(void)
 		.certs = &cert, .cert_count = 1, .ca_file = b.ca_file, .ask_client_cert = true });
 }
 
-TEST(tls_a_client_without_certificate_is_refused_and_learns_why)
+TEST(tls_client_without_certificate_is_refused_and_gets_the_reason)
 {
 	struct pair pair = { .chance = 1 };
 	weft_tls *server;
@@ -258,7 +258,7 @@ TEST(tls_a_client_without_certificate_is_refused_and_learns_why)
 	pair_handshake(&pair);
 	CHECK_EQ(pair.server.rc, WEFT_ECERT);
 	check_words(pair.server.text, "has shown no certificate", "server");
-	CHECK_EQ(pair.client.rc, 0); /* it was done before it was refused */
+	CHECK_EQ(pair.client.rc, 0); /* it had finished before the server refused */
 	pair_carry_all(&pair);
 	CHECK_EQ(weft__session_read(pair.client.session, &byte, 1), WEFT_ECERT);
 	check_words(weft_detail(), "it wants a certificate from us", "client");
@@ -267,7 +267,7 @@ TEST(tls_a_client_without_certificate_is_refused_and_learns_why)
 	basics_close(&b);
 }
 
-TEST(tls_a_client_with_certificate_is_known_by_it)
+TEST(tls_client_certificate_is_reported_to_the_server)
 {
 	struct pair pair = { .chance = 1 };
 	weft_tls *server, *client;
@@ -295,7 +295,7 @@ TEST(tls_a_client_with_certificate_is_known_by_it)
 
 /* --- after the handshake ------------------------------------------------ */
 
-TEST(tls_a_changed_record_ends_the_session)
+TEST(tls_modified_record_ends_the_session)
 {
 	struct pair pair = { .chance = 1 };
 	unsigned char copy[256];
@@ -323,7 +323,7 @@ TEST(tls_a_changed_record_ends_the_session)
 	basics_close(&b);
 }
 
-TEST(tls_a_record_cut_in_its_middle_is_no_end)
+TEST(tls_truncated_record_is_not_a_regular_end)
 {
 	struct pair pair = { .chance = 1 };
 	const void *out;
@@ -352,7 +352,7 @@ open_with_foreign(struct foreign *f, struct end *end)
 	CHECK_EQ(end->rc, 0);
 }
 
-TEST(tls_new_keys_are_answered_and_do_not_disturb)
+TEST(tls_key_updates_are_answered_and_do_not_disturb_data)
 {
 	struct foreign f;
 	struct end end;
@@ -374,7 +374,7 @@ TEST(tls_new_keys_are_answered_and_do_not_disturb)
 	basics_close(&b);
 }
 
-TEST(tls_a_peer_that_only_sends_new_keys_is_not_listened_to)
+TEST(tls_peer_that_only_sends_key_updates_is_cut_off)
 {
 	struct foreign f;
 	struct end end;
@@ -398,8 +398,8 @@ TEST(tls_a_peer_that_only_sends_new_keys_is_not_listened_to)
 	basics_close(&b);
 }
 
-/* Answers that nobody takes: they stay within the bound. */
-TEST(tls_answers_to_new_keys_are_bounded)
+/* The peer does not read the answers.  They must stay within the limit. */
+TEST(tls_answers_to_key_updates_are_limited)
 {
 	struct foreign f;
 	struct end end;
@@ -416,7 +416,7 @@ TEST(tls_answers_to_new_keys_are_bounded)
 			CHECK_EQ(weft__session_feed(end.session, buf, (size_t)n), n);
 		n = (int)weft__session_read(end.session, buf, sizeof(buf));
 		if (n == WEFT_EAGAIN)
-			break; /* output must go first */
+			break; /* output must be sent first */
 		CHECK_EQ(n, 1);
 	}
 	CHECK(weft__session_output(end.session, &out) <= WEFT__SESSION_OUT_MAX);
@@ -429,7 +429,8 @@ TEST(tls_answers_to_new_keys_are_bounded)
 	basics_close(&b);
 }
 
-/* TLS 1.2 only: the peer asks to begin anew.  Had it begun, it would have a new number. */
+/* The peer requests renegotiation, which exists only in TLS 1.2.  If it succeeded, the client
+ * random would change. */
 static void
 ask_anew(int role)
 {
@@ -462,7 +463,7 @@ ask_anew(int role)
 	foreign_close(&f);
 }
 
-TEST(tls_nothing_is_negotiated_anew)
+TEST(tls_renegotiation_is_refused)
 {
 	basics_open(&b);
 	ask_anew(WEFT_TLS_CLIENT);

@@ -1,9 +1,9 @@
-/* tls_session_test.c - two sessions in memory: handshakes, data, and their ends. */
+/* tls_session_test.c - two in-memory sessions: handshakes, data, and the end of a session. */
 #include "pair.h"
 
 #define MIB ((size_t)1 << 20)
 
-TEST(tls_a_handshake_works_whatever_the_pieces)
+TEST(tls_handshake_works_with_pieces_of_any_size)
 {
 	static const size_t steps[] = { 1, 2, 3, 5, 7, 16, 100, 517, 1000, 4096, 40000 };
 	struct basics b;
@@ -22,7 +22,7 @@ TEST(tls_a_handshake_works_whatever_the_pieces)
 	basics_close(&b);
 }
 
-TEST(tls_data_is_the_same_after_random_pieces)
+TEST(tls_data_arrives_intact_in_random_pieces)
 {
 	struct basics b;
 	struct pair pair = { .chance = test_seed() };
@@ -42,7 +42,7 @@ TEST(tls_data_is_the_same_after_random_pieces)
 	free(bytes);
 }
 
-TEST(tls_data_is_the_same_byte_by_byte)
+TEST(tls_data_arrives_intact_byte_by_byte)
 {
 	struct basics b;
 	struct pair pair = { .chance = test_seed(), .step = 1 };
@@ -61,7 +61,7 @@ TEST(tls_data_is_the_same_byte_by_byte)
 	free(bytes);
 }
 
-TEST(tls_output_is_bounded_and_a_refused_write_may_be_another_one)
+TEST(tls_output_is_limited_and_a_refused_write_may_be_replaced)
 {
 	static char bytes[200000], seen[200000];
 	struct basics b;
@@ -92,7 +92,7 @@ TEST(tls_output_is_bounded_and_a_refused_write_may_be_another_one)
 	basics_close(&b);
 }
 
-TEST(tls_what_is_being_sent_stays_where_it_is)
+TEST(tls_pending_output_does_not_move)
 {
 	static char bytes[30000];
 	struct basics b;
@@ -116,7 +116,7 @@ TEST(tls_what_is_being_sent_stays_where_it_is)
 	basics_close(&b);
 }
 
-TEST(tls_after_the_peers_goodbye_one_can_still_write)
+TEST(tls_write_still_works_after_the_peers_close_notify)
 {
 	struct basics b;
 	struct pair pair = { .chance = 1 };
@@ -147,7 +147,7 @@ TEST(tls_after_the_peers_goodbye_one_can_still_write)
 	basics_close(&b);
 }
 
-TEST(tls_an_end_without_goodbye_is_told)
+TEST(tls_end_without_close_notify_is_reported)
 {
 	struct basics b;
 	struct pair pair = { .chance = 1 };
@@ -169,7 +169,7 @@ TEST(tls_an_end_without_goodbye_is_told)
 	basics_close(&b);
 }
 
-TEST(tls_info_says_what_was_agreed)
+TEST(tls_info_reports_the_negotiated_parameters)
 {
 	struct basics b;
 	struct pair pair = { .chance = 1 };
@@ -195,7 +195,7 @@ TEST(tls_info_says_what_was_agreed)
 	basics_close(&b);
 }
 
-TEST(tls_room_is_kept_while_it_is_lent)
+TEST(tls_receive_buffer_stays_while_it_is_lent)
 {
 	struct basics b;
 	struct pair pair = { .chance = 1 };
@@ -228,7 +228,7 @@ TEST(tls_room_is_kept_while_it_is_lent)
 	basics_close(&b);
 }
 
-TEST(tls_sessions_need_a_name_and_a_server_a_certificate)
+TEST(tls_client_needs_a_valid_name_and_a_server_a_certificate)
 {
 	static const char *const names[] = { "",    "a b",  "\xc3\xa4.de", "a/b", ".a",
 		                             "*.a", "a\nb", "[::1]",       "x@y" };

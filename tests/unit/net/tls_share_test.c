@@ -1,4 +1,4 @@
-/* tls_share_test.c - contexts that are used, reloaded and closed on several threads. */
+/* tls_share_test.c - contexts that are used, reloaded and closed by several threads. */
 #include <pthread.h>
 #include "base/atomic.h"
 #include "pair.h"
@@ -19,7 +19,7 @@ carry(struct weft__session *from, struct weft__session *to)
 		weft__session_sent(from, (size_t)weft__session_feed(to, bytes, size));
 }
 
-/* A connection with a few bytes; 0 if all of it worked. */
+/* Connects and sends a byte.  Returns 0 if all of it worked. */
 static int
 talk(void)
 {
@@ -88,7 +88,7 @@ reload_often(void *arg)
 	return NULL;
 }
 
-TEST(tls_a_context_is_closed_by_the_last_who_has_it)
+TEST(tls_context_is_freed_by_the_last_thread_that_closes_it)
 {
 	pthread_t threads[THREADS];
 

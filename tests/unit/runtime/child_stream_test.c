@@ -1,4 +1,4 @@
-/* child_stream_test.c - children that are talked to by streams. */
+/* child_stream_test.c - talking to child processes over streams. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -44,7 +44,7 @@ feed(void *arg)
 
 	memset(bytes, 'x', sizeof(bytes));
 	CHECK_EQ(weft_stream_write(in, bytes, MUCH, WEFT_NEVER), MUCH);
-	weft_stream_close(in); /* it reads the end */
+	weft_stream_close(in); /* the child reads the end */
 	CHECK(weft_child_stream(talk->child, 0) == NULL);
 	return 0;
 }
@@ -73,13 +73,13 @@ talk_to_cat(void *arg)
 	return 0;
 }
 
-TEST(a_child_is_written_and_read_by_streams)
+TEST(child_is_written_and_read_over_streams)
 {
 	run_threadlet(talk_to_cat, NULL);
 	check_no_child();
 }
 
-/* --- the end ------------------------------------------------------------- */
+/* --- the end of a child -------------------------------------------------- */
 
 static int
 read_to_the_end(void *arg)
@@ -89,7 +89,7 @@ read_to_the_end(void *arg)
 	ssize_t n = weft_stream_read(weft_child_stream(talk->child, 1), buf, sizeof(buf),
 	                             WEFT_NEVER);
 
-	CHECK(n == 0 || n == WEFT_ESHUTDOWN); /* its own end may come first */
+	CHECK(n == 0 || n == WEFT_ESHUTDOWN); /* the stream may see the end first */
 	talk->ended++;
 	return 0;
 }
@@ -124,13 +124,13 @@ close_while_used(void *arg)
 	return 0;
 }
 
-TEST(a_child_that_is_closed_ends_whoever_uses_its_streams)
+TEST(closing_a_child_ends_reads_and_writes_on_its_streams)
 {
 	run_threadlet(close_while_used, NULL);
 	check_no_child();
 }
 
-/* Nobody reads any more: an error, and the process lives. */
+/* The child no longer reads: the write fails, and SIGPIPE does not kill this process. */
 static int
 write_to_one_that_ended(void *arg)
 {
@@ -147,7 +147,7 @@ write_to_one_that_ended(void *arg)
 	return 0;
 }
 
-TEST(a_child_that_has_ended_reads_nothing)
+TEST(write_to_a_child_that_has_exited_fails_without_sigpipe)
 {
 	run_threadlet(write_to_one_that_ended, NULL);
 	check_no_child();
@@ -159,13 +159,13 @@ use_none(void *arg)
 	weft_child *child = open_shell("cat");
 
 	(void)arg;
-	CHECK(weft_child_stream(child, 0) != NULL); /* and never used */
+	CHECK(weft_child_stream(child, 0) != NULL); /* never used */
 	CHECK(weft_child_fd(child, 1) >= 0);
 	weft_child_close(child);
 	return 0;
 }
 
-TEST(a_stream_that_was_not_used_is_closed_with_its_child)
+TEST(unused_stream_is_closed_with_its_child)
 {
 	run_threadlet(use_none, NULL);
 	check_no_child();

@@ -1,4 +1,4 @@
-/* child_test.c - child processes: started, waited for, signalled, closed.
+/* child_test.c - child processes: starting, waiting, signaling, closing.
  *
  * At the end of each test there is no child left, alive or dead.
  */
@@ -10,7 +10,7 @@
 #include "unit/probe.h"
 #include "unit/twice.h"
 
-/* --- what the tests share ----------------------------------------------- */
+/* --- helpers ------------------------------------------------------------ */
 
 static weft_child *
 open_with(weft_loop *loop, const weft_child_opts *opts, const char *const *argv)
@@ -22,7 +22,7 @@ open_with(weft_loop *loop, const weft_child_opts *opts, const char *const *argv)
 	return child;
 }
 
-/* A shell that runs `script`. */
+/* Starts a shell that runs `script`. */
 static weft_child *
 open_shell(weft_loop *loop, const weft_child_opts *opts, const char *script)
 {
@@ -31,7 +31,7 @@ open_shell(weft_loop *loop, const weft_child_opts *opts, const char *script)
 	return open_with(loop, opts, argv);
 }
 
-/* One that reads until it is told to end. */
+/* Starts a child that reads until it is terminated. */
 static weft_child *
 open_cat(weft_loop *loop)
 {
@@ -48,7 +48,7 @@ start_wait(weft_child *child, weft_loop *loop, struct probe *p, uint64_t deadlin
 	OK(weft__child_wait_op(child, &p->op, deadline_ns));
 }
 
-/* Its wait status, or an error. */
+/* Returns the wait status, or an error. */
 static int
 wait_for(weft_child *child, weft_loop *loop)
 {
@@ -78,7 +78,7 @@ end_loop(weft_loop *loop)
 	check_no_child();
 }
 
-/* All that comes until the end, as a text. */
+/* Reads everything until the end, as a text. */
 static const char *
 read_all(int fd)
 {
@@ -94,7 +94,7 @@ read_all(int fd)
 	return text;
 }
 
-/* One line. */
+/* Reads one line. */
 static void
 await_line(int fd)
 {
@@ -105,7 +105,7 @@ await_line(int fd)
 		CHECK_EQ(read(fd, &byte, 1), 1);
 }
 
-/* --- its end ------------------------------------------------------------ */
+/* --- exit --------------------------------------------------------------- */
 
 TEST_TWICE(a_child_that_ends_is_reaped_and_its_status_told)
 {
@@ -116,7 +116,7 @@ TEST_TWICE(a_child_that_ends_is_reaped_and_its_status_told)
 	CHECK(WIFEXITED(status));
 	CHECK_EQ(WEXITSTATUS(status), 7);
 	check_no_child();
-	CHECK_EQ(wait_for(child, loop), status); /* and again */
+	CHECK_EQ(wait_for(child, loop), status); /* a second wait returns it, too */
 	CHECK_EQ(weft_child_kill(child, SIGTERM), WEFT_ESRCH);
 	close_child(child, loop);
 	child = open_shell(loop, NULL, "kill -KILL $$");
@@ -133,7 +133,7 @@ TEST_TWICE(a_child_that_nobody_waits_for_is_reaped_too)
 	weft_child *child = open_shell(loop, NULL, "exit 1");
 	siginfo_t info;
 
-	/* Until it is there to be reaped. */
+	/* Until the child can be reaped. */
 	OK(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT));
 	turns(loop, 3);
 	check_no_child();
@@ -147,7 +147,7 @@ TEST_TWICE(a_child_that_runs_does_not_keep_the_loop_running)
 	weft_child *child = open_cat(loop);
 
 	OK(weft_loop_run(loop));
-	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* but in memory */
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* but the loop cannot be freed */
 	close_child(child, loop);
 	end_loop(loop);
 }
@@ -247,7 +247,7 @@ TEST_TWICE(a_thousand_children_leave_no_zombie)
 	end_loop(loop);
 }
 
-/* --- how it begins ------------------------------------------------------ */
+/* --- starting ----------------------------------------------------------- */
 
 static void
 check_text(const char *begin)
@@ -258,7 +258,7 @@ check_text(const char *begin)
 	CHECK_STR(weft_detail(), text);
 }
 
-TEST(what_cannot_be_started_leaves_nothing)
+TEST(child_that_cannot_be_started_leaves_nothing_behind)
 {
 	static const struct {
 		const char *path, *cwd;
@@ -301,7 +301,7 @@ TEST(error_of_a_program_that_cannot_be_started_names_it)
 	end_loop(loop);
 }
 
-TEST(bytes_go_through_the_pipes_both_ways)
+TEST(bytes_pass_through_the_pipes_both_ways)
 {
 	weft_loop *loop = make();
 	weft_child *child = open_cat(loop);
@@ -309,7 +309,7 @@ TEST(bytes_go_through_the_pipes_both_ways)
 	char bytes[8];
 
 	CHECK_EQ(read(weft_child_fd(child, 1), bytes, 8), -1);
-	CHECK_EQ(errno, EAGAIN); /* ours does not block */
+	CHECK_EQ(errno, EAGAIN); /* our end does not block */
 	CHECK_EQ(write(weft_child_fd(child, 0), "hello", 5), 5);
 	watch(loop, &w, weft_child_fd(child, 1), WEFT_READABLE);
 	while (w.calls == 0)
@@ -319,11 +319,11 @@ TEST(bytes_go_through_the_pipes_both_ways)
 	CHECK_EQ(weft_child_fd(child, 2), WEFT_EINVAL);
 	w.calls = 0;
 	close_child(child, loop);
-	CHECK_EQ(w.ends, 1); /* whoever waits there is told */
+	CHECK_EQ(w.ends, 1); /* the watch on the pipe is notified */
 	end_loop(loop);
 }
 
-TEST(what_the_child_has_follows_from_its_options)
+TEST(child_gets_the_environment_folder_and_descriptors_of_its_options)
 {
 	const char *const env[] = { "WORD=there", NULL };
 	weft_child_opts opts = {
@@ -347,7 +347,7 @@ TEST(what_the_child_has_follows_from_its_options)
 	end_loop(loop);
 }
 
-TEST(descriptors_of_the_three_may_change_places)
+TEST(standard_descriptors_of_a_child_may_be_swapped)
 {
 	int fds[2], kept[2] = { dup(1), dup(2) };
 	weft_child_opts opts = { .std = { WEFT_CHILD_NULL, WEFT_CHILD_FD, WEFT_CHILD_FD },
@@ -356,7 +356,7 @@ TEST(descriptors_of_the_three_may_change_places)
 	weft_child *child;
 
 	OK(pipe(fds));
-	CHECK_EQ(dup2(fds[1], 2), 2); /* what is 2 here is its 1 */
+	CHECK_EQ(dup2(fds[1], 2), 2); /* our descriptor 2 becomes its descriptor 1 */
 	child = open_shell(loop, &opts, "echo one; : >&2");
 	CHECK_EQ(dup2(kept[1], 2), 2);
 	OK(close(fds[1]));
@@ -400,7 +400,7 @@ open_far(void *arg)
 	start_wait(far.child, NULL, &far.wait, WEFT_NEVER);
 }
 
-TEST(a_child_of_a_thread_that_blocks_all_signals_blocks_none)
+TEST(child_of_a_thread_that_blocks_all_signals_blocks_none)
 {
 	weft_loop *loop = make_started();
 
@@ -457,7 +457,7 @@ TEST_TWICE(a_group_is_killed_as_one)
 	await_line(weft_child_fd(child, 1));
 	fd = dup(weft_child_fd(child, 1));
 	close_child(child, loop);
-	CHECK_STR(read_all(fd), ""); /* nobody is left to write */
+	CHECK_STR(read_all(fd), ""); /* no writer is left */
 	OK(close(fd));
 	end_loop(loop);
 }
@@ -484,7 +484,7 @@ TEST_TWICE(a_child_can_be_closed_without_waiting_for_it)
 
 	CHECK_EQ(weft__child_look(child, &status), WEFT_ETIMEDOUT);
 	OK(weft__child_close_later(child));
-	OK(weft_loop_run(loop)); /* it keeps the run going */
+	OK(weft_loop_run(loop)); /* the close keeps the loop alive */
 	check_no_child();
 	child = open_shell(loop, NULL, "exit 3");
 	while (weft__child_look(child, &status) != 0)
@@ -495,7 +495,7 @@ TEST_TWICE(a_child_can_be_closed_without_waiting_for_it)
 	end_loop(loop);
 }
 
-/* --- a loop that stops -------------------------------------------------- */
+/* --- loop stop ---------------------------------------------------------- */
 
 TEST_TWICE(a_loop_that_stops_kills_and_reaps_its_children)
 {
@@ -562,7 +562,7 @@ TEST_TWICE(a_child_may_be_closed_while_its_loop_stops)
 
 /* --- misuse ------------------------------------------------------------- */
 
-TEST(misuse_of_children_is_found)
+TEST(misuse_of_children_is_reported)
 {
 	const char *const none[] = { NULL }, *const argv[] = { "cat", NULL };
 	weft_child_opts bad[3] = {
@@ -585,7 +585,7 @@ TEST(misuse_of_children_is_found)
 	end_loop(loop);
 }
 
-TEST(misuse_of_a_childs_ops_is_found)
+TEST(misuse_of_child_ops_is_reported)
 {
 	weft_loop *loop = make(), *other = make();
 	weft_child *child = open_cat(loop);

@@ -1,4 +1,4 @@
-/* child_wait_test.c - children as threadlets use them. */
+/* child_wait_test.c - child processes used by threadlets. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ check_no_child(void)
 	CHECK_EQ(errno, ECHILD);
 }
 
-/* Run `fn` as a threadlet on a loop of its own. */
+/* Runs `fn` as a threadlet on a new loop. */
 static void
 run(weft_threadlet_fn fn)
 {
@@ -59,7 +59,7 @@ wait_and_close(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_opens_waits_for_and_closes_a_child)
+TEST(threadlet_opens_waits_for_and_closes_a_child)
 {
 	run(wait_and_close);
 }
@@ -79,7 +79,7 @@ wait_in_vain(void *arg)
 	return 0;
 }
 
-TEST(a_wait_ends_at_its_deadline_and_the_child_lives_until_it_is_closed)
+TEST(wait_ends_at_its_deadline_and_the_child_lives_until_it_is_closed)
 {
 	run(wait_in_vain);
 }
@@ -94,7 +94,7 @@ wait_until_canceled(void *arg)
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_ECANCELED);
 	CHECK_EQ(weft_child_open(cat, NULL, &other, WEFT_NEVER), WEFT_ECANCELED);
 	CHECK(!other);
-	weft_child_close(child); /* not cancellable */
+	weft_child_close(child); /* cannot be canceled */
 	check_no_child();
 	return 0;
 }
@@ -110,7 +110,7 @@ cancel_other(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_that_is_cancelled_can_close_its_child)
+TEST(canceled_threadlet_can_close_its_child)
 {
 	run(cancel_other);
 }
@@ -129,7 +129,7 @@ use_in_a_callback(void *arg)
 	weft_child_close(child);
 }
 
-TEST(a_callback_may_open_a_child_and_close_it_without_waiting)
+TEST(callback_may_open_a_child_and_close_it_without_waiting)
 {
 	weft_loop *loop = make();
 
@@ -160,7 +160,7 @@ close_as_the_loop_stops(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_of_a_loop_that_stops_gives_its_child_the_grace)
+TEST(close_while_the_loop_stops_gives_the_child_its_grace)
 {
 	weft_loop *loop = make();
 	weft_go_opts opts = { .loop = loop };
@@ -185,12 +185,12 @@ close_stubborn(void *arg)
 	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
 	CHECK_EQ(weft_wait_fd(weft_child_fd(child, 1), WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	weft_loop_shutdown(arg);
-	weft_child_close(child); /* it has to be killed, after the grace */
+	weft_child_close(child); /* must kill the child after the grace */
 	check_no_child();
 	return 0;
 }
 
-TEST(a_child_that_does_not_end_is_killed_though_the_loop_stops)
+TEST(child_that_ignores_sigterm_is_killed_although_the_loop_stops)
 {
 	weft_loop *loop = make();
 	weft_go_opts opts = { .loop = loop };
@@ -207,7 +207,7 @@ leave_it_open(void *arg)
 	return 0;
 }
 
-TEST(a_child_that_its_threadlet_left_open_ends_with_the_loop)
+TEST(child_left_open_by_its_threadlet_ends_with_the_loop)
 {
 	weft_loop *loop = make();
 	weft_child *child = NULL;
@@ -215,7 +215,7 @@ TEST(a_child_that_its_threadlet_left_open_ends_with_the_loop)
 
 	CHECK(weft_go_with(&opts, leave_it_open, &child) > 0);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(waitpid(-1, NULL, WNOHANG), 0); /* it lives */
+	CHECK_EQ(waitpid(-1, NULL, WNOHANG), 0); /* it is still running */
 	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
 	check_no_child();

@@ -1,4 +1,4 @@
-/* file_late_test.c - files: calls that go on when their callers have gone. */
+/* file_late_test.c - file calls that continue after their caller has given up. */
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include "base/sys.h"
 #include "unit/threadlet/crew.h"
 
-#define TURNS 20000 /* in which a close that does not wait has long happened */
+#define TURNS 20000 /* enough yields for a close that does not wait */
 
 static weft__a32 writing, let_go, written;
 
@@ -34,7 +34,7 @@ make_file(void)
 	return fd;
 }
 
-/* The number of a file that is closed is that of the next. */
+/* The descriptor number of a closed file is reused by the next one. */
 static int
 write_close_open(void *arg)
 {
@@ -68,7 +68,7 @@ interrupt_writer(void *arg)
 	return 0;
 }
 
-TEST(a_write_that_goes_on_never_lands_in_another_file)
+TEST(interrupted_write_never_reaches_another_file_with_the_same_number)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys slow = *before;

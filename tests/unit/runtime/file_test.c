@@ -7,7 +7,7 @@
 #include "unit/runtime/job.h"
 #include "unit/threadlet/crew.h"
 
-#define MANY 40 /* more than a pool has threads at once */
+#define MANY 40 /* more than a pool runs at once */
 
 static char path[64];
 
@@ -19,7 +19,7 @@ is_uring(void)
 	return backend && strcmp(backend, "uring") == 0;
 }
 
-/* A file that nobody else sees. */
+/* Creates a file and unlinks it, so that no other process sees it. */
 static int
 make_file(const char *text)
 {
@@ -63,12 +63,12 @@ write_and_read(void *arg)
 	return 0;
 }
 
-TEST(what_is_written_at_an_offset_is_read_there)
+TEST(data_written_at_an_offset_is_read_there)
 {
 	run_threadlet(write_and_read, NULL);
 }
 
-/* The kernel takes an offset of -1 for: where the file stands. */
+/* For the kernel, an offset of -1 means the current file position. */
 static int
 ask_for_no_offset(void *arg)
 {
@@ -83,12 +83,12 @@ ask_for_no_offset(void *arg)
 	return 0;
 }
 
-TEST(an_offset_that_no_file_has_is_an_error)
+TEST(file_offset_out_of_range_is_an_error)
 {
 	run_threadlet(ask_for_no_offset, NULL);
 }
 
-/* --- FIFOs, whose opening waits for the other end ----------------------- */
+/* --- FIFOs: opening one end waits for the other ------------------------- */
 
 static void
 make_fifo(void)
@@ -105,7 +105,7 @@ give_up(void *arg)
 	(void)arg;
 	make_fifo();
 	CHECK_EQ(weft_file_open(path, O_RDONLY, 0, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	/* A job that goes on closes what it opened, or finds nothing. */
+	/* A job that is still running closes what it opened, or finds no file. */
 	fd = open(path, O_RDWR | O_NONBLOCK);
 	CHECK(fd >= 0);
 	(void)unlink(path);
@@ -113,7 +113,7 @@ give_up(void *arg)
 	return 0;
 }
 
-TEST(a_call_that_gave_up_leaves_nothing_open)
+TEST(open_that_timed_out_leaves_nothing_open)
 {
 	run_threadlet(give_up, NULL);
 }
@@ -163,7 +163,7 @@ in_callback(void *arg)
 	CHECK_EQ(weft_file_sync(0, WEFT_NEVER), WEFT_ENOSUSPEND);
 }
 
-TEST(files_are_for_threadlets)
+TEST(file_calls_outside_a_threadlet_are_refused)
 {
 	in_callback(NULL);
 }
@@ -177,7 +177,7 @@ init_anew(weft_loop *loop, struct probe *p)
 	init(loop, p);
 }
 
-TEST(an_op_reads_what_an_op_has_written)
+TEST(read_op_returns_what_a_write_op_has_written)
 {
 	weft_loop *loop = make();
 	struct probe p;
@@ -220,7 +220,7 @@ TEST(many_ops_read_one_file_at_once)
 	OK(close(fd));
 }
 
-TEST(an_op_on_no_file_finishes_with_an_error)
+TEST(file_op_on_a_bad_descriptor_finishes_with_an_error)
 {
 	weft_loop *loop = make();
 	struct probe p = { 0 };
@@ -238,7 +238,7 @@ TEST(an_op_on_no_file_finishes_with_an_error)
 	OK(weft_loop_free(loop));
 }
 
-/* It has ended once, with what was read or with `why`. */
+/* The op has ended once, with the byte or with `why`. */
 static void
 check_asked(const struct probe *p, int64_t why)
 {
@@ -247,7 +247,7 @@ check_asked(const struct probe *p, int64_t why)
 	CHECK(p->result != 1 || p->buf[0] == 'a');
 }
 
-TEST(an_op_that_is_asked_to_end_does_so_once)
+TEST(canceled_or_late_file_op_ends_once)
 {
 	weft_loop *loop = make();
 	static struct probe p[MANY];
@@ -266,7 +266,7 @@ TEST(an_op_that_is_asked_to_end_does_so_once)
 	OK(close(fd));
 }
 
-TEST(a_loop_that_stops_ends_what_reads_files)
+TEST(loop_stop_ends_file_ops)
 {
 	weft_loop *loop = make();
 	static struct probe p[MANY];
@@ -282,7 +282,7 @@ TEST(a_loop_that_stops_ends_what_reads_files)
 	OK(close(fd));
 }
 
-TEST(without_io_uring_a_pipe_is_no_file)
+TEST(file_read_of_a_pipe_fails_with_espipe_without_io_uring)
 {
 	weft_loop *loop = make();
 	struct probe p;
@@ -299,11 +299,11 @@ TEST(without_io_uring_a_pipe_is_no_file)
 	OK(close(fds[1]));
 }
 
-/* --- ops that cannot go on: their pool is busy, or io_uring reads a pipe -------- */
+/* --- ops that are stuck: their pool is busy, or io_uring reads an empty pipe ---- */
 
 struct stuck {
 	weft_loop *loop;
-	weft_pool *cpu, *pool; /* with one thread, which has a job */
+	weft_pool *cpu, *pool; /* one thread each; that of `pool` is busy with `job` */
 	struct job job;
 	int fds[2];
 };
@@ -339,7 +339,7 @@ read_stuck(struct stuck *stuck, struct probe *p, uint64_t deadline_ns)
 	OK(weft_file_read_op(stuck->fds[0], p->buf, 1, 0, &p->op, deadline_ns));
 }
 
-TEST(an_op_that_cannot_go_on_is_taken_back)
+TEST(stuck_file_op_can_be_canceled_and_times_out)
 {
 	struct probe asked, late, left;
 	struct stuck stuck;
@@ -357,11 +357,11 @@ TEST(an_op_that_cannot_go_on_is_taken_back)
 	CHECK_ENDED(&late, WEFT_ETIMEDOUT);
 	CHECK(left.op.pending);
 	free_stuck(&stuck);
-	/* The pool may have come to it as the loop stopped. */
+	/* The pool may have started it while the loop stopped. */
 	CHECK_ENDED(&left, left.result == -ESPIPE ? -ESPIPE : WEFT_ESHUTDOWN);
 }
 
-TEST(a_background_op_does_not_keep_a_run_going)
+TEST(background_file_op_does_not_keep_the_loop_alive)
 {
 	struct stuck stuck;
 	struct probe p;
@@ -375,7 +375,7 @@ TEST(a_background_op_does_not_keep_a_run_going)
 	CHECK_EQ(p.ends, 1);
 }
 
-/* --- who makes the calls ------------------------------------------------ */
+/* --- which thread makes the calls --------------------------------------- */
 
 static struct weft__sys table;
 static pthread_t loop_thread;
@@ -399,7 +399,7 @@ read_twice(void *arg)
 	return 0;
 }
 
-TEST(reads_are_made_by_the_kernel_or_by_other_threads)
+TEST(file_reads_run_in_the_kernel_or_on_other_threads)
 {
 	const struct weft__sys *before = weft__sys;
 	int fd = make_file("abc");
@@ -415,7 +415,7 @@ TEST(reads_are_made_by_the_kernel_or_by_other_threads)
 	OK(close(fd));
 }
 
-TEST(a_read_op_on_io_uring_takes_no_memory)
+TEST(read_op_on_io_uring_does_not_allocate)
 {
 	int64_t allocs = 0;
 	int fd = make_file("abc");
@@ -425,7 +425,7 @@ TEST(a_read_op_on_io_uring_takes_no_memory)
 	count_calls();
 	loop = make();
 	for (int i = 0; i < 100; i++) {
-		if (i == 10) /* it has all that it needs */
+		if (i == 10) /* everything it needs exists */
 			allocs = counted(&calls.allocs);
 		init_anew(loop, &p);
 		OK(weft_file_read_op(fd, p.buf, 1, 0, &p.op, WEFT_NEVER));

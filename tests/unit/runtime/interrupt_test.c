@@ -1,7 +1,8 @@
-/* interrupt_test.c - signals end programs, also those that do not want to end.
+/* interrupt_test.c - signals end programs, even programs that do not cooperate.
  *
- * Each case is a process of its own, this program with the name of the case.  It says on
- * standard output how far it is; what it reports, and how it ends, is looked at.
+ * Each case runs as a separate process: this program with the name of the case as an argument.
+ * It reports its progress on standard output.  The test checks its error output and its exit
+ * status.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static char output[16384];
 struct child {
 	int pid;
 	int says;   /* its standard output, */
-	int errors; /* and the other */
+	int errors; /* and its standard error */
 };
 
 /* --- in the child ------------------------------------------------------- */
@@ -47,11 +48,11 @@ work_for_ever(void *arg)
 	int rc = weft_work(WEFT_CPU, compute_for_ever, NULL, WEFT_NEVER);
 
 	(void)arg;
-	say("w"); /* so that this frame is there while it waits */
+	say("w"); /* keeps this frame on the stack while it waits */
 	return rc;
 }
 
-/* In a shield it hears of nothing. */
+/* Inside a shield it does not notice a cancellation. */
 static int
 sleep_behind_a_shield(void *arg)
 {
@@ -76,7 +77,7 @@ leave_a_sleeper(void *arg)
 	return 0;
 }
 
-/* Says when it is cancelled, and goes on. */
+/* Reports when it is canceled, and continues. */
 static int
 ignore_cancellation(void *arg)
 {
@@ -151,7 +152,7 @@ start(const char *what)
 	return child;
 }
 
-/* Until it says so once more. */
+/* Waits until the child reports once more. */
 static void
 await(const struct child *child)
 {
@@ -187,7 +188,7 @@ run_and_signal(const char *what, int signo)
 	return end(&child);
 }
 
-TEST(program_that_ends_in_time_has_its_own_status_and_says_nothing)
+TEST(program_that_ends_in_time_has_its_own_status_and_reports_nothing)
 {
 	CHECK_EQ(run_and_signal("well, patient", SIGINT), 0);
 	CHECK_STR(output, "");
@@ -202,8 +203,8 @@ TEST(work_that_does_not_end_is_named_and_the_process_exits_by_the_signal)
 	CHECK(strstr(output, "weft: pool cpu: still runs compute_for_ever (interrupt_test.c:"));
 }
 
-/* TSan keeps a signal back until the thread next calls it. */
-TEST(threadlet_that_holds_its_loop_is_named_with_its_place)
+/* TSan delays a signal until the thread next calls an intercepted function. */
+TEST(threadlet_that_blocks_its_loop_is_named_with_its_code_location)
 {
 	CHECK_EQ(run_and_signal("compute", SIGTERM), 128 + SIGTERM);
 	CHECK(strstr(output, "weft: loop weft-0: has not stopped in time; "));
@@ -213,13 +214,13 @@ TEST(threadlet_that_holds_its_loop_is_named_with_its_place)
 	CHECK(strstr(output, "(interrupt_test.c:"));
 }
 
-TEST(threadlet_behind_a_shield_is_named_with_its_place)
+TEST(threadlet_in_a_shield_is_named_with_its_code_location)
 {
 	CHECK_EQ(run_and_signal("shield", SIGINT), 128 + SIGINT);
 	CHECK(strstr(output, "threadlet main waits for sleep, in sleep_behind_a_shield+0x"));
 }
 
-TEST(threadlet_that_main_has_left_is_named_too)
+TEST(threadlet_left_behind_by_main_is_named_too)
 {
 	CHECK_EQ(run_and_signal("sleeper", SIGINT), 128 + SIGINT);
 	CHECK(strstr(output, "threadlet sleeper waits for sleep, in sleep_behind_a_shield+0x"));
@@ -231,7 +232,7 @@ TEST(second_interrupt_exits_at_once)
 
 	await(&child);
 	CHECK_EQ(kill(child.pid, SIGTERM), 0);
-	await(&child); /* it was cancelled, and the grace lasts an hour */
+	await(&child); /* it was canceled, and the grace lasts an hour */
 	CHECK_EQ(kill(child.pid, SIGINT), 0);
 	CHECK_EQ(end(&child), 128 + SIGINT);
 }

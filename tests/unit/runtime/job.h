@@ -1,4 +1,4 @@
-/* job.h - what the tests of pools share: work that waits at a gate. */
+/* job.h - shared by the pool tests: work that waits at a gate. */
 #ifndef WEFT_TEST_JOB_H
 #define WEFT_TEST_JOB_H
 
@@ -10,9 +10,9 @@ struct job {
 	struct probe p;
 	weft__a32    gate;        /* 1: open */
 	weft__a32    running;     /* 1: it has begun */
-	bool         until_asked; /* goes on without the gate when it is asked to end */
-	int          asked;       /* why, or 0; the work's */
-	uint32_t     number;      /* in the order of beginning, from 1; the work's */
+	bool         until_asked; /* ends without the gate when a cancellation is requested */
+	int          asked;       /* reason of the cancellation, or 0; written by the work */
+	uint32_t     number;      /* start order, from 1; written by the work */
 };
 
 static weft__a32 job_numbers;
@@ -88,7 +88,7 @@ threads_of(weft_pool *pool)
 	return count;
 }
 
-/* Yield until so many threads have nothing to do. */
+/* Yields until this many threads are idle. */
 static inline void
 await_idle(weft_pool *pool, uint32_t count)
 {

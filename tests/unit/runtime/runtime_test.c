@@ -1,4 +1,4 @@
-/* runtime_test.c - several loops, placement, and whole programs. */
+/* runtime_test.c - several loops, placement of threadlets, and complete programs. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -80,7 +80,7 @@ begin_spread(int each)
 	OK(weft_group_add(&spread.started, (uint32_t)(LOOPS * each)));
 }
 
-TEST(a_storm_of_starts_from_a_plain_thread_spreads_evenly)
+TEST(threadlets_started_by_a_plain_thread_are_spread_evenly)
 {
 	begin_spread(100);
 	for (int i = 0; i < LOOPS * 100; i++)
@@ -88,15 +88,16 @@ TEST(a_storm_of_starts_from_a_plain_thread_spreads_evenly)
 	check_spread(100);
 }
 
-TEST(a_storm_of_starts_from_a_threadlet_spreads_evenly)
+TEST(threadlets_started_by_a_threadlet_are_spread_evenly)
 {
 	begin_spread(100);
 	CHECK(weft_go(start_storm, MARK(LOOPS * 100)) > 0);
 	check_spread(100);
 }
 
-/* Those that wait on one loop keep others away from it until the rest has as many. */
-TEST(a_loaded_loop_gets_no_threadlets_until_the_others_have_as_many)
+/* Threadlets that wait on one loop count as load.  New ones go to the other loops until those
+ * have as many. */
+TEST(loaded_loop_gets_no_threadlets_until_the_others_have_as_many)
 {
 	enum { BEFORE = 60, LATER = 90 };
 	weft_go_opts opts = { .loop = NULL };
@@ -120,7 +121,7 @@ TEST(a_loaded_loop_gets_no_threadlets_until_the_others_have_as_many)
 	end_runtime(spread.runtime);
 }
 
-/* --- scopes over loops -------------------------------------------------- */
+/* --- scopes across loops ------------------------------------------------ */
 
 static int
 return_where(void *arg)
@@ -170,7 +171,7 @@ join_over_loops(void *arg)
 	return 0;
 }
 
-TEST(a_scope_joins_and_cancels_threadlets_on_other_loops)
+TEST(scope_joins_and_cancels_threadlets_on_other_loops)
 {
 	weft_runtime_opts opts = { .loops = LOOPS };
 
@@ -200,7 +201,7 @@ see_failure(void *arg)
 	return 0;
 }
 
-TEST(a_failure_on_another_loop_ends_the_scope_too)
+TEST(failure_on_another_loop_ends_a_fail_fast_scope)
 {
 	for (int i = 0; i < 20; i++)
 		CHECK_EQ(weft_main(&(weft_runtime_opts){ .loops = 3 }, see_failure, NULL), 0);
@@ -231,7 +232,7 @@ TEST(any_thread_can_cancel_and_interrupt_a_threadlet)
 		weft_threadlet id = weft_go(sleep_until_told, MARK(why));
 
 		CHECK(id > 0);
-		if (i % 4 < 2) /* else perhaps before it has begun */
+		if (i % 4 < 2) /* otherwise possibly before it has begun */
 			while (weft__load(&asleep, WEFT__ACQUIRE) < 1)
 				;
 		OK(i % 2 ? weft_cancel(id) : weft_interrupt(id));
@@ -259,7 +260,7 @@ leave_others(void *arg)
 	return (int)(intptr_t)arg;
 }
 
-TEST(a_program_ends_with_its_main_threadlet_and_cancels_the_rest)
+TEST(weft_main_ends_with_its_main_threadlet_and_cancels_the_rest)
 {
 	CHECK_EQ(weft_main(NULL, return_arg, MARK(5)), 0);
 	CHECK_EQ(weft_main(NULL, return_arg, MARK(WEFT_EPROTO)), 1);
@@ -275,12 +276,12 @@ main_inside(void *arg)
 	return 0;
 }
 
-TEST(a_program_is_not_run_inside_another)
+TEST(weft_main_cannot_run_inside_another)
 {
 	CHECK_EQ(weft_main(NULL, main_inside, NULL), 0);
 }
 
-TEST(a_runtime_is_started_once_and_freed_when_it_has_stopped)
+TEST(runtime_is_started_once_and_freed_when_it_has_stopped)
 {
 	weft_runtime *runtime = weft_runtime_new(NULL);
 
@@ -308,9 +309,9 @@ be_terminated(void *arg)
 	return 0;
 }
 
-/* TSan runs a handler when its thread next calls a function that it knows, and the main
- * thread waits in a bare system call. */
-TEST(a_program_is_cancelled_by_sigterm_and_sigint)
+/* TSan runs a handler when its thread next calls an intercepted function, and the main thread
+ * waits in a bare system call. */
+TEST(program_is_canceled_by_sigterm_and_sigint)
 {
 	if (TEST_TSAN)
 		return;
@@ -330,7 +331,7 @@ see_to_it(void *arg)
 	return 0;
 }
 
-TEST(a_program_that_waits_for_a_signal_is_not_cancelled_by_it)
+TEST(program_that_waits_for_a_signal_is_not_canceled_by_it)
 {
 	if (TEST_TSAN)
 		return;
@@ -339,9 +340,9 @@ TEST(a_program_that_waits_for_a_signal_is_not_cancelled_by_it)
 
 /* --- dumps -------------------------------------------------------------- */
 
-/* Standard error, for the time being. */
+/* Redirects standard error for a while. */
 struct errors {
-	int before, fd; /* what it was, and what can be read of it */
+	int before, fd; /* the original, and where the output can be read */
 };
 
 static struct errors
@@ -365,7 +366,7 @@ give_errors_back(struct errors errors)
 	OK(close(errors.fd));
 }
 
-/* Read until that has come; returns all. */
+/* Reads until the text has appeared.  Returns everything read. */
 static const char *
 await_text(struct errors errors, const char *text)
 {
@@ -393,7 +394,7 @@ make_dumping(void)
 	return runtime;
 }
 
-TEST(a_signal_makes_a_runtime_dump_its_threadlets)
+TEST(dump_signal_makes_a_runtime_dump_its_threadlets)
 {
 	struct errors errors = take_errors();
 	weft_runtime *runtime = make_dumping();
@@ -420,8 +421,8 @@ hold_loop(void *arg)
 		sched_yield();
 }
 
-/* Also while they are stopping, which is when it is wanted most. */
-TEST(a_dump_comes_while_every_loop_is_held_up)
+/* It also works while the loops are stopping, when it is needed most. */
+TEST(dump_works_while_every_loop_is_blocked)
 {
 	struct errors errors = take_errors();
 	weft_runtime *runtime = make_dumping();
@@ -443,7 +444,7 @@ TEST(a_dump_comes_while_every_loop_is_held_up)
 	give_errors_back(errors);
 }
 
-TEST(the_signal_for_dumps_is_given_back)
+TEST(handler_of_the_dump_signal_is_restored)
 {
 	weft_runtime_opts opts = { .dump_signal = SIGUSR1 };
 	struct sigaction before, now;
@@ -471,7 +472,7 @@ TEST(the_signal_for_dumps_is_given_back)
 
 static cpu_set_t allowed;
 
-/* The number of the n-th CPU that is allowed here, from the first again after the last. */
+/* The number of the n-th allowed CPU.  Wraps around after the last one. */
 static int
 allowed_cpu(int n)
 {
@@ -493,7 +494,7 @@ check_pinned(void *arg)
 	return 0;
 }
 
-/* Loop i is on the CPU number i of those allowed, or all are on `only`. */
+/* Loop i must run on the i-th allowed CPU, or all loops on `only`. */
 static int
 check_all_pinned(void *arg)
 {
@@ -510,7 +511,7 @@ check_all_pinned(void *arg)
 	return 0;
 }
 
-TEST(each_loop_of_a_pinned_runtime_has_a_cpu_of_its_own)
+TEST(each_loop_of_a_pinned_runtime_has_its_own_cpu)
 {
 	weft_runtime_opts opts = { .loops = LOOPS, .pin = true };
 	char text[8];
@@ -532,7 +533,7 @@ TEST(each_loop_of_a_pinned_runtime_has_a_cpu_of_its_own)
 	CHECK(weft_runtime_new(&opts) == NULL);
 }
 
-TEST(the_threads_of_a_runtime_can_be_bound_to_cpus)
+TEST(threads_of_a_runtime_can_be_bound_to_cpus)
 {
 	weft_runtime_opts opts = { .loops = 1 };
 

@@ -1,7 +1,7 @@
-/* signal_test.c - signals: who sees them, how they are taken over and given back.
+/* signal_test.c - signals: which watches see them, and how handlers are installed and restored.
  *
- * Signals are raised by this process, on this thread, so that the handler has run when
- * the call returns; a few turns then stand for "soon", and for "never".
+ * The process raises signals itself, on this thread, so the handler has run when raise()
+ * returns.  To the tests, "soon" and "never" mean: within a few loop iterations.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,7 +18,7 @@ struct ear {
 	int calls, ends, signo;
 	void (*act)(struct ear *ear);
 	struct ear *other;
-	char name; /* noted, if it has one */
+	char name; /* noted in the trace, if set */
 };
 
 static void
@@ -49,7 +49,7 @@ hear(weft_loop *loop, struct ear *ear, int signo)
 	OK(weft_watch_start_signal(loop, &ear->watch, signo, on_hear, ear));
 }
 
-/* What is done at `signo` now. */
+/* The current handler of `signo`. */
 static void (*handler_of(int signo))(int)
 {
 	struct sigaction now;
@@ -66,7 +66,7 @@ on_foreign(int signo)
 
 /* --- watches ------------------------------------------------------------ */
 
-TEST(a_signal_is_told_to_its_watch_each_time_and_to_no_other)
+TEST(signal_is_reported_to_its_watch_each_time_and_to_no_other)
 {
 	weft_loop *loop = make();
 	struct ear a = { .calls = 0 }, b = { .calls = 0 };
@@ -91,7 +91,7 @@ TEST(a_signal_is_told_to_its_watch_each_time_and_to_no_other)
 	OK(weft_loop_free(loop));
 }
 
-TEST(every_watch_on_a_signal_sees_it_in_the_order_of_their_start)
+TEST(all_watches_of_a_signal_see_it_in_start_order)
 {
 	weft_loop *loop = make();
 	struct ear ears[4] = { { .calls = 0 } };
@@ -122,7 +122,7 @@ TEST(two_loops_both_see_a_signal)
 	turns(two, 2);
 	CHECK_EQ(a.calls, 1);
 	CHECK_EQ(b.calls, 1);
-	CHECK_EQ(weft_watch_stop(&a.watch), 1); /* the other goes on */
+	CHECK_EQ(weft_watch_stop(&a.watch), 1); /* the other one continues */
 	OK(raise(SIGUSR1));
 	turns(one, 2);
 	turns(two, 2);
@@ -133,7 +133,7 @@ TEST(two_loops_both_see_a_signal)
 	OK(weft_loop_free(two));
 }
 
-TEST(what_was_done_before_is_done_again_once_the_last_watch_stops)
+TEST(previous_signal_handler_is_restored_when_the_last_watch_stops)
 {
 	struct sigaction foreign = { .sa_handler = on_foreign }, first;
 	weft_loop *one = make(), *two = make();
@@ -147,18 +147,18 @@ TEST(what_was_done_before_is_done_again_once_the_last_watch_stops)
 	CHECK(handler_of(SIGUSR1) != on_foreign);
 	CHECK_EQ(weft_watch_stop(&b.watch), 1);
 	CHECK(handler_of(SIGUSR1) == on_foreign);
-	hear(one, &a, SIGUSR1); /* and so does freeing an idle loop */
+	hear(one, &a, SIGUSR1); /* freeing an idle loop restores it, too */
 	CHECK(handler_of(SIGUSR1) != on_foreign);
 	OK(weft_loop_free(one));
 	CHECK(handler_of(SIGUSR1) == on_foreign);
-	hear(two, &b, SIGUSR1); /* and stopping one */
+	hear(two, &b, SIGUSR1); /* and so does stopping a loop */
 	stop_idle(two);
 	CHECK_EQ(b.ends, 1);
 	CHECK(handler_of(SIGUSR1) == on_foreign);
 	OK(sigaction(SIGUSR1, &first, NULL));
 }
 
-TEST(a_signal_that_somebody_else_has_taken_since_stays_his)
+TEST(signal_handler_installed_meanwhile_by_other_code_is_kept)
 {
 	struct sigaction foreign = { .sa_handler = on_foreign }, ours;
 	weft_loop *loop = make();
@@ -173,7 +173,7 @@ TEST(a_signal_that_somebody_else_has_taken_since_stays_his)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_signal_watch_is_background_work_unless_that_is_changed)
+TEST(signal_watch_is_background_unless_that_is_changed)
 {
 	weft_loop *loop = make();
 	struct ear ear = { .calls = 0 };
@@ -185,12 +185,12 @@ TEST(a_signal_watch_is_background_work_unless_that_is_changed)
 	weft_watch_set_background(&ear.watch, false);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
-	hear(loop, &ear, SIGUSR1); /* it stays so */
+	hear(loop, &ear, SIGUSR1); /* the setting is kept */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	weft_watch_set_background(&ear.watch, true);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
-	/* Of a watch that was on a signal nothing is left on a descriptor. */
+	/* When a signal watch is restarted on a descriptor, it keeps nothing of the signal. */
 	OK(weft_watch_start_signal(loop, &fd.watch, SIGUSR1, on_ready, &fd));
 	watch(loop, &fd, pair.fd, WEFT_READABLE);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
@@ -213,7 +213,7 @@ stop_self_and_other(struct ear *ear)
 	free(ear);
 }
 
-TEST(a_callback_may_stop_and_free_its_watch_and_those_after_it)
+TEST(callback_may_stop_and_free_its_signal_watch_and_later_ones)
 {
 	weft_loop *loop = make();
 	struct ear *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
@@ -239,7 +239,7 @@ start_other(struct ear *ear)
 	CHECK_EQ(weft_watch_stop(&ear->watch), 1);
 }
 
-TEST(a_watch_that_is_started_by_a_callback_sees_the_next_signal)
+TEST(signal_watch_started_in_a_callback_sees_the_next_signal)
 {
 	weft_loop *loop = make();
 	struct ear b = { .calls = 0 };
@@ -257,7 +257,7 @@ TEST(a_watch_that_is_started_by_a_callback_sees_the_next_signal)
 	OK(weft_loop_free(loop));
 }
 
-TEST(starting_again_changes_the_callback_or_the_signal)
+TEST(restarting_a_signal_watch_changes_its_callback_or_its_signal)
 {
 	weft_loop *loop = make();
 	struct ear a = { .calls = 0 }, b = { .calls = 0 };
@@ -273,14 +273,14 @@ TEST(starting_again_changes_the_callback_or_the_signal)
 	CHECK_EQ(weft_watch_stop(&a.watch), 1);
 	hear(loop, &b, SIGUSR1);
 	CHECK_EQ(weft_watch_start_signal(loop, &b.watch, SIGKILL, on_hear, &b), WEFT_EINVAL);
-	OK(raise(SIGUSR1)); /* what fails leaves it as it was */
+	OK(raise(SIGUSR1)); /* a failed restart leaves it as it was */
 	turns(loop, 2);
 	CHECK_EQ(b.calls, 1);
 	CHECK_EQ(weft_watch_stop(&b.watch), 1);
 	OK(weft_loop_free(loop));
 }
 
-/* --- loops with threads ------------------------------------------------- */
+/* --- loops on their own threads ----------------------------------------- */
 
 static weft__a32 heard_by[2], last_heard;
 
@@ -307,7 +307,7 @@ begin_hearing(void *arg)
 	weft__store(&deaf[i].ready, 1, WEFT__RELEASE);
 }
 
-TEST(a_sleeping_loop_on_a_thread_of_its_own_is_woken_by_a_signal)
+TEST(signal_wakes_a_sleeping_loop_on_another_thread)
 {
 	for (int i = 0; i < 2; i++) {
 		deaf[i].loop = make_started();
@@ -317,7 +317,7 @@ TEST(a_sleeping_loop_on_a_thread_of_its_own_is_woken_by_a_signal)
 		watch_for(deaf[i].loop, WEFT_SLEEPING);
 	}
 	for (uint32_t n = 1; n < 20; n++) {
-		OK(kill(getpid(), SIGUSR1)); /* one of ours gets it */
+		OK(kill(getpid(), SIGUSR1)); /* one of our threads gets it */
 		for (int i = 0; i < 2; i++)
 			while (weft__load(&heard_by[i], WEFT__ACQUIRE) < n)
 				sched_yield();
@@ -327,8 +327,8 @@ TEST(a_sleeping_loop_on_a_thread_of_its_own_is_woken_by_a_signal)
 	CHECK(handler_of(SIGUSR1) == SIG_DFL);
 }
 
-/* The last one is not for the thread that ends: ThreadSanitizer forgets what it has
- * held back for a thread as that ends. */
+/* The last signal must not go to the thread that ends.  When a thread ends, ThreadSanitizer
+ * drops the signals that it has delayed for it. */
 static void *
 storm(void *arg)
 {
@@ -352,7 +352,7 @@ leave_at_last(struct ear *ear)
 	weft_loop_break(ear->watch.loop);
 }
 
-TEST(a_signal_storm_loses_no_last_signal)
+TEST(last_signal_of_a_storm_is_not_lost)
 {
 	weft_loop *loop = make();
 	struct ear many = { .calls = 0 }, last = { .act = leave_at_last };
@@ -369,7 +369,7 @@ TEST(a_signal_storm_loses_no_last_signal)
 	CHECK_EQ(last.calls, 1);
 	CHECK(many.calls > 0);
 	before = many.calls;
-	OK(raise(SIGUSR1)); /* and it is not deaf after it */
+	OK(raise(SIGUSR1)); /* the loop still receives signals */
 	turns(loop, 3);
 	CHECK_EQ(many.calls, before + 1);
 	CHECK_EQ(weft_watch_stop(&many.watch), 1);
@@ -388,13 +388,13 @@ storm_on(void *arg)
 	return NULL;
 }
 
-TEST(loops_come_and_go_in_the_middle_of_a_storm)
+TEST(loops_are_created_and_freed_during_a_signal_storm)
 {
 	weft_loop *loop = make();
 	struct ear stays = { .calls = 0 };
 	pthread_t stormer;
 
-	hear(loop, &stays, SIGUSR1); /* else the storm would end us */
+	hear(loop, &stays, SIGUSR1); /* without it the storm would kill this process */
 	stormer = thread(storm_on, NULL);
 	for (int i = 0; i < 200; i++) {
 		weft_loop *other = make();
@@ -413,9 +413,9 @@ TEST(loops_come_and_go_in_the_middle_of_a_storm)
 	OK(weft_loop_free(loop));
 }
 
-/* --- the end ------------------------------------------------------------ */
+/* --- the end of a loop -------------------------------------------------- */
 
-TEST(a_loop_that_stops_tells_its_signal_watches_once)
+TEST(loop_stop_is_reported_once_to_each_signal_watch)
 {
 	weft_loop *loop = make();
 	struct ear ears[3] = { { .calls = 0 } };
@@ -434,7 +434,7 @@ TEST(a_loop_that_stops_tells_its_signal_watches_once)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_forked_child_has_given_the_signals_back)
+TEST(forked_child_has_the_original_signal_handlers)
 {
 	weft_loop *loop = make();
 	struct ear ear = { .calls = 0 };
@@ -453,14 +453,14 @@ TEST(a_forked_child_has_given_the_signals_back)
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSIGNALED(status));
 	CHECK_EQ(WTERMSIG(status), SIGUSR1);
-	OK(raise(SIGUSR1)); /* and the parent has kept them */
+	OK(raise(SIGUSR1)); /* the parent still has its handler */
 	turns(loop, 2);
 	CHECK_EQ(ear.calls, 1);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	OK(weft_loop_free(loop));
 }
 
-TEST(misuse_of_signal_watches_is_found)
+TEST(misuse_of_signal_watches_is_reported)
 {
 	weft_loop *loop = make();
 	struct ear ear = { .calls = 0 };
@@ -489,7 +489,7 @@ await(weft_loop *loop, struct probe *p, uint64_t signals, uint64_t deadline_ns)
 	OK(weft__signal_op(&p->op, signals, deadline_ns));
 }
 
-TEST(an_op_finishes_with_the_signal_that_came)
+TEST(signal_op_finishes_with_the_signal_that_arrived)
 {
 	weft_loop *loop = make();
 	struct probe p = { .results = 0 };
@@ -498,12 +498,12 @@ TEST(an_op_finishes_with_the_signal_that_came)
 	turns(loop, 2);
 	CHECK_EQ(p.results, 0);
 	OK(raise(SIGUSR2));
-	OK(weft_loop_run(loop)); /* it keeps the run going till then */
+	OK(weft_loop_run(loop)); /* the op keeps the loop alive until then */
 	CHECK_ENDED(&p, SIGUSR2);
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_signal_between_two_waits_is_kept_for_the_next)
+TEST(signal_between_two_waits_is_kept_for_the_next)
 {
 	weft_loop *loop = make();
 	struct probe p = { .results = 0 };
@@ -528,7 +528,7 @@ TEST(a_signal_between_two_waits_is_kept_for_the_next)
 	CHECK(handler_of(SIGUSR1) == SIG_DFL);
 }
 
-TEST(what_has_come_can_be_looked_for_without_waiting)
+TEST(pending_signal_can_be_polled_without_waiting)
 {
 	weft_loop *loop = make();
 	struct ear ear = { .calls = 0 };
@@ -538,7 +538,7 @@ TEST(what_has_come_can_be_looked_for_without_waiting)
 	OK(raise(SIGUSR1));
 	CHECK_EQ(weft__signal_look(loop, BIT(SIGUSR1)), SIGUSR1);
 	CHECK_EQ(weft__signal_look(loop, BIT(SIGUSR1)), WEFT_ETIMEDOUT);
-	CHECK_EQ(ear.calls, 0); /* nobody is called from inside a call */
+	CHECK_EQ(ear.calls, 0); /* no callback runs inside the call */
 	turns(loop, 2);
 	CHECK_EQ(ear.calls, 1);
 	CHECK_EQ(weft__signal_look(loop, BIT(SIGKILL)), WEFT_EINVAL);
@@ -548,7 +548,7 @@ TEST(what_has_come_can_be_looked_for_without_waiting)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_signal_that_is_there_beats_a_deadline)
+TEST(signal_op_past_its_deadline_still_returns_a_pending_signal)
 {
 	weft_loop *loop = make();
 	struct ear ear = { .calls = 0 };
@@ -559,7 +559,7 @@ TEST(a_signal_that_is_there_beats_a_deadline)
 	OK(raise(SIGUSR1));
 	turns(loop, 2);
 	CHECK_ENDED(&p, SIGUSR1);
-	CHECK_EQ(ear.calls, 1); /* it is the watch's as well */
+	CHECK_EQ(ear.calls, 1); /* the watch gets it as well */
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	OK(weft_loop_free(loop));
 }
@@ -583,7 +583,7 @@ TEST(all_ops_that_wait_for_a_signal_get_it)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_loop_that_stops_ends_the_ops_that_wait_for_signals)
+TEST(loop_stop_ends_signal_ops)
 {
 	weft_loop *loop = make();
 	struct probe p = { .results = 0 };
@@ -596,7 +596,7 @@ TEST(a_loop_that_stops_ends_the_ops_that_wait_for_signals)
 	OK(weft_loop_free(loop));
 }
 
-TEST(an_op_for_a_signal_that_cannot_be_caught_fails)
+TEST(signal_op_for_a_signal_that_cannot_be_caught_fails)
 {
 	weft_loop *loop = make();
 	struct probe p = { .results = 0 };

@@ -1,4 +1,4 @@
-/* signal_wait_test.c - signals as threadlets wait for them. */
+/* signal_wait_test.c - threadlets that wait for signals. */
 #include <signal.h>
 #include <weft/runtime.h>
 #include <weft/threadlet.h>
@@ -20,7 +20,7 @@ wait_for_two(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_waits_for_signals_and_none_between_two_waits_is_lost)
+TEST(threadlet_waits_for_signals_and_loses_none_between_two_waits)
 {
 	weft_loop *loop = make();
 	weft_go_opts opts = { .loop = loop };

@@ -1,14 +1,14 @@
-/* work_end_test.c - how loops and pools end together, from both sides.
+/* work_end_test.c - how loops and pools end together.
  *
- * A loop that stops waits for its own work, which may post to it meanwhile; a pool is
- * freed by whoever has seen its last result.  The tests under load stop at moments that
- * are drawn, many times; what they count has to add up each time.
+ * A loop that stops waits for its own work, which may post to it meanwhile.  A pool may be
+ * freed as soon as its last result was delivered.  The tests under load stop at random moments,
+ * many times; their counts must add up each time.
  */
 #include "unit/runtime/job.h"
 
 /* --- stopping ----------------------------------------------------------- */
 
-TEST(a_loop_that_stops_ends_what_is_queued_and_waits_for_what_runs)
+TEST(loop_stop_ends_queued_work_and_waits_for_running_work)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
@@ -31,7 +31,7 @@ TEST(a_loop_that_stops_ends_what_is_queued_and_waits_for_what_runs)
 	CHECK_ENDED(&queued.p, WEFT_ESHUTDOWN);
 	CHECK_EQ(queued.number, 0);
 	CHECK_EQ(weft_work_op(pool, run_job, &late, &late.p.op, WEFT_NEVER), WEFT_ESHUTDOWN);
-	OK(weft_pool_free(pool)); /* before or after its loops, as one likes */
+	OK(weft_pool_free(pool)); /* before or after its loops */
 	OK(weft_loop_free(loop));
 }
 
@@ -44,7 +44,7 @@ on_post(void *arg)
 	(*(int *)arg)++;
 }
 
-/* Post before the loop stops, wait to be asked, post again. */
+/* Posts before the loop stops, waits for the cancellation, posts again. */
 static int
 post_around_stop(void *arg)
 {
@@ -55,7 +55,7 @@ post_around_stop(void *arg)
 	return 5;
 }
 
-TEST(work_posts_to_a_loop_that_stops_as_anybody_does)
+TEST(post_from_work_to_a_stopping_loop_is_refused)
 {
 	struct probe p = { 0 };
 	int posts = 0;
@@ -74,7 +74,7 @@ TEST(work_posts_to_a_loop_that_stops_as_anybody_does)
 	OK(weft_loop_free(target));
 }
 
-TEST(background_work_does_not_keep_a_run_going_but_a_stop_waits_for_it)
+TEST(background_work_does_not_keep_the_loop_alive_but_delays_its_stop)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
@@ -104,7 +104,7 @@ free_last_pool(struct probe *p)
 	free_rc = weft_pool_free(last_pool);
 }
 
-TEST(a_pool_may_be_freed_by_the_callback_of_its_last_work)
+TEST(pool_may_be_freed_by_the_callback_of_its_last_work)
 {
 	for (int i = 0; i < 500; i++) {
 		weft_loop *loop = make();
@@ -122,7 +122,7 @@ TEST(a_pool_may_be_freed_by_the_callback_of_its_last_work)
 	}
 }
 
-TEST(a_pool_may_be_freed_by_the_callback_of_work_that_was_cancelled)
+TEST(pool_may_be_freed_in_a_callback_after_its_work_was_canceled)
 {
 	weft_loop *loop = make();
 	struct job gate, job;
@@ -145,7 +145,7 @@ TEST(a_pool_may_be_freed_by_the_callback_of_work_that_was_cancelled)
 
 static weft__a32 freer_goes;
 
-/* Try to free the pool again and again, until that is done. */
+/* Tries to free the pool until that succeeds. */
 static void *
 insist_on_freeing(void *arg)
 {
@@ -160,7 +160,7 @@ insist_on_freeing(void *arg)
 	return NULL;
 }
 
-TEST(a_pool_that_another_thread_frees_is_there_until_its_work_has_been_told)
+TEST(pool_freed_by_another_thread_exists_until_its_work_was_delivered)
 {
 	uint64_t seed = test_seed();
 
@@ -190,15 +190,15 @@ TEST(a_pool_that_another_thread_frees_is_there_until_its_work_has_been_told)
 
 enum { CHAINS = 16 };
 
-/* A chain starts its next work from the callback of the last, for ever. */
+/* Each callback of a chain starts its next work, forever. */
 struct chain {
 	weft_op op;
 	weft_pool *pool;
-	weft__a32 ran;              /* by the pool */
-	uint32_t started, accepted; /* works; posts made by them */
+	weft__a32 ran;              /* incremented by the pool */
+	uint32_t started, accepted; /* work items; posts made by them */
 	uint32_t values, errors;    /* results */
 	uint32_t posted;            /* posts that ran */
-	int last;                   /* what the last start returned */
+	int last;                   /* result of the last start */
 	bool cancels;
 };
 
@@ -215,7 +215,7 @@ work_chain(void *arg)
 
 	(void)weft__add(&c->ran, 1, WEFT__RELAXED);
 	if (weft_loop_post(c->op.loop, on_chain_post, c) == 0)
-		c->accepted++; /* one work of a chain at a time */
+		c->accepted++; /* only one work item of a chain runs at a time */
 	return 1;
 }
 
@@ -259,7 +259,7 @@ check_chain(struct chain *c)
 	CHECK_EQ(c->posted, c->accepted);
 }
 
-TEST(however_a_stop_meets_work_and_posts_of_work_all_of_it_has_ended_then)
+TEST(stop_under_load_ends_all_work_and_all_posts_made_by_work)
 {
 	uint64_t seed = test_seed();
 
@@ -281,7 +281,7 @@ TEST(however_a_stop_meets_work_and_posts_of_work_all_of_it_has_ended_then)
 			;
 		weft_loop_shutdown(loop);
 		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
-		/* No work is left: nothing of the pool is in use. */
+		/* No work is left, so the pool is not in use. */
 		OK(weft_pool_free(pool));
 		for (int i = 0; i < CHAINS; i++)
 			check_chain(&chains[i]);
@@ -302,7 +302,7 @@ count_run(void *arg)
 	return 1;
 }
 
-/* Calls that wait, some of which give up. */
+/* Makes calls that wait.  Some of them time out. */
 static void *
 call_often(void *arg)
 {
@@ -318,7 +318,7 @@ call_often(void *arg)
 	return NULL;
 }
 
-TEST(threads_that_come_and_go_lose_no_work)
+TEST(no_work_is_lost_while_pool_threads_start_and_end)
 {
 	enum { USERS = 4 };
 	weft_pool_opts opts = { .threads_max = 3, .idle_ns = 10 * WEFT_US };

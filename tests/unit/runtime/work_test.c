@@ -1,8 +1,8 @@
-/* work_test.c - pools of threads: what runs, what is refused, what ends early, and how.
+/* work_test.c - thread pools: what runs, what is refused, and what ends early.
  *
- * Work of these tests waits at gates, which the tests open; so what is queued and what
- * runs is known.  Whoever waits for another thread yields until it is there.  How loops
- * and pools end together is in work_end_test.c.
+ * The work of these tests waits at gates, which the tests open.  So a test knows what is queued
+ * and what runs.  To wait for another thread, a test yields until that thread has arrived.  How
+ * loops and pools end together is tested in work_end_test.c.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -22,7 +22,7 @@ note_thread(void *arg)
 	return arg ? *(int *)arg : 0;
 }
 
-TEST(work_runs_on_another_thread_and_what_it_returns_is_the_result)
+TEST(work_runs_on_another_thread_and_its_return_value_is_the_result)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
@@ -35,7 +35,7 @@ TEST(work_runs_on_another_thread_and_what_it_returns_is_the_result)
 		OK(weft_work_op(pool, note_thread, &results[i], &p.op,
 		                i % 2 ? WEFT_NEVER : weft_after(HOUR)));
 		CHECK(p.op.pending);
-		OK(weft_loop_run(loop)); /* it keeps the run going */
+		OK(weft_loop_run(loop)); /* the work keeps the loop alive */
 		CHECK_ENDED(&p, results[i]);
 		CHECK(!pthread_equal(ran_on, pthread_self()));
 	}
@@ -45,7 +45,7 @@ TEST(work_runs_on_another_thread_and_what_it_returns_is_the_result)
 
 static weft__a32 running, most;
 
-/* Count how many run at the same time. */
+/* Counts how many run at the same time. */
 static int
 count_running(void *arg)
 {
@@ -60,7 +60,7 @@ count_running(void *arg)
 	return 1;
 }
 
-TEST(all_work_runs_once_and_no_more_threads_at_a_time_than_allowed)
+TEST(all_work_runs_once_on_at_most_threads_max_threads)
 {
 	enum { COUNT = 2000 };
 	static struct probe probes[COUNT];
@@ -84,7 +84,7 @@ TEST(all_work_runs_once_and_no_more_threads_at_a_time_than_allowed)
 	OK(weft_loop_free(loop));
 }
 
-TEST(work_starts_in_the_order_it_came)
+TEST(work_starts_in_the_order_it_was_queued)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
@@ -101,7 +101,7 @@ TEST(work_starts_in_the_order_it_came)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_thread_is_started_only_if_none_is_idle)
+TEST(pool_starts_a_thread_only_if_none_is_idle)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(4, 0);
@@ -130,10 +130,10 @@ TEST(a_thread_is_started_only_if_none_is_idle)
 static int
 add_one(void *arg)
 {
-	return ++*(int *)arg; /* what the one before has written is seen */
+	return ++*(int *)arg; /* sees what the previous work has written */
 }
 
-TEST(work_that_comes_as_the_last_has_ended_is_done_by_the_same_thread)
+TEST(work_queued_after_the_last_has_ended_runs_on_the_same_thread)
 {
 	weft_pool *pool = make_pool(4, 0);
 	int sum = 0;
@@ -146,7 +146,7 @@ TEST(work_that_comes_as_the_last_has_ended_is_done_by_the_same_thread)
 	OK(weft_pool_free(pool));
 }
 
-/* Whether threads of the pool that a loop has for computing may. */
+/* Whether the threads of a loop's CPU pool may spin. */
 static bool
 loops_may_look(uint32_t flags)
 {
@@ -157,7 +157,7 @@ loops_may_look(uint32_t flags)
 	return may;
 }
 
-TEST(threads_look_for_work_before_they_sleep_unless_that_is_refused_or_in_vain)
+TEST(pool_threads_spin_before_they_sleep_unless_disabled_or_on_one_cpu)
 {
 	weft_pool *quiet = weft_pool_new(&(weft_pool_opts){ .no_spin = true });
 	weft_pool *pool = weft_pool_new(NULL);
@@ -170,7 +170,7 @@ TEST(threads_look_for_work_before_they_sleep_unless_that_is_refused_or_in_vain)
 	OK(weft_pool_free(pool));
 }
 
-TEST(threads_that_idle_end_but_for_the_least_and_come_again)
+TEST(idle_threads_end_down_to_threads_min_and_are_started_again)
 {
 	for (uint32_t least = 0; least < 3; least += 2) {
 		weft_pool_opts opts = { .threads_min = least,
@@ -210,7 +210,7 @@ see_name(void *arg)
 	return 0;
 }
 
-TEST(threads_have_the_name_of_their_pool)
+TEST(pool_threads_have_the_name_of_their_pool)
 {
 	static const struct {
 		const char *name, *seen;
@@ -240,7 +240,7 @@ see_cpus(void *arg)
 	return 0;
 }
 
-TEST(threads_run_on_the_cpus_of_their_pool)
+TEST(pool_threads_run_on_the_cpus_of_their_pool)
 {
 	weft_pool_opts opts = { .stack_bytes = 100000 };
 	weft_pool *pool;
@@ -261,20 +261,20 @@ TEST(threads_run_on_the_cpus_of_their_pool)
 	CHECK_EQ(CPU_COUNT(&cpus_seen), 1);
 	CHECK(CPU_ISSET(cpu, &cpus_seen));
 	OK(weft_pool_free(pool));
-	opts.cpus = "1023"; /* which is not here: unbound is better than not */
+	opts.cpus = "1023"; /* no such CPU: the thread runs unbound */
 	pool = weft_pool_new(&opts);
 	OK(weft_work(pool, see_cpus, NULL, WEFT_NEVER));
 	OK(weft_pool_free(pool));
 }
 
-TEST(steady_work_allocates_nothing)
+TEST(steady_work_does_not_allocate)
 {
 	weft_loop *loop;
 	weft_pool *pool;
 	struct job jobs[64];
 	int64_t before = 0;
 
-	count_calls(); /* while no thread is inside the table that is taken away */
+	count_calls(); /* before any thread uses the sys table that is replaced */
 	loop = make();
 	pool = make_pool(1, 0);
 	for (int round = 0; round < 20; round++) {
@@ -291,9 +291,9 @@ TEST(steady_work_allocates_nothing)
 	count_no_more();
 }
 
-/* --- refused ------------------------------------------------------------ */
+/* --- refused work ------------------------------------------------------- */
 
-TEST(a_full_queue_refuses_and_has_room_again_when_work_is_taken)
+TEST(full_queue_refuses_work_until_there_is_room)
 {
 	weft_pool_opts opts = { .threads_max = 1, .queue_max = 2 };
 	weft_loop *loop = make();
@@ -301,7 +301,7 @@ TEST(a_full_queue_refuses_and_has_room_again_when_work_is_taken)
 	struct job gate, jobs[2], more;
 
 	push_job(loop, pool, &gate);
-	await_running(&gate); /* what runs is not in the queue */
+	await_running(&gate); /* running work is not in the queue */
 	push_open_job(loop, pool, &jobs[0]);
 	push_open_job(loop, pool, &jobs[1]);
 	init_job(loop, &more);
@@ -330,7 +330,7 @@ start_some(const struct weft__thread_opts *opts, uint64_t *out)
 	return threads_left-- > 0 ? plenty->thread_start(opts, out) : -EAGAIN;
 }
 
-/* From now on so many threads can be started. */
+/* From now on only `count` threads can be started. */
 static void
 have_threads(int count)
 {
@@ -341,7 +341,7 @@ have_threads(int count)
 	weft__sys = &scarce;
 }
 
-TEST(without_any_thread_work_fails_and_with_too_few_it_waits)
+TEST(work_fails_without_any_thread_and_waits_if_there_are_too_few)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(4, 0);
@@ -362,12 +362,12 @@ TEST(without_any_thread_work_fails_and_with_too_few_it_waits)
 	CHECK_ENDED(&a.p, 1);
 	CHECK_ENDED(&b.p, 1);
 	CHECK_EQ(threads_of(pool), 1);
-	OK(weft_pool_free(pool)); /* and so no thread is inside the table */
+	OK(weft_pool_free(pool)); /* then no thread uses the table */
 	weft__sys = plenty;
 	OK(weft_loop_free(loop));
 }
 
-TEST(wrong_options_make_no_pool_and_say_why)
+TEST(invalid_pool_options_are_refused_with_a_reason)
 {
 	static const char *const cpus[] = { "",   "x",  "1,",   ",1",           "3-1", "1-",
 		                            "-1", "1 ", "1024", "0-9999999999", "1--2" };
@@ -384,7 +384,7 @@ TEST(wrong_options_make_no_pool_and_say_why)
 	}
 }
 
-TEST(a_pool_has_as_many_threads_as_there_are_cpus_if_not_told)
+TEST(pool_has_one_thread_per_cpu_by_default)
 {
 	weft_pool_opts opts = { .threads_min = 1000 };
 	weft_pool *pool = weft_pool_new(NULL);
@@ -399,7 +399,7 @@ TEST(a_pool_has_as_many_threads_as_there_are_cpus_if_not_told)
 	OK(weft_pool_free(NULL));
 }
 
-TEST(misuse_of_pools_is_refused)
+TEST(misuse_of_pools_is_reported)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
@@ -427,9 +427,9 @@ TEST(misuse_of_pools_is_refused)
 	OK(weft_loop_free(loop));
 }
 
-/* --- ended early -------------------------------------------------------- */
+/* --- work that ends early ----------------------------------------------- */
 
-TEST(queued_work_that_is_cancelled_or_late_ends_at_once_and_never_runs)
+TEST(canceled_or_late_queued_work_ends_at_once_and_never_runs)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
@@ -443,8 +443,8 @@ TEST(queued_work_that_is_cancelled_or_late_ends_at_once_and_never_runs)
 		OK(weft_work_op(pool, run_job, &jobs[i], &jobs[i].p.op,
 		                i == 2 ? WEFT_NOWAIT : weft_after(HOUR)));
 	}
-	weft_op_cancel(&jobs[0].p.op); /* the first, */
-	weft_op_cancel(&jobs[4].p.op); /* the last, and one between */
+	weft_op_cancel(&jobs[0].p.op); /* the first */
+	weft_op_cancel(&jobs[4].p.op); /* and the last; the one between is late */
 	turns(loop, 2);
 	CHECK_ENDED(&jobs[0].p, WEFT_ECANCELED);
 	CHECK_ENDED(&jobs[2].p, WEFT_ETIMEDOUT);
@@ -460,7 +460,7 @@ TEST(queued_work_that_is_cancelled_or_late_ends_at_once_and_never_runs)
 	OK(weft_loop_free(loop));
 }
 
-TEST(running_work_is_asked_and_waited_for_and_its_result_stands)
+TEST(running_work_that_is_canceled_is_waited_for_and_its_result_counts)
 {
 	static const int why[] = { WEFT_ECANCELED, WEFT_ETIMEDOUT };
 	weft_loop *loop = make();
@@ -482,12 +482,12 @@ TEST(running_work_is_asked_and_waited_for_and_its_result_stands)
 			(void)weft_loop_run_once(loop, WEFT_NEVER);
 		CHECK_ENDED(&job.p, 1);
 		CHECK_EQ(job.asked, why[i]);
-		open_gate(&other); /* whose own op nobody has cancelled */
+		open_gate(&other); /* its own op was not canceled */
 		OK(weft_loop_run(loop));
 		CHECK_ENDED(&other.p, 1);
 		CHECK_EQ(other.asked, 0);
 	}
-	/* The next work of the same threads is not asked. */
+	/* The next work of the same threads is not canceled. */
 	for (int i = 0; i < 4; i++) {
 		struct job job;
 
@@ -495,19 +495,19 @@ TEST(running_work_is_asked_and_waited_for_and_its_result_stands)
 		OK(weft_loop_run(loop));
 		CHECK_EQ(job.asked, 0);
 	}
-	CHECK_EQ(weft_check_canceled(), 0); /* not a pool's thread */
+	CHECK_EQ(weft_check_canceled(), 0); /* this is not a pool thread */
 	OK(weft_pool_free(pool));
 	OK(weft_loop_free(loop));
 }
 
-TEST(work_that_has_returned_beats_a_cancel_that_comes_later)
+TEST(result_of_work_that_has_returned_beats_a_later_cancel)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(1, 0);
 	struct job job;
 
 	push_open_job(loop, pool, &job);
-	await_idle(pool, 1); /* the result is on its way */
+	await_idle(pool, 1); /* the result is in flight */
 	weft_op_cancel(&job.p.op);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&job.p, 1);
@@ -533,7 +533,7 @@ call(void *arg)
 	return NULL;
 }
 
-TEST(a_plain_thread_waits_for_its_work)
+TEST(plain_thread_waits_for_its_work)
 {
 	weft_pool *pool = make_pool(1, 0);
 	struct caller callers[3] = { 0 };
@@ -557,7 +557,7 @@ TEST(a_plain_thread_waits_for_its_work)
 	OK(weft_pool_free(pool));
 }
 
-TEST(a_plain_thread_leaves_the_queue_at_its_deadline_and_waits_for_what_runs)
+TEST(plain_thread_leaves_the_queue_at_its_deadline_but_waits_for_running_work)
 {
 	weft_pool *pool = make_pool(1, 0);
 	struct caller runs = { .pool = pool }, waits = { .pool = pool };
@@ -567,7 +567,7 @@ TEST(a_plain_thread_leaves_the_queue_at_its_deadline_and_waits_for_what_runs)
 	runs.deadline_ns = weft_after(WEFT_MS);
 	thread_ = thread(call, &runs);
 	OK(pthread_join(thread_, NULL));
-	/* It had begun by then, or had not. */
+	/* The work may have begun by then or not. */
 	CHECK(runs.rc == WEFT_ETIMEDOUT || runs.rc == 1);
 	CHECK_EQ(runs.rc == 1, runs.job.asked == WEFT_ETIMEDOUT);
 	runs = (struct caller){ .pool = pool, .deadline_ns = WEFT_NEVER };
@@ -601,7 +601,7 @@ call_in_callback(void *arg)
 	inner_rc[2] = weft_work(inner, run_job, arg, WEFT_NEVER);
 }
 
-TEST(who_would_wait_for_itself_is_refused)
+TEST(weft_work_that_would_wait_for_itself_is_refused)
 {
 	weft_loop *loop = make();
 
@@ -635,7 +635,7 @@ TEST(work_may_wait_for_work_of_another_pool)
 
 /* --- the pools of a loop ------------------------------------------------ */
 
-TEST(a_loop_has_a_pool_for_computing_and_one_for_blocking)
+TEST(loop_has_a_cpu_pool_and_a_blocking_pool)
 {
 	weft_loop *loop = make();
 	struct probe p = { 0 }, q = { 0 };
@@ -650,10 +650,10 @@ TEST(a_loop_has_a_pool_for_computing_and_one_for_blocking)
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&q, 0);
 	CHECK_STR(name_seen, "weft-blocking");
-	OK(weft_loop_free(loop)); /* which ends their threads */
+	OK(weft_loop_free(loop)); /* ends their threads */
 }
 
-TEST(the_pool_for_blocking_grows_to_64_threads)
+TEST(blocking_pool_grows_to_64_threads)
 {
 	enum { COUNT = 70 };
 	static struct job jobs[COUNT];
@@ -671,7 +671,7 @@ TEST(the_pool_for_blocking_grows_to_64_threads)
 	stop_idle(loop);
 }
 
-TEST(loops_may_share_pools_which_are_theirs_until_they_are_freed)
+TEST(pools_shared_by_loops_are_in_use_until_the_loops_are_freed)
 {
 	weft_loop *loops[2] = { make(), make() };
 	weft_pool *cpu = make_pool(1, 0), *blocking = make_pool(1, 0);
@@ -695,7 +695,7 @@ TEST(loops_may_share_pools_which_are_theirs_until_they_are_freed)
 
 /* --- after a fork ------------------------------------------------------- */
 
-TEST(a_forked_child_can_only_give_back_the_memory_of_a_pool)
+TEST(forked_child_can_only_free_the_memory_of_a_pool)
 {
 	weft_loop *loop = make();
 	weft_pool *pool = make_pool(2, 0);
@@ -742,7 +742,7 @@ fork_in_work(void *arg)
 	return status == 0;
 }
 
-TEST(a_child_forked_by_work_is_of_no_pool_once_that_is_freed)
+TEST(child_forked_by_work_belongs_to_no_pool_once_it_is_freed)
 {
 	inner = make_pool(1, 0);
 	CHECK_EQ(weft_work(inner, fork_in_work, NULL, WEFT_NEVER), 1);

@@ -1,4 +1,4 @@
-/* work_threadlet_test.c - pool work as threadlets see it. */
+/* work_threadlet_test.c - pool work called from threadlets. */
 #include "unit/threadlet/crew.h"
 
 static weft_event running = WEFT_SHARED_INIT, release = WEFT_SHARED_INIT;
@@ -24,7 +24,7 @@ work_some(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_suspends_while_its_work_runs)
+TEST(threadlet_suspends_while_its_work_runs)
 {
 	weft_loop *loop = make();
 
@@ -75,7 +75,7 @@ cancel_it(void *arg)
 	return 0;
 }
 
-TEST(work_that_runs_is_asked_to_end_and_waited_for)
+TEST(canceled_running_work_is_waited_for)
 {
 	run_threadlet(cancel_it, NULL);
 }
@@ -127,7 +127,7 @@ cancel_queued(void *arg)
 	return 0;
 }
 
-TEST(queued_work_is_taken_back)
+TEST(queued_work_is_removed_on_deadline_and_interrupt)
 {
 	run_threadlet(cancel_queued, NULL);
 }
@@ -152,13 +152,13 @@ start_and_stop(void *arg)
 	return 0;
 }
 
-TEST(a_loop_stops_with_work_queued_and_in_flight)
+TEST(loop_stops_with_work_queued_and_in_flight)
 {
 	for (int i = 0; i < 20; i++)
 		run_threadlet(start_and_stop, NULL);
 }
 
-/* --- texts ---------------------------------------------------------------- */
+/* --- detail texts --------------------------------------------------------- */
 
 static int
 fail_with_text(void *arg)
@@ -177,13 +177,13 @@ fail_work(void *arg)
 	return 0;
 }
 
-TEST(the_text_of_an_error_goes_along_with_the_work_to_a_threadlet)
+TEST(detail_text_of_failed_work_is_passed_to_the_threadlet)
 {
 	run_threadlet(fail_work, MARK('w'));
 	CHECK_STR(trace, "w");
 }
 
-TEST(the_text_of_an_error_goes_along_with_the_work_to_a_plain_thread)
+TEST(detail_text_of_failed_work_is_passed_to_the_plain_thread)
 {
 	weft_pool *pool = weft_pool_new(NULL);
 

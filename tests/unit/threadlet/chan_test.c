@@ -1,11 +1,11 @@
-/* chan_test.c - channels and select, on one loop, between loops and with plain threads. */
+/* chan_test.c - channels and select: on one loop, between loops, and with plain threads. */
 #include "unit/threadlet/crew.h"
 
 struct ends {
 	weft_chan *chan;
 	int from, count; /* values to send */
-	int more;        /* times that a value has its number, after the first */
-	int64_t sum;     /* of those received */
+	int more;        /* further copies of the number in each value */
+	int64_t sum;     /* of the values received */
 	int got;
 };
 
@@ -33,7 +33,7 @@ recv_all(void *arg)
 	int value[1 + MORE_MAX], last = -1, rc;
 
 	while ((rc = weft_chan_recv(ends->chan, value, WEFT_NEVER)) == 0) {
-		CHECK(value[0] > last); /* of one sender: in order */
+		CHECK(value[0] > last); /* values of one sender are in order */
 		for (int k = 0; k < ends->more; k++)
 			CHECK_EQ(value[1 + k], value[0]);
 		last = value[0];
@@ -70,7 +70,7 @@ pass(size_t capacity, uint32_t flags, int more)
 	OK(weft_loop_free(loop));
 }
 
-TEST(values_arrive_once_and_in_order_whatever_capacity_and_size)
+TEST(values_arrive_once_and_in_order_for_every_capacity_and_size)
 {
 	const int sizes[] = { 0, 1, MORE_MAX }; /* 4, 8 and 24 bytes */
 
@@ -114,7 +114,7 @@ try_it(void *arg)
 	return 0;
 }
 
-TEST(what_cannot_be_done_now_times_out_and_what_was_sent_outlives_closing)
+TEST(chan_calls_time_out_and_sent_values_survive_a_close)
 {
 	run_threadlet(try_it, NULL);
 }
@@ -143,7 +143,7 @@ close_it(void *arg)
 	return 0;
 }
 
-TEST(closing_wakes_all_who_wait)
+TEST(chan_close_wakes_all_waiting_threadlets)
 {
 	for (int sends = 0; sends < 2; sends++) {
 		struct ends ends = { .from = sends };
@@ -160,7 +160,7 @@ TEST(closing_wakes_all_who_wait)
 	}
 }
 
-TEST(a_channel_has_a_size_it_can_have)
+TEST(chan_new_refuses_impossible_sizes_and_flags)
 {
 	CHECK(weft_chan_new(8, SIZE_MAX, 0) == NULL);
 	CHECK(weft_chan_new(SIZE_MAX, 1, 0) == NULL);
@@ -186,7 +186,7 @@ use_own(void *arg)
 	return 0;
 }
 
-TEST(a_local_channel_belongs_to_the_loop_that_first_uses_it)
+TEST(local_channel_belongs_to_the_first_loop_that_uses_it)
 {
 	weft_chan *chan = weft_chan_new(sizeof(int), 10, 0);
 	int value = 0;
@@ -201,7 +201,7 @@ TEST(a_local_channel_belongs_to_the_loop_that_first_uses_it)
 
 enum { ACROSS = TEST_TSAN ? 2000 : 20000, SENDERS = 3 };
 
-/* Values say who sent them; of each sender they come in order. */
+/* Each value contains the number of its sender.  The values of one sender arrive in order. */
 static int
 send_tagged(void *arg)
 {
@@ -265,18 +265,18 @@ pass_between_loops(size_t capacity)
 	weft_chan_unref(chan);
 }
 
-TEST(between_loops_and_threads_values_arrive_once_and_in_order_of_each_sender)
+TEST(values_between_loops_and_threads_arrive_once_and_in_sender_order)
 {
 	pass_between_loops(0);
 	pass_between_loops(1);
 	pass_between_loops(64);
 }
 
-/* Values that come as fast as they are taken: whoever waits for one has it in a moment. */
+/* Values arrive as fast as they are received, so a receiver never waits for long. */
 struct flow {
 	weft_chan *there, *back;
-	weft__a32 rested; /* of the two loops */
-	int count;        /* of the calls that `here` made */
+	weft__a32 rested; /* number of loops on which rest_some_times() is done */
+	int count;        /* calls that `here` made */
 };
 
 static bool
@@ -344,7 +344,8 @@ rest_some_times(void *arg)
 	return 0;
 }
 
-/* At most so many calls in a turn, whoever else waits for one. */
+/* `here` makes at most `most` calls in a loop iteration, although another threadlet waits for
+ * its turn. */
 static void
 flow_between_loops(size_t capacity, weft_threadlet_fn there, weft_threadlet_fn here, uint64_t most)
 {
@@ -367,11 +368,11 @@ flow_between_loops(size_t capacity, weft_threadlet_fn there, weft_threadlet_fn h
 	weft_chan_unref(flow.back);
 }
 
-TEST(loops_that_hand_values_to_each_other_leave_the_others_of_them_their_turn)
+TEST(loops_that_exchange_values_do_not_starve_their_other_threadlets)
 {
-	/* 64 calls in a row that do not suspend, and 64 changes of threadlets. */
+	/* 64 calls in a row that do not suspend, and 64 switches between threadlets. */
 	flow_between_loops(64, send_until_rested, recv_in_order, 64 * 64 + 64);
-	/* Each waits for the other; now and then that one was there before. */
+	/* Each one waits for the other.  Sometimes the other one is already there. */
 	flow_between_loops(0, send_each_back, send_one_at_a_time, 512);
 	flow_between_loops(1, send_each_back, send_one_at_a_time, 512);
 }
@@ -408,7 +409,7 @@ select_ready(void *arg)
 		counts[which]++;
 	}
 	for (int i = 0; i < 3; i++)
-		CHECK(counts[i] > 30); /* by chance */
+		CHECK(counts[i] > 30); /* chosen at random */
 	OK(weft_event_reset(&event));
 	(void)weft_chan_recv(a, &out, WEFT_NOWAIT);
 	weft_chan_close(a);
@@ -419,7 +420,7 @@ select_ready(void *arg)
 	return 0;
 }
 
-TEST(select_does_one_of_those_that_can_go_on_by_chance)
+TEST(select_chooses_a_ready_case_at_random)
 {
 	run_threadlet(select_ready, NULL);
 }
@@ -467,14 +468,14 @@ select_waits(void *arg)
 	CHECK_EQ(weft_select(cases, 4, WEFT_NEVER), 3);
 	CHECK_EQ(cases[3].result, 42);
 	cases[3].joined = 0;
-	cases[9].until_ns = until_ns = weft_after(WEFT_MS); /* of many */
+	cases[9].until_ns = until_ns = weft_after(WEFT_MS); /* the last of many cases */
 	CHECK_EQ(weft_select(cases, 10, WEFT_NEVER), 9);
 	CHECK(weft_now() >= until_ns);
 	cases[9].until_ns = weft_after(HOUR);
 	put(pair->peer, "x");
 	CHECK_EQ(weft_select(cases, 10, WEFT_NEVER), 2);
 	CHECK_EQ(cases[2].result, WEFT_READABLE);
-	CHECK_EQ(weft_select(cases, 3, WEFT_NOWAIT), 2); /* it has finished */
+	CHECK_EQ(weft_select(cases, 3, WEFT_NOWAIT), 2); /* it has finished already */
 	OK(weft_scope_close(&scope));
 	weft_chan_unref(chan);
 	return 0;
@@ -504,7 +505,7 @@ select_badly(void *arg)
 	return 0;
 }
 
-TEST(a_case_with_two_sources_is_refused)
+TEST(select_refuses_a_case_with_two_sources)
 {
 	run_threadlet(select_badly, NULL);
 }
@@ -541,7 +542,7 @@ select_own(void *arg)
 	return 0;
 }
 
-TEST(an_op_of_another_loop_is_not_selected)
+TEST(select_refuses_an_op_of_another_loop)
 {
 	struct foreign f = { .pair = make_pair(),
 		             .other = make_started(),
@@ -552,7 +553,7 @@ TEST(an_op_of_another_loop_is_not_selected)
 	close_pair(f.pair);
 }
 
-/* --- selects that meet -------------------------------------------------- */
+/* --- two selects on the same channels ----------------------------------- */
 
 struct meeting {
 	weft_chan *a, *b;
@@ -594,7 +595,7 @@ recv_either(void *arg)
 	return 0;
 }
 
-TEST(selects_on_two_loops_that_meet_agree_on_one_value)
+TEST(selects_on_two_loops_agree_on_each_value)
 {
 	struct meeting m = { .count = ACROSS };
 	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
@@ -631,7 +632,7 @@ wait_in_vain(void *arg)
 	return NULL;
 }
 
-TEST(a_plain_thread_waits_for_a_shared_channel_too)
+TEST(plain_thread_waits_for_a_shared_channel)
 {
 	weft_chan *chan = weft_chan_new(sizeof(int), 0, WEFT_SHARED);
 	pthread_t t = thread(wait_in_vain, chan);

@@ -1,10 +1,10 @@
-/* crew.h - what the tests of threadlets share: loops that run some to their end. */
+/* crew.h - shared by the threadlet tests: running threadlets on a loop until they end. */
 #ifndef WEFT_TEST_CREW_H
 #define WEFT_TEST_CREW_H
 
 #include "unit/probe.h"
 
-/* Start `fn(arg)` on a loop that is not running yet. */
+/* Starts `fn(arg)` on a loop that is not running yet. */
 static inline weft_threadlet
 go_on(weft_loop *loop, weft_threadlet_fn fn, void *arg)
 {
@@ -15,7 +15,7 @@ go_on(weft_loop *loop, weft_threadlet_fn fn, void *arg)
 	return id;
 }
 
-/* Run `fn(arg)` as a threadlet of a new loop, until nothing is left there. */
+/* Runs `fn(arg)` as a threadlet of a new loop, until the loop has nothing left to run. */
 static inline void
 run_threadlet(weft_threadlet_fn fn, void *arg)
 {
@@ -26,7 +26,7 @@ run_threadlet(weft_threadlet_fn fn, void *arg)
 	OK(weft_loop_free(loop));
 }
 
-/* Until it is cancelled. */
+/* Sleeps until it is canceled. */
 static inline int
 sleep_until_cancelled(void *arg)
 {

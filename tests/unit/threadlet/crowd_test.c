@@ -1,7 +1,7 @@
-/* crowd_test.c - as many threadlets as there are: one after the other, and at once.
+/* crowd_test.c - very many threadlets: one after the other, and at the same time.
  *
- * CROWD and STARTS are chosen by the build; the million is the release's.  The kernel's
- * settings are those that it came with.
+ * The build sets CROWD and STARTS; a release uses a million.  The kernel's settings are its
+ * defaults.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 /* TSan has room for 8,128 threads and threadlets. */
 enum { PARKED = TEST_TSAN ? 2000 : CROWD };
 
-/* A number of a line of a file of /proc, in its unit. */
+/* Reads a number from the first line of a /proc file that matches `format`. */
 static int64_t
 read_number(const char *path, const char *format)
 {
@@ -54,7 +54,7 @@ start_from_outside(weft_loop *loop, int64_t first, int64_t end)
 		(void)sched_yield();
 }
 
-TEST(starts_from_outside_do_not_take_more_and_more_memory)
+TEST(memory_does_not_grow_with_threadlets_started_from_another_thread)
 {
 	weft_loop *loop = make_started();
 	int64_t held, bytes;
@@ -73,7 +73,7 @@ TEST(starts_from_outside_do_not_take_more_and_more_memory)
 	stop_and_free(loop);
 }
 
-/* --- at once ------------------------------------------------------------------ */
+/* --- at the same time --------------------------------------------------------- */
 
 static struct {
 	weft_event go_on;
@@ -115,7 +115,7 @@ gather_crowd(void *arg)
 	return 0;
 }
 
-TEST(a_crowd_parks_at_once_is_joined_and_a_trim_gives_its_memory_back)
+TEST(crowd_of_threadlets_waits_at_once_and_a_trim_frees_its_memory)
 {
 	int64_t kept;
 

@@ -1,4 +1,4 @@
-/* deadlock_test.c - threadlets that wait for each other are reported, others not. */
+/* deadlock_test.c - deadlocks of threadlets are reported, other waits are not. */
 #include <sched.h>
 #include "base/os.h"
 #include "unit/threadlet/crew.h"
@@ -7,7 +7,7 @@ static weft__a32 reports;
 static char text[16384];
 static weft_loop *about;
 static weft_threadlet ids[2];
-static bool help; /* the hook ends it */
+static bool help; /* the hook ends the deadlock */
 
 static void
 on_report(void *arg, const weft_report *report)
@@ -29,7 +29,7 @@ reported(void)
 	return weft__load(&reports, WEFT__ACQUIRE);
 }
 
-/* The hook, until the end of the test. */
+/* Installs the hook. */
 static void
 listen_for(bool helps)
 {
@@ -55,7 +55,7 @@ join_other(void *arg)
 	return rc == WEFT_ECANCELED ? 0 : rc;
 }
 
-/* Two that join each other, and one that waits for both. */
+/* Two threadlets join each other, and a third one waits for both. */
 static int
 wait_in_a_circle(void *arg)
 {
@@ -78,7 +78,7 @@ twice_in_a_circle(void *arg)
 	return wait_in_a_circle(arg);
 }
 
-TEST(threadlets_that_join_each_other_are_reported_with_who_waits_for_whom)
+TEST(report_of_a_deadlock_names_what_each_threadlet_waits_for)
 {
 	char want[64];
 	weft_loop *loop;
@@ -99,7 +99,7 @@ TEST(threadlets_that_join_each_other_are_reported_with_who_waits_for_whom)
 	listen_no_more();
 }
 
-TEST(a_second_deadlock_is_reported_if_the_hook_has_ended_the_first)
+TEST(second_deadlock_is_reported_if_the_hook_has_ended_the_first)
 {
 	listen_for(true);
 	run_threadlet(twice_in_a_circle, NULL);
@@ -125,11 +125,11 @@ starve_in_a_circle(void *arg)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	ids[0] = weft_scope_go(&scope, join_other, MARK(0));
 	ids[1] = weft_scope_go(&scope, join_other, MARK(1));
-	weft__sys = &poor; /* while nothing else runs */
+	weft__sys = &poor; /* nothing else runs now */
 	return weft_scope_close(&scope);
 }
 
-TEST(without_memory_for_the_text_a_deadlock_is_told_in_short)
+TEST(deadlock_report_without_memory_for_the_text_is_short)
 {
 	const struct weft__sys *before = weft__sys;
 
@@ -185,7 +185,7 @@ wake_and_end(void *arg)
 	return NULL;
 }
 
-TEST(a_deadlock_is_reported_once_and_not_where_posts_end_it)
+TEST(deadlock_is_reported_once_and_not_if_posts_end_it)
 {
 	weft_loop *loop;
 	pthread_t other;
@@ -213,7 +213,7 @@ wait_for_byte(void *arg)
 	return weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER) < 0;
 }
 
-/* A join that can end: its child waits for something from outside. */
+/* This join can end: the child waits for something from outside. */
 static int
 join_child(void *arg)
 {
@@ -253,7 +253,7 @@ run_until_asleep(weft_loop *loop, struct pair *pair)
 	CHECK_EQ(reported(), 0);
 }
 
-TEST(who_waits_for_a_descriptor_in_the_end_is_in_no_deadlock)
+TEST(wait_that_depends_on_a_descriptor_is_no_deadlock)
 {
 	struct pair pair = make_pair();
 
@@ -263,14 +263,14 @@ TEST(who_waits_for_a_descriptor_in_the_end_is_in_no_deadlock)
 	listen_no_more();
 }
 
-TEST(who_sleeps_for_ever_waits_to_be_cancelled)
+TEST(endless_sleep_is_no_deadlock)
 {
 	listen_for(false);
 	run_until_asleep(make(), NULL);
 	listen_no_more();
 }
 
-TEST(a_loop_that_is_kept_waits_for_posts)
+TEST(loop_with_the_keep_flag_reports_no_deadlock)
 {
 	void *both[2] = { NULL, NULL };
 	pthread_t other;
@@ -344,7 +344,7 @@ run_with_far_child(weft_threadlet_fn fn)
 	listen_no_more();
 }
 
-TEST(a_child_on_another_loop_may_still_end)
+TEST(waiting_for_a_child_on_another_loop_is_no_deadlock)
 {
 	run_with_far_child(join_far_child);
 	run_with_far_child(close_with_far_child);
@@ -365,7 +365,7 @@ receive_in_vain(void *arg)
 	return rc == WEFT_ECANCELED || rc == WEFT_ECLOSED ? 0 : rc;
 }
 
-/* Closes a scope with a threadlet on each loop, of which the hook cancels the first. */
+/* Waits for a threadlet on each loop.  The hook cancels the first one. */
 static int
 receive_on_all_loops(void *arg)
 {
@@ -398,7 +398,7 @@ run_program(uint32_t loops, weft_threadlet_fn fn)
 	CHECK_EQ(weft_main(&opts, fn, NULL), 0);
 }
 
-TEST(a_deadlock_in_a_program_of_weft_main_is_reported)
+TEST(deadlock_under_weft_main_is_reported)
 {
 	for (uint32_t loops = 1; loops <= LOOPS; loops++) {
 		listen_for(true);
@@ -409,7 +409,7 @@ TEST(a_deadlock_in_a_program_of_weft_main_is_reported)
 	}
 }
 
-TEST(a_second_deadlock_in_a_program_is_reported_if_the_hook_has_ended_the_first)
+TEST(second_deadlock_under_weft_main_is_reported_if_the_first_has_ended)
 {
 	listen_for(true);
 	run_program(LOOPS, twice_in_a_circle);
@@ -417,8 +417,8 @@ TEST(a_second_deadlock_in_a_program_is_reported_if_the_hook_has_ended_the_first)
 	listen_no_more();
 }
 
-/* The kernel counts threads that have been joined a little longer; and TSan has one of its
- * own, which the library cannot tell from one of the program. */
+/* The kernel counts joined threads a little longer.  TSan has its own thread, which the library
+ * cannot distinguish from one of the program. */
 static void
 await_ends(void)
 {
@@ -426,7 +426,7 @@ await_ends(void)
 		(void)sched_yield();
 }
 
-TEST(a_deadlock_over_several_loops_is_reported_with_all_of_them)
+TEST(deadlock_across_several_loops_is_reported_with_all_of_them)
 {
 	if (TEST_TSAN || weft__sys->other_threads() < 0)
 		return;
@@ -469,7 +469,7 @@ finish_after(void *arg)
 	return rc;
 }
 
-TEST(a_deadlock_in_a_runtime_without_weft_main_is_reported)
+TEST(deadlock_in_a_runtime_without_weft_main_is_reported)
 {
 	weft_runtime *runtime;
 	weft_go_opts opts = WEFT_INIT;
@@ -517,7 +517,7 @@ receive_from_a_thread(void *arg)
 	return 0;
 }
 
-TEST(threadlets_that_a_plain_thread_can_wake_are_in_no_deadlock)
+TEST(waiting_for_a_plain_thread_is_no_deadlock)
 {
 	listen_for(false);
 	run_program(LOOPS, receive_from_a_thread);
@@ -567,7 +567,7 @@ ask_all(void *arg)
 	return 0;
 }
 
-TEST(loops_that_sleep_and_wake_each_other_are_in_no_deadlock)
+TEST(loops_that_sleep_and_wake_each_other_are_no_deadlock)
 {
 	weft_runtime_opts opts = { .loops = 2, .loop.flags = WEFT_LOOP_NO_SPIN };
 

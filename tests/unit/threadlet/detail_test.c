@@ -1,4 +1,4 @@
-/* detail_test.c - what weft_detail() says of waits that end early. */
+/* detail_test.c - the weft_detail() text of waits that end early. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 
 static weft_chan *empty, *full;
 static weft_promise *promise;
-static weft_loop *other; /* which nobody stops */
-static int fds[2];       /* a pipe that nobody writes to */
+static weft_loop *other; /* never stopped */
+static int fds[2];       /* a pipe without a writer */
 
 static int
 wait_chan_recv(uint64_t deadline_ns)
@@ -135,7 +135,7 @@ time_out(void *arg)
 	return 0;
 }
 
-TEST(text_of_a_wait_that_timed_out_names_the_call)
+TEST(detail_of_a_wait_that_timed_out_names_the_call)
 {
 	run_threadlet(time_out, NULL);
 }
@@ -162,7 +162,7 @@ cancel_all(void *arg)
 
 		weft_scope_open(&scope, 0, WEFT_NEVER);
 		id = weft_go_with(&opts, be_cancelled, MARK(i));
-		OK(weft_yield()); /* it waits now */
+		OK(weft_yield()); /* now it waits */
 		OK(weft_cancel(id));
 		OK(weft_scope_close(&scope));
 	}
@@ -170,12 +170,12 @@ cancel_all(void *arg)
 	return 0;
 }
 
-TEST(text_of_a_wait_that_was_cancelled_names_the_call)
+TEST(detail_of_a_canceled_wait_names_the_call)
 {
 	run_threadlet(cancel_all, NULL);
 }
 
-TEST(text_of_a_plain_threads_wait_names_the_call)
+TEST(detail_of_a_plain_threads_wait_names_the_call)
 {
 	CHECK_EQ(wait_shared_event(weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	check_detail("weft_event_wait", WEFT_ETIMEDOUT);
@@ -193,7 +193,7 @@ try_without_waiting(void *arg)
 	return 0;
 }
 
-TEST(text_of_a_call_that_may_not_wait_is_not_an_earlier_one)
+TEST(detail_of_a_nonwaiting_call_is_not_an_earlier_text)
 {
 	run_threadlet(try_without_waiting, NULL);
 }
@@ -213,7 +213,7 @@ read_late(void *arg)
 	return 0;
 }
 
-TEST(text_of_a_read_that_timed_out_names_it)
+TEST(detail_of_a_read_that_timed_out_names_the_call)
 {
 	run_threadlet(read_late, NULL);
 }

@@ -1,10 +1,10 @@
-/* lean.c - functions that keep no frame pointer. */
+/* lean.c - functions without a frame pointer. */
 #include "unit/threadlet/lean.h"
 
-/* Behind the compiler's back, who would make a loop of it. */
+/* A volatile pointer, so that the compiler cannot turn the recursion into a loop. */
 static int (*volatile again)(int depth, int (*park)(void)) = lean_inner;
 
-/* What is done with the results keeps the calls from being jumps. */
+/* The additions prevent tail calls. */
 __attribute__((noinline)) int
 lean_inner(int depth, int (*park)(void))
 {

@@ -1,4 +1,4 @@
-/* look_test.c - what can be seen of threadlets: lists, frames, dumps. */
+/* look_test.c - inspecting threadlets: lists, stack frames, dumps. */
 #include <sched.h>
 #include <unistd.h>
 #include "base/sys.h"
@@ -9,7 +9,7 @@
 
 static weft_threadlet_info seen[SEEN_MAX];
 
-/* All threadlets of a loop, by slices of `slice`. */
+/* Lists all threadlets of a loop, `slice` at a time. */
 static int
 look_at(weft_loop *loop, size_t slice)
 {
@@ -41,7 +41,7 @@ go_named(weft_loop *loop, const char *name, weft_threadlet_fn fn, void *arg)
 	return id;
 }
 
-/* Yield until all that are seen wait; returns how many. */
+/* Yields until all listed threadlets wait.  Returns how many there are. */
 static int
 watch_for_waits(weft_loop *loop)
 {
@@ -55,7 +55,7 @@ watch_for_waits(weft_loop *loop)
 	}
 }
 
-/* --- what is seen ------------------------------------------------------- */
+/* --- states ------------------------------------------------------------- */
 
 static int
 wait_for_byte(void *arg)
@@ -120,7 +120,7 @@ check_waits(int count, const struct pair *pair)
 	CHECK(info->stack_high <= info->stack_bytes);
 }
 
-TEST(one_sees_who_waits_and_for_what)
+TEST(threadlet_list_shows_what_each_threadlet_waits_for)
 {
 	struct pair pair = make_pair();
 	weft_loop *loop = make();
@@ -162,7 +162,7 @@ do_nothing(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_sees_itself_run_and_others_ready)
+TEST(threadlet_list_shows_the_caller_running_and_others_ready)
 {
 	weft_loop *loop = make();
 
@@ -201,7 +201,7 @@ is_in(const void *pc, const void *fn)
 	return (const char *)pc > (const char *)fn && (const char *)pc < (const char *)fn + 1024;
 }
 
-TEST(the_frames_of_one_that_waits_lead_to_its_function)
+TEST(frames_of_a_waiting_threadlet_lead_to_its_function)
 {
 	weft_loop *loop = make();
 	int count, last = 0;
@@ -237,7 +237,7 @@ dig_then_sleep(void *arg)
 	return sleep_until_cancelled(arg);
 }
 
-TEST(the_high_mark_of_a_stack_stays_when_it_is_used_less)
+TEST(stack_high_mark_stays_when_the_stack_is_used_less)
 {
 	weft_loop *loop = make();
 
@@ -252,7 +252,7 @@ TEST(the_high_mark_of_a_stack_stays_when_it_is_used_less)
 
 /* --- slices ------------------------------------------------------------- */
 
-TEST(slices_show_everyone_once_whoever_ends_in_between)
+TEST(slices_list_each_threadlet_once_although_some_end_meanwhile)
 {
 	weft_loop *loop = make();
 	weft_threadlet ids[100];
@@ -267,13 +267,13 @@ TEST(slices_show_everyone_once_whoever_ends_in_between)
 		CHECK_EQ(seen[i].id, ids[99 - i]);
 	while ((count = weft_threadlet_list(loop, &cursor, seen, 10, WEFT_NEVER)) > 0) {
 		all += count;
-		/* The last that was seen, and the next that would be. */
+		/* The last one listed, and the next one that would be. */
 		OK(weft_cancel(ids[100 - all]));
 		if (all < 100)
 			OK(weft_cancel(ids[99 - all]));
 		go_on(loop, sleep_until_cancelled, NULL);
 		turns(loop, 3);
-		if (all % 3 == 0) /* somebody else takes the mark */
+		if (all % 3 == 0) /* another list uses the marker */
 			(void)weft_threadlet_list(loop, &(uint64_t){ 0 }, &seen[100], 3,
 			                          WEFT_NEVER);
 		all++;
@@ -283,15 +283,15 @@ TEST(slices_show_everyone_once_whoever_ends_in_between)
 	stop_idle(loop);
 }
 
-/* --- from where --------------------------------------------------------- */
+/* --- other threads and loops -------------------------------------------- */
 
-TEST(a_plain_thread_sees_a_loop_that_sleeps_in_another)
+TEST(plain_thread_can_list_the_threadlets_of_a_sleeping_loop)
 {
 	weft_loop *loop = make();
 
 	go_named(loop, "a", sleep_until_cancelled, NULL);
 	go_named(loop, "b", sleep_until_cancelled, NULL);
-	CHECK_EQ(look_at(loop, 64), 0); /* on their way */
+	CHECK_EQ(look_at(loop, 64), 0); /* still in the loop's inbox */
 	OK(weft_loop_start(loop));
 	while (watch_for_waits(loop) < 2)
 		sched_yield();
@@ -304,7 +304,7 @@ TEST(a_plain_thread_sees_a_loop_that_sleeps_in_another)
 	OK(weft_loop_free(loop));
 }
 
-/* A loop in a thread of its own, on which one sleeps by now. */
+/* Starts a loop on its own thread, with one threadlet that already sleeps. */
 static weft_loop *
 start_with_sleeper(void)
 {
@@ -327,7 +327,7 @@ hold(void *arg)
 		sched_yield();
 }
 
-/* Until `let_go` is set. */
+/* Blocks the loop until `let_go` is set. */
 static void
 hold_loop(weft_loop *loop)
 {
@@ -338,7 +338,7 @@ hold_loop(weft_loop *loop)
 		sched_yield();
 }
 
-TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
+TEST(list_of_a_blocked_loop_waits_or_times_out)
 {
 	weft_loop *loop = start_with_sleeper();
 	uint64_t cursor = 0;
@@ -362,7 +362,7 @@ look_at_other(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_of_another_loop_waits_for_the_answer)
+TEST(threadlet_can_list_the_threadlets_of_another_loop)
 {
 	weft_loop *loop = start_with_sleeper();
 
@@ -393,7 +393,7 @@ look_in_vain(void *arg)
 	return 0;
 }
 
-TEST(a_look_at_a_held_loop_can_be_cancelled)
+TEST(list_of_a_blocked_loop_can_be_canceled)
 {
 	weft_loop *loop = start_with_sleeper();
 
@@ -413,7 +413,7 @@ look_from_callback(void *arg)
 	note(MARK('c'));
 }
 
-TEST(a_callback_cannot_wait_for_another_loop)
+TEST(list_of_another_loop_in_a_callback_is_refused)
 {
 	weft_loop *loop = start_with_sleeper(), *mine = make();
 
@@ -445,7 +445,7 @@ yield_often(void *arg)
 	return 0;
 }
 
-TEST(a_loop_can_be_looked_at_while_it_is_run_again_and_again)
+TEST(list_works_while_the_loop_runs_repeatedly)
 {
 	weft_loop *loop = make();
 	pthread_t watcher;
@@ -463,7 +463,7 @@ TEST(a_loop_can_be_looked_at_while_it_is_run_again_and_again)
 	OK(weft_loop_free(loop));
 }
 
-/* --- by number ---------------------------------------------------------- */
+/* --- by the number of a loop -------------------------------------------- */
 
 static uint64_t
 number_of(const char *name)
@@ -505,7 +505,7 @@ TEST(threadlets_are_listed_by_the_number_of_their_loop)
 	CHECK_MISUSE(weft_threadlet_list_of(1, NULL, seen, 8, WEFT_NEVER), WEFT_EINVAL);
 }
 
-TEST(an_address_is_told_as_in_dumps_and_cut_to_its_room)
+TEST(weft_symbol_formats_an_address_and_truncates_it_to_the_buffer)
 {
 	char buf[200], few[8];
 	const void *address = (const char *)(uintptr_t)weft_now + 1;
@@ -520,7 +520,7 @@ TEST(an_address_is_told_as_in_dumps_and_cut_to_its_room)
 	CHECK_EQ(weft_symbol(address, buf, 0), 0);
 }
 
-TEST(a_list_needs_a_loop_a_cursor_and_room)
+TEST(threadlet_list_needs_a_loop_a_cursor_and_room)
 {
 	weft_loop *loop = make();
 	uint64_t cursor = 0;
@@ -547,7 +547,7 @@ read_dump(FILE *file)
 	OK(fclose(file));
 }
 
-TEST(a_dump_tells_of_all_loops_in_words)
+TEST(dump_describes_the_threadlets_of_all_loops)
 {
 	weft_loop *one = make_with(&(weft_loop_opts){ .name = "one" });
 	weft_loop *two = make_with(&(weft_loop_opts){ .name = "two" });
@@ -575,7 +575,7 @@ TEST(a_dump_tells_of_all_loops_in_words)
 	CHECK_EQ(weft_dump(1), 0);
 }
 
-TEST(a_dump_that_cannot_be_written_says_so)
+TEST(dump_to_a_bad_descriptor_returns_ebadf)
 {
 	weft_loop *loop = make();
 
@@ -592,7 +592,7 @@ alloc_nothing(size_t size)
 	return NULL;
 }
 
-TEST(a_dump_without_memory_says_so)
+TEST(dump_without_memory_returns_enomem)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys poor = *before;
@@ -623,7 +623,7 @@ empty_slowly(void *arg)
 	return NULL;
 }
 
-TEST(a_dump_waits_for_a_descriptor_that_is_full)
+TEST(dump_waits_for_a_full_descriptor)
 {
 	struct pair pair = make_pair();
 	pthread_t reader;
@@ -638,7 +638,7 @@ TEST(a_dump_waits_for_a_descriptor_that_is_full)
 
 /* --- text --------------------------------------------------------------- */
 
-TEST(text_is_cut_where_the_room_ends)
+TEST(text_is_truncated_at_the_end_of_its_buffer)
 {
 	char buf[12];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));

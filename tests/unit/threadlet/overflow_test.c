@@ -1,7 +1,7 @@
-/* overflow_test.c - stacks that overflow are told by threadlet; other faults are not.
+/* overflow_test.c - stack overflows of threadlets are reported; other faults are not.
  *
- * Each case is a process of its own, this program with the name of the case, whose output
- * and end are looked at.
+ * Each case runs as a separate process: this program with the name of the case as an argument.
+ * The test checks its output and how it ended.
  */
 #include <signal.h>
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ overflow(void *arg)
 static int
 overflow_at_once(void *arg)
 {
-	volatile char room[1 << 20]; /* a frame larger than stack and guard */
+	volatile char room[1 << 20]; /* a frame larger than the stack and its guard */
 
 	(void)arg;
 	room[0] = 1;
@@ -48,7 +48,7 @@ static int
 overflow_by_small_frames(void *arg)
 {
 	(void)arg;
-	_exit(dig_12_kib(5) & 0); /* it must not get here */
+	_exit(dig_12_kib(5) & 0); /* must not be reached */
 }
 
 static int
@@ -75,7 +75,7 @@ stray(void *arg)
 	return 0;
 }
 
-/* With a stack that is far from its end. */
+/* Writes into the guard from a frame that is far from the end of the stack. */
 static int
 stray_into_guard(void *arg)
 {
@@ -123,7 +123,7 @@ run_in_child(weft_threadlet_fn fn, bool started)
 	weft_go_opts opts = { .loop = loop, .name = "digger" };
 	weft_go_opts neighbor = { .loop = loop, .background = true };
 
-	for (int i = 0; i < NEIGHBORS; i++) /* whose stacks lie below */
+	for (int i = 0; i < NEIGHBORS; i++) /* their stacks are below */
 		if (weft_go_with(&neighbor, sleep_forever, NULL) < 0)
 			_exit(2);
 	if (weft_catch_overflow() < 0 || weft_catch_overflow() < 0
@@ -177,7 +177,7 @@ become_child(int argc, char **argv)
 
 /* --- in the parent ------------------------------------------------------ */
 
-/* Run a case; its output is in `output`.  Returns how it ended. */
+/* Runs a case.  Its output is in `output`.  Returns its wait status. */
 static int
 run(const char *what)
 {
@@ -204,7 +204,7 @@ run(const char *what)
 	return status;
 }
 
-/* By the signal; sanitizers have a handler of their own, which exits. */
+/* The process must die from the signal.  Sanitizers have their own handler, which exits. */
 static void
 check_died(int status)
 {
@@ -227,25 +227,25 @@ check_told(const char *before)
 	CHECK(!strstr(at + 1, "stack overflow in threadlet "));
 }
 
-TEST(an_overflow_is_told_to_the_hook_and_ends_the_process)
+TEST(overflow_is_reported_to_the_hook_and_ends_the_process)
 {
 	check_died(run("hook"));
 	check_told("hook: digger");
 }
 
-TEST(without_a_hook_it_is_told_on_standard_error)
+TEST(overflow_without_a_hook_is_reported_on_standard_error)
 {
 	check_died(run("plain"));
 	check_told("weft: ");
 }
 
-TEST(an_overflow_in_a_thread_of_ours_is_told_too)
+TEST(overflow_on_a_loop_thread_is_reported_too)
 {
 	check_died(run("thread"));
 	check_told("weft: ");
 }
 
-TEST(overflow_report_names_the_function_and_the_line_where_it_happened)
+TEST(overflow_report_names_the_function_and_line_where_it_happened)
 {
 	const char *at;
 
@@ -261,7 +261,7 @@ TEST(one_frame_larger_than_the_guard_is_an_overflow)
 	check_told("weft: ");
 }
 
-/* Compiled without -fstack-clash-protection, so that nothing but the guard catches it. */
+/* The frames are compiled without -fstack-clash-protection, so only the guard catches them. */
 TEST(frames_of_less_than_64_kib_do_not_step_over_the_guard)
 {
 	check_died(run("frames of 12 KiB"));
@@ -270,7 +270,7 @@ TEST(frames_of_less_than_64_kib_do_not_step_over_the_guard)
 	check_told("weft: ");
 }
 
-TEST(other_faults_are_not_claimed)
+TEST(other_faults_are_not_reported_as_overflows)
 {
 	check_died(run("hook, stray"));
 	CHECK(!strstr(output, "stack overflow in threadlet"));
@@ -280,7 +280,7 @@ TEST(other_faults_are_not_claimed)
 	CHECK(!strstr(output, "stack overflow in threadlet"));
 }
 
-TEST(the_programs_own_handler_gets_what_is_not_ours_and_ours_after_the_report)
+TEST(own_signal_handler_gets_other_faults_and_runs_after_an_overflow_report)
 {
 	CHECK_EQ(WEXITSTATUS(run("stray, handler")), 33);
 	CHECK(!strstr(output, "stack overflow in threadlet"));
@@ -292,8 +292,8 @@ TEST(the_programs_own_handler_gets_what_is_not_ours_and_ours_after_the_report)
 	CHECK(strstr(output, "own handler"));
 }
 
-/* Sanitizers have a handler, which is as good as the program's. */
-TEST(a_program_run_by_weft_main_has_its_overflows_told)
+/* A sanitizer's handler counts as the program's own. */
+TEST(overflow_under_weft_main_is_reported)
 {
 	int status = run("main");
 
@@ -302,9 +302,9 @@ TEST(a_program_run_by_weft_main_has_its_overflows_told)
 		CHECK(strstr(output, "stack overflow in threadlet "));
 }
 
-/* To the point that its threads have no signal stack for that handler, unless a sanitizer
- * gives them one. */
-TEST(a_program_with_a_handler_of_its_own_is_left_alone)
+/* Its threads do not even have a signal stack for that handler, unless a sanitizer provides
+ * one. */
+TEST(weft_main_does_not_replace_a_sigsegv_handler_of_the_program)
 {
 	int status = run("main, handler");
 

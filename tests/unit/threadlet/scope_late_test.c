@@ -1,4 +1,5 @@
-/* scope_late_test.c - scopes: what comes late, what is left open, what is told then. */
+/* scope_late_test.c - scopes: late children, scopes left open, and the failures that are
+ * reported. */
 #include "unit/threadlet/crew.h"
 
 static int
@@ -17,7 +18,7 @@ fail(void *arg)
 	return (int)(intptr_t)arg;
 }
 
-/* --- children that come late -------------------------------------------- */
+/* --- late children ------------------------------------------------------ */
 
 static weft_scope *open_scope;
 static bool last_has_ended;
@@ -31,7 +32,7 @@ end_as_the_last(void *arg)
 	return 0;
 }
 
-/* Runs between the end of the last child and the owner, whom that has woken. */
+/* Runs after the last child has ended and woken the owner, but before the owner runs. */
 static int
 add_one_more(void *arg)
 {
@@ -59,7 +60,7 @@ close_around_a_late_child(void *arg)
 	return 0;
 }
 
-TEST(a_child_that_comes_after_the_last_has_ended_is_waited_for)
+TEST(scope_close_waits_for_a_child_added_after_the_last_has_ended)
 {
 	run_threadlet(close_around_a_late_child, NULL);
 	CHECK_STR(trace, "+nc");
@@ -90,12 +91,12 @@ close_around_a_late_failure(void *arg)
 	return 0;
 }
 
-TEST(the_failure_of_a_child_that_comes_late_is_told)
+TEST(scope_close_returns_the_failure_of_a_late_child)
 {
 	run_threadlet(close_around_a_late_failure, NULL);
 }
 
-/* --- what cleanups leave open ------------------------------------------- */
+/* --- scopes left open by cleanups --------------------------------------- */
 
 static weft_scope left_open;
 static weft_node node;
@@ -123,7 +124,7 @@ leave_cleanup_open(void *arg)
 	return 0;
 }
 
-/* Its stack is that of the one before, whose deadline must not find it. */
+/* It runs on the stack of the previous threadlet, whose deadline must not affect it. */
 static int
 sleep_undisturbed(void *arg)
 {
@@ -149,7 +150,7 @@ join_then_go_on(void *arg)
 	return 0;
 }
 
-TEST(a_scope_that_a_cleanup_leaves_open_is_closed)
+TEST(scope_left_open_by_a_cleanup_is_closed)
 {
 	run_threadlet(join_then_go_on, NULL);
 	CHECK_STR(trace, "ojs");
@@ -188,7 +189,7 @@ join_it(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(whom_a_cleanup_leaves_in_a_scope_is_waited_for_and_has_its_deadline)
+TEST(scope_left_open_by_a_cleanup_waits_for_its_children_and_keeps_its_deadline)
 {
 	run_threadlet(join_then_go_on, MARK('n'));
 	CHECK_STR(trace, "onjs");
@@ -196,9 +197,9 @@ TEST(whom_a_cleanup_leaves_in_a_scope_is_waited_for_and_has_its_deadline)
 	CHECK_STR(trace, "tj");
 }
 
-/* --- what is told -------------------------------------------------------- */
+/* --- reported failures --------------------------------------------------- */
 
-/* Has failed, and waits for whom it has left behind. */
+/* Fails, and then waits for the child in the scope it left open. */
 static int
 fail_with_a_scope_open(void *arg)
 {
@@ -225,7 +226,7 @@ cancel_after_the_failure(void *arg)
 	return 0;
 }
 
-TEST(a_failure_is_told_though_the_scope_was_cancelled_after_it)
+TEST(failure_is_reported_although_the_scope_was_canceled_after_it)
 {
 	run_threadlet(cancel_after_the_failure, MARK(WEFT_EPROTO));
 	CHECK_STR(trace, "fn");
@@ -256,7 +257,7 @@ learn_of_failures(void *arg)
 	return 0;
 }
 
-TEST(failures_in_scopes_that_are_left_open_do_not_change_what_the_owner_returned)
+TEST(failures_in_scopes_left_open_do_not_change_the_owners_result)
 {
 	run_threadlet(learn_of_failures, NULL);
 	run_threadlet(learn_of_failures, MARK('r'));
@@ -286,7 +287,7 @@ use_what_was_left(void *arg)
 	return 0;
 }
 
-TEST(a_scope_left_open_on_the_heap_is_known_to_be_closed_after_a_trim)
+TEST(scope_left_open_on_the_heap_counts_as_closed_after_a_trim)
 {
 	weft_scope *scope = calloc(1, sizeof(*scope));
 
@@ -312,7 +313,7 @@ interrupt_oneself(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_that_no_call_was_told_does_not_reach_cleanups)
+TEST(pending_interrupt_does_not_reach_cleanups)
 {
 	run_threadlet(interrupt_oneself, MARK('s'));
 	CHECK_STR(trace, "s");
@@ -351,7 +352,7 @@ cancel_in_cleanup(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_cancellation_does_not_reach_cleanups)
+TEST(cancellation_does_not_reach_cleanups)
 {
 	run_threadlet(cancel_in_cleanup, NULL);
 	CHECK_STR(trace, "()");

@@ -1,4 +1,4 @@
-/* scope_test.c - scopes: joining, cancelling, deadlines, shields. */
+/* scope_test.c - scopes: joining, canceling, deadlines, shields. */
 #include "unit/threadlet/crew.h"
 
 static int
@@ -23,7 +23,7 @@ close_waits(void *arg)
 	return 0;
 }
 
-TEST(a_scope_closes_when_all_in_it_have_ended)
+TEST(scope_closes_when_all_its_threadlets_have_ended)
 {
 	run_threadlet(close_waits, NULL);
 	CHECK_STR(trace, "abc");
@@ -94,19 +94,19 @@ cancel_all(void *arg)
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	CHECK_EQ(weft_scope_go(&scope, sleep_for_ever, NULL), WEFT_ECANCELED);
 	CHECK_EQ(weft_scope_set_deadline(&scope, WEFT_NEVER), WEFT_EALREADY);
-	OK(weft_scope_close(&scope)); /* they were told to end */
+	OK(weft_scope_close(&scope)); /* cancellation of the children is not a failure */
 	CHECK_EQ(weft_yield(), arg ? WEFT_ECANCELED : 0);
 	note(MARK('c'));
 	return 0;
 }
 
-TEST(cancelling_a_scope_reaches_its_threadlets_and_its_owner_inside)
+TEST(canceling_a_scope_reaches_its_threadlets_and_its_owner_inside)
 {
 	run_threadlet(cancel_all, NULL);
 	CHECK_STR(trace, "abc");
 }
 
-TEST(cancelling_a_threadlet_reaches_those_in_its_scopes)
+TEST(canceling_a_threadlet_reaches_the_threadlets_in_its_scopes)
 {
 	run_threadlet(cancel_all, MARK(1));
 	CHECK_STR(trace, "abc");
@@ -137,12 +137,12 @@ fail_one(void *arg)
 	return 0;
 }
 
-TEST(closing_tells_the_first_failure)
+TEST(scope_close_returns_the_first_failure)
 {
 	run_threadlet(fail_one, NULL);
 }
 
-TEST(with_fail_fast_the_first_failure_ends_the_others)
+TEST(first_failure_in_a_fail_fast_scope_cancels_the_others)
 {
 	run_threadlet(fail_one, MARK(1));
 	CHECK_STR(trace, "x");
@@ -177,7 +177,7 @@ nest_deadlines(void *arg)
 	return 0;
 }
 
-TEST(the_nearest_deadline_bounds_every_call_inside)
+TEST(nearest_deadline_limits_every_call_inside)
 {
 	run_threadlet(nest_deadlines, NULL);
 	CHECK_STR(trace, "i");
@@ -201,7 +201,7 @@ move_deadline(void *arg)
 	return 0;
 }
 
-TEST(a_deadline_can_be_moved_and_waits_follow)
+TEST(scope_deadline_can_be_moved_and_waits_follow)
 {
 	run_threadlet(move_deadline, NULL);
 	CHECK_STR(trace, "m");
@@ -222,7 +222,7 @@ clean_up_shielded(void *arg)
 	OK(weft_scope_open(&inner, 0, WEFT_NEVER));
 	OK(weft_yield());
 	OK(weft_yield());
-	weft_scope_cancel(&shield); /* from inside it works */
+	weft_scope_cancel(&shield); /* works from inside the shield */
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	OK(weft_scope_close(&inner));
 	OK(weft_scope_close(&shield));
@@ -246,13 +246,13 @@ cancel_child(void *arg)
 	return 0;
 }
 
-TEST(inside_a_shield_a_cancelled_threadlet_can_still_wait)
+TEST(canceled_threadlet_can_still_wait_inside_a_shield)
 {
 	run_threadlet(cancel_child, NULL);
 	CHECK_STR(trace, "s");
 }
 
-/* A shield that is open when the cancellation comes. */
+/* The shield is already open when the cancellation arrives. */
 static int
 sleep_in_shield(void *arg)
 {
@@ -279,7 +279,7 @@ cancel_one_in_a_shield(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_shield_that_is_open_keeps_cancellation_out)
+TEST(open_shield_blocks_a_cancellation)
 {
 	run_threadlet(cancel_one_in_a_shield, NULL);
 	CHECK_STR(trace, "h");
@@ -319,13 +319,13 @@ interrupt_twice(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_ends_the_present_wait_or_the_next_and_once)
+TEST(interrupt_ends_the_current_or_the_next_wait_once)
 {
 	run_threadlet(interrupt_twice, NULL);
 	CHECK_STR(trace, "12");
 }
 
-/* Its op has finished, and that is not told yet. */
+/* Its op has finished, but the result has not been delivered yet. */
 static int
 wait_for_finished(void *arg)
 {
@@ -358,8 +358,8 @@ interrupt_an_op(void *arg)
 	return weft_scope_close(&scope);
 }
 
-/* On io_uring a send is made when the loop waits. */
-TEST(an_interrupt_that_finds_an_op_finished_is_for_the_next_call)
+/* With io_uring, a send is made only when the loop waits. */
+TEST(interrupt_that_finds_its_op_finished_applies_to_the_next_call)
 {
 	weft_loop *loop = make_with(&(weft_loop_opts){ .backend = "poll" });
 	struct pair pair = make_pair();
@@ -371,7 +371,7 @@ TEST(an_interrupt_that_finds_an_op_finished_is_for_the_next_call)
 	close_pair(pair);
 }
 
-/* --- what is left open -------------------------------------------------- */
+/* --- scopes left open --------------------------------------------------- */
 
 static int
 leave_open(void *arg)
@@ -400,7 +400,7 @@ see_the_end(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_threadlet_that_leaves_a_scope_open_waits_for_those_in_it)
+TEST(threadlet_that_leaves_a_scope_open_waits_for_its_children)
 {
 	run_threadlet(see_the_end, NULL);
 	CHECK_STR(trace, "le");
@@ -428,7 +428,7 @@ misuse(void *arg)
 	return 0;
 }
 
-TEST(scopes_are_closed_in_the_order_of_braces)
+TEST(scopes_must_be_closed_in_reverse_order)
 {
 	weft_scope scope;
 
@@ -436,7 +436,7 @@ TEST(scopes_are_closed_in_the_order_of_braces)
 	CHECK_EQ(weft_scope_open(&scope, 0, WEFT_NEVER), WEFT_ENOSUSPEND);
 }
 
-/* --- the deep tree ------------------------------------------------------ */
+/* --- a deep tree -------------------------------------------------------- */
 
 enum { DEEP = TEST_TSAN ? 1000 : 3000 };
 static int depth, ended;
@@ -474,7 +474,7 @@ cancel_the_tree(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_deep_tree_of_threadlets_is_cancelled_on_a_small_stack)
+TEST(deep_tree_of_threadlets_is_canceled_on_a_small_stack)
 {
 	run_threadlet(cancel_the_tree, NULL);
 	CHECK_EQ(ended, DEEP);
@@ -491,7 +491,7 @@ stop_myself(void *arg)
 	weft_loop_shutdown(NULL);
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	OK(weft_sleep_until(weft_after(WEFT_MS))); /* the loop waits for us */
+	OK(weft_sleep_until(weft_after(WEFT_MS))); /* the loop waits for this threadlet */
 	put(pair->peer, "x");
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	CHECK(weft_scope_go(&shield, sleep_for_ever, MARK('b')) > 0);
@@ -500,7 +500,7 @@ stop_myself(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_stops_cancels_its_threadlets_and_waits_for_their_end)
+TEST(loop_stop_cancels_its_threadlets_and_waits_for_their_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -529,7 +529,7 @@ go_late(void *arg)
 	CHECK(weft_go(see_whether_cancelled, arg) > 0);
 }
 
-TEST(what_accepted_work_starts_on_a_stopping_loop_is_cancelled_from_birth)
+TEST(threadlet_started_by_a_post_on_a_stopping_loop_is_born_canceled)
 {
 	weft_loop *loop = make();
 
@@ -572,7 +572,7 @@ join_far(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(one_that_has_ended_can_be_cancelled_when_its_loop_is_gone)
+TEST(ended_threadlet_can_be_canceled_after_its_loop_was_freed)
 {
 	weft_loop *here = make(), *there = weft_loop_new(NULL);
 
@@ -600,14 +600,14 @@ start_far_then_sleep(void *arg)
 	                         note_and_return, MARK('f'));
 	CHECK(far.child > 0);
 	OK(weft_scope_close(&scope));
-	*last = weft_go(sleep_for_ever, MARK('s')); /* by the same handle */
+	*last = weft_go(sleep_for_ever, MARK('s')); /* reuses the same handle */
 	CHECK(*last > 0);
 	return 0;
 }
 
-/* Whoever asks the first when it has just ended there leaves a word that is still on
- * its way there as the second is asked here. */
-TEST(a_cancel_is_not_lost_behind_one_that_came_too_late)
+/* A cancel for the first threadlet, made just after it ended, leaves a request queued at the
+ * far loop.  The request is still there when the second threadlet is canceled here. */
+TEST(cancel_is_not_lost_behind_one_that_came_too_late)
 {
 	for (int free_it = 0; free_it < 2; free_it++) {
 		weft_loop *here = make(), *there = weft_loop_new(NULL);
@@ -648,7 +648,7 @@ start_bounded(void *arg)
 	return weft_scope_close(&shield);
 }
 
-TEST(the_deadline_of_a_scope_counts_on_a_loop_that_was_stopped_before_it_ran)
+TEST(scope_deadline_works_on_a_loop_that_was_stopped_before_it_ran)
 {
 	weft_loop *here = make(), *there = make_started();
 

@@ -1,4 +1,5 @@
-/* scope_text_test.c - the text of a failure reaches those who join, select and close. */
+/* scope_text_test.c - the detail text of a failure reaches joins, selects and the scope's
+ * close. */
 #include "unit/threadlet/crew.h"
 
 static int
@@ -14,7 +15,7 @@ fail_in_cleanup(void *node)
 	free(node);
 }
 
-/* What its cleanups, and the scopes it leaves open, say later is not of its failure. */
+/* Texts that its cleanups and its open scopes set later do not belong to its failure. */
 static int
 fail_before_cleanup(void *arg)
 {
@@ -29,7 +30,7 @@ fail_before_cleanup(void *arg)
 	return fail_with_text(arg);
 }
 
-/* What the library says of a call that fails, without weft_fail(). */
+/* The library sets the text of a failed call, without weft_fail(). */
 static int
 fail_in_a_call(void *arg)
 {
@@ -134,25 +135,25 @@ check_all(struct failing failing)
 	stop_and_free(failing.loop);
 }
 
-TEST(the_text_of_a_failure_reaches_joins_selects_and_the_end_of_the_scope)
+TEST(detail_text_of_a_failure_reaches_joins_selects_and_scope_close)
 {
 	check_all((struct failing){ fail_with_text, (void *)(uintptr_t) "file", WEFT_ENOENT,
 	                            "no file", NULL });
 }
 
-TEST(what_cleanups_say_is_not_the_text_of_the_failure_before)
+TEST(detail_text_set_by_cleanups_does_not_replace_that_of_the_failure)
 {
 	check_all((struct failing){ fail_before_cleanup, (void *)(uintptr_t) "file", WEFT_ENOENT,
 	                            "no file", NULL });
 }
 
-TEST(the_text_of_a_call_that_fails_goes_along_with_its_error)
+TEST(detail_text_of_a_failed_call_is_passed_on_with_its_error)
 {
 	check_all((struct failing){ fail_in_a_call, NULL, WEFT_ESRCH,
 	                            "weft_join: not a threadlet of an open scope", NULL });
 }
 
-TEST(a_failure_without_a_text_has_that_of_its_error)
+TEST(failure_without_a_detail_text_has_the_text_of_its_error)
 {
 	check_all((struct failing){ fail_without_text, NULL, WEFT_ENOENT,
 	                            weft_strerror(WEFT_ENOENT), NULL });
@@ -168,7 +169,7 @@ fail_through(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_text_goes_up_through_any_number_of_scopes)
+TEST(detail_text_is_passed_up_through_nested_scopes)
 {
 	check_all((struct failing){ fail_through, (void *)(uintptr_t) "luck", WEFT_ENOENT,
 	                            "no luck", NULL });
@@ -188,7 +189,7 @@ close_after_two(void *arg)
 	return 0;
 }
 
-TEST(a_scope_has_the_text_of_the_failure_that_it_returns)
+TEST(scope_close_has_the_detail_text_of_the_failure_it_returns)
 {
 	run_threadlet(close_after_two, NULL);
 }

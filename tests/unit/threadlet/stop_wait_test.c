@@ -7,8 +7,8 @@ enum { WAITERS = 8, ROUNDS = TEST_TSAN ? 100 : 1000 };
 struct wait {
 	weft_loop *other;
 	uint64_t deadline_ns; /* 0: never */
-	int rc;               /* what came of it */
-	int turns;            /* of others, before it came */
+	int rc;               /* result of the wait */
+	int turns;            /* yields of another threadlet meanwhile */
 	weft_threadlet id;
 };
 
@@ -29,12 +29,12 @@ stop_other(void *arg)
 
 	for (; w->turns < 10; w->turns++)
 		OK(weft_yield());
-	CHECK_EQ(w->rc, WEFT_EAGAIN); /* it waits, and we run */
+	CHECK_EQ(w->rc, WEFT_EAGAIN); /* it waits while this threadlet runs */
 	weft_loop_shutdown(w->other);
 	return 0;
 }
 
-TEST(a_threadlet_that_waits_for_another_loop_lets_others_run)
+TEST(threadlet_that_waits_for_another_loop_lets_others_run)
 {
 	struct wait w = { .other = make_started() };
 	weft_loop *loop = make();
@@ -49,8 +49,8 @@ TEST(a_threadlet_that_waits_for_another_loop_lets_others_run)
 	OK(weft_loop_free(loop));
 }
 
-/* Stopping it, its end and the word of that are all on one thread. */
-TEST(a_threadlet_waits_for_a_loop_that_nobody_runs)
+/* The stop, the end of the loop and its notification all happen on one thread. */
+TEST(threadlet_can_wait_for_a_loop_that_no_thread_runs)
 {
 	struct wait w = { .other = weft_loop_new(NULL) };
 	weft_loop *loop = make();
@@ -72,7 +72,7 @@ wait_for_own(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_cannot_wait_for_its_own_loop)
+TEST(threadlet_cannot_wait_for_its_own_loop)
 {
 	run_threadlet(wait_for_own, NULL);
 }
@@ -96,12 +96,12 @@ give_up(void *arg)
 	return 0;
 }
 
-TEST(a_wait_for_a_loop_can_be_given_up)
+TEST(wait_for_a_loop_ends_on_deadline_interrupt_and_cancel)
 {
 	struct wait w = { .other = make_started() };
 
 	run_threadlet(give_up, &w);
-	stop_and_free(w.other); /* nothing is left behind there */
+	stop_and_free(w.other); /* no waiter is left behind there */
 }
 
 static int
@@ -116,7 +116,7 @@ cancel_waiter(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_a_threadlet_waits_for_is_not_freed)
+TEST(loop_that_a_threadlet_waits_for_cannot_be_freed)
 {
 	struct wait w = { .other = weft_loop_new(NULL) };
 	weft_loop *loop = make();
@@ -133,7 +133,7 @@ TEST(a_loop_that_a_threadlet_waits_for_is_not_freed)
 
 static weft__a32 returned;
 
-/* Cancelled are those whose own loop stops too soon. */
+/* A waiter is canceled if its own loop stops too soon. */
 static int
 wait_and_count(void *arg)
 {
@@ -153,9 +153,10 @@ wait_as_thread(void *loop)
 	return NULL;
 }
 
-/* Of two loops, while one of them stops the third; with some who give up, and a plain
- * thread.  Nobody looks at the loop after it has been freed. */
-TEST(all_threadlets_that_wait_for_a_loop_are_told_once)
+/* Threadlets on two loops wait for a third loop, which a post on one of the two stops.  Some
+ * waits time out, and a plain thread waits, too.  No waiter touches the loop after it was
+ * freed. */
+TEST(all_threadlets_that_wait_for_a_loop_are_woken_once)
 {
 	weft__store(&returned, 0, WEFT__RELAXED);
 	for (int round = 1; round <= ROUNDS; round++) {
@@ -190,7 +191,7 @@ wait_and_free(void *arg)
 	return 0;
 }
 
-TEST(whoever_has_waited_for_a_loop_may_free_it)
+TEST(threadlet_that_has_waited_for_a_loop_may_free_it)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		struct wait w = { .other = make_started() };
@@ -219,7 +220,7 @@ end_runtime(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_waits_for_another_runtime)
+TEST(threadlet_can_wait_for_another_runtime)
 {
 	weft_runtime_opts opts = { .loops = 3, .dump_signal = SIGUSR1 };
 	weft_runtime *runtime = weft_runtime_new(&opts);

@@ -1,8 +1,7 @@
-/* switch_test.c - the switch keeps what a call keeps, and the tools follow it.
+/* switch_test.c - a context switch keeps what a call keeps, and debugging tools can follow it.
  *
- * The same tests run plain, under ASan, UBSan and TSan, under valgrind, and on
- * 64-bit ARM under qemu.  Registers and control words, one by one, are in
- * switch_words_test.c.
+ * The same tests run plain, under ASan, UBSan and TSan, under valgrind, and on 64-bit ARM under
+ * qemu.  switch_words_test.c checks each register and control word.
  */
 #include <execinfo.h>
 #include <fenv.h>
@@ -18,7 +17,7 @@
 
 struct flow {
 	struct weft__context self;
-	struct weft__context *back; /* who resumes it */
+	struct weft__context *back; /* the context that resumes it */
 	void *stack;
 	void (*body)(struct flow *flow);
 	uint64_t in;
@@ -99,7 +98,7 @@ TEST(switch_keeps_values_over_100000_round_trips)
 	flow_fini(&flow);
 }
 
-/* A third, rounded by the mode in force: volatile, so that it is not folded. */
+/* One third, rounded by the current mode.  Volatile, so that the compiler does not fold it. */
 static double
 third(void)
 {
@@ -120,7 +119,7 @@ body_rounds_up(struct flow *flow)
 	third_there = third();
 }
 
-/* Not under valgrind, which keeps the mode but always rounds to nearest. */
+/* False under valgrind, which keeps the mode but always rounds to nearest. */
 static bool
 rounding_works(void)
 {
@@ -141,7 +140,7 @@ TEST(switch_keeps_the_rounding_mode_of_each_context)
 
 	flow_start(&flow, body_rounds_up);
 	flow_resume(&flow);
-	CHECK_EQ(flow.out, FE_TONEAREST); /* taken from the maker */
+	CHECK_EQ(flow.out, FE_TONEAREST); /* inherited from the context that made it */
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	CHECK(third() == nearest);
 
@@ -154,7 +153,7 @@ TEST(switch_keeps_the_rounding_mode_of_each_context)
 	flow_fini(&flow);
 }
 
-TEST(switch_new_context_rounds_as_its_maker_did)
+TEST(new_context_inherits_the_rounding_mode_of_its_maker)
 {
 	struct flow flow;
 
@@ -168,8 +167,8 @@ TEST(switch_new_context_rounds_as_its_maker_did)
 	flow_fini(&flow);
 }
 
-/* The stack pointer at the call is a multiple of 16, so the frame address is one
- * too (x86-64: after the return address and the saved rbp have been pushed). */
+/* The stack pointer at the call is a multiple of 16, so the frame address is one, too (x86-64:
+ * after the return address and the saved rbp have been pushed). */
 static __attribute__((noinline)) void
 body_aligned(struct flow *flow)
 {
@@ -201,8 +200,8 @@ TEST(switch_enters_a_context_with_an_aligned_stack)
 	}
 }
 
-/* What lies above the first frame looks like return addresses: unwinding must end
- * because it is told to, not because it finds a 0. */
+/* The words above the first frame look like return addresses.  Unwinding must end because the
+ * entry is marked as the end, not because it finds a 0. */
 #define FRAMES_MAX 64
 
 static void *frames[FRAMES_MAX];
@@ -213,7 +212,7 @@ body_backtrace(struct flow *flow)
 	flow->out = (uint64_t)backtrace(frames, FRAMES_MAX);
 }
 
-TEST(switch_unwinding_ends_at_the_entry_of_a_context)
+TEST(unwinding_ends_at_the_entry_of_a_context)
 {
 	struct flow flow;
 	uintptr_t entry = (uintptr_t)weft__stack_entry;
@@ -240,14 +239,14 @@ body_passes_on(struct flow *flow)
 
 	flow_suspend(flow);
 	if (next) {
-		next->back = flow->back; /* a ring: it goes home, not here */
+		next->back = flow->back; /* the next one returns to the main context */
 		flow->self.dead = 1;
 		flow->ended = true;
 		weft__switch(&flow->self, &next->self);
 	}
 }
 
-TEST(switch_goes_from_context_to_context_without_going_home)
+TEST(switch_goes_between_contexts_without_returning_to_the_main_one)
 {
 	struct flow flows[8];
 
@@ -275,7 +274,7 @@ body_abandoned(struct flow *flow)
 	abort();
 }
 
-TEST(switch_suspended_context_can_be_forgotten_and_its_stack_reused)
+TEST(suspended_context_can_be_abandoned_and_its_stack_reused)
 {
 	struct flow flow;
 
@@ -307,7 +306,7 @@ resume_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(switch_suspended_context_goes_on_in_another_thread)
+TEST(suspended_context_continues_on_another_thread)
 {
 	struct flow flow;
 	pthread_t thread;

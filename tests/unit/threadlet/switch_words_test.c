@@ -1,14 +1,13 @@
-/* switch_words_test.c - a switch keeps every word that a call keeps.
+/* switch_words_test.c - a context switch keeps every word that a call keeps.
  *
- * Flows on stacks of their own switch to each other in random order, each with
- * random words in the callee-saved registers and the control words, and look at
- * them when they are resumed.  Now and then a flow is forgotten and begins anew, on
- * a stack that ends anywhere and with the control words of who made it.  Then the
- * same with planted bugs, a switch for each word that forgets it, and flows that
- * begin badly: the test must find each of them, and nothing else.
+ * Flows, each on its own stack, switch to each other in random order.  Each has random values
+ * in the callee-saved registers and the control words, and checks them when it is resumed.  Now
+ * and then a flow is abandoned and begins again, on a stack that ends at a random address and
+ * with the control words of the flow that made it.  Then the same runs with planted bugs: one
+ * switch for each word that does not restore it, and flows that begin wrongly.  The test must
+ * detect each of them, and nothing else.
  *
- *   1. Flow 0 is the test's own stack; it is resumed last, and only there is
- *      anything reported.
+ *   1. Flow 0 is the test's own stack.  It is resumed last, and only there is anything reported.
  *   2. Between switches the control words are those of the program.
  */
 #include "threadlet/switch/annotate.h"
@@ -20,12 +19,12 @@
 #define STEPS       100000
 #define NONE        SIZE_MAX
 
-/* Stacks change without the sanitizers' knowledge. */
+/* The stack changes without the sanitizers' knowledge. */
 #define UNSEEN __attribute__((no_sanitize_address, no_sanitize_thread))
 
 struct flow {
 	void *sp;                    /* while suspended */
-	uint64_t controls[CONTROLS]; /* of who made it */
+	uint64_t controls[CONTROLS]; /* of the flow that made it */
 	uint32_t valgrind_id;
 	_Alignas(64) char stack[STACK_BYTES];
 };
@@ -34,17 +33,17 @@ static struct flow flows[FLOWS];
 static struct plan {
 	switch_fn *change;
 	void *(*entry)(void *arg);
-	bool maker_forgotten; /* planted: flows begin as the program is */
+	bool maker_forgotten; /* planted bug: flows begin with the program's control words */
 } plan;
 static uint64_t chance;
 static int steps, entries;
 static uint64_t own[CONTROLS];
 
-/* What was wrong first. */
+/* The first error. */
 static struct {
-	size_t word; /* NONE: nothing yet */
+	size_t word; /* NONE: no error yet */
 	uint64_t got, want;
-	int entered_badly; /* off the alignment, or with other control words */
+	int entered_badly; /* misaligned, or with other control words */
 } found;
 
 UNSEEN static size_t
@@ -61,7 +60,7 @@ draw_words(uint64_t *out)
 	for (size_t i = 0; i < WORDS; i++)
 		out[i] = (test_random(&chance) & words[i].any) | words[i].ones;
 	switch_words_set(controls);
-	switch_words_get(controls); /* as far as the CPU has these bits */
+	switch_words_get(controls); /* only the bits that this CPU has */
 	switch_words_set(own);
 }
 
@@ -98,7 +97,7 @@ is_over(void)
 	return steps == 0 || found.word != NONE || found.entered_badly;
 }
 
-/* Any other flow, or home when it is over. */
+/* Chooses any other flow, or flow 0 at the end of the run. */
 UNSEEN static struct flow *
 choose(const struct flow *self)
 {
@@ -174,7 +173,7 @@ TEST(switch_keeps_all_words_of_flows_in_random_order)
 	CHECK_EQ(steps, 0);
 }
 
-TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
+TEST(switch_that_does_not_restore_a_word_is_detected_for_each_word)
 {
 	chance = test_seed();
 	for (size_t i = 0; i < WORDS; i++) {
@@ -188,7 +187,7 @@ TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
 	printf("%zu planted bugs, all found\n", WORDS);
 }
 
-TEST(switch_to_a_new_flow_that_begins_badly_is_found)
+TEST(new_flow_that_begins_wrongly_is_detected)
 {
 	chance = test_seed();
 	run((struct plan){ weft__stack_switch, switch_words_entry_off, false }, STEPS / 100);

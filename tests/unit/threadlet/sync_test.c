@@ -1,4 +1,4 @@
-/* sync_test.c - locks, conditions, semaphores, groups, once, events. */
+/* sync_test.c - mutexes, conditions, read-write locks, semaphores, groups, once, events. */
 #include <weft/metrics.h>
 #include "unit/threadlet/crew.h"
 
@@ -28,7 +28,7 @@ work_alone(void *arg)
 	return 0;
 }
 
-TEST(a_mutex_lets_one_in_at_a_time)
+TEST(mutex_admits_one_threadlet_at_a_time)
 {
 	struct shop local = WEFT_INIT, shared = { .mutex = WEFT_SHARED_INIT };
 	weft_loop *loop = make();
@@ -65,7 +65,7 @@ misuse_mutex(void *arg)
 	CHECK_MISUSE(weft_mutex_lock(&shop->mutex, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK(weft_go(hold_and_note, shop) > 0);
 	OK(weft_yield());
-	OK(weft_mutex_unlock(&shop->mutex)); /* handed over */
+	OK(weft_mutex_unlock(&shop->mutex)); /* passed to the waiter */
 	CHECK_MISUSE(weft_mutex_unlock(&shop->mutex), WEFT_EPERM);
 	CHECK_EQ(weft_mutex_lock(&shop->mutex, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_after(HOUR)), 0);
@@ -73,7 +73,7 @@ misuse_mutex(void *arg)
 	return 0;
 }
 
-TEST(a_mutex_knows_its_owner_and_is_handed_to_the_longest_waiting)
+TEST(mutex_checks_its_owner_and_is_passed_to_the_longest_waiter)
 {
 	struct shop shop = WEFT_INIT;
 
@@ -103,7 +103,7 @@ cancel_waiter(void *arg)
 	second = weft_scope_go(&scope, hold_and_note, shop);
 	OK(weft_yield());
 	OK(weft_cancel(first));
-	OK(weft_mutex_unlock(&shop->mutex)); /* not to the cancelled */
+	OK(weft_mutex_unlock(&shop->mutex)); /* not to the canceled one */
 	OK(weft_join(second, NULL, WEFT_NEVER));
 	OK(weft_scope_close(&scope));
 	OK(weft_mutex_lock(&shop->mutex, WEFT_NOWAIT));
@@ -111,7 +111,7 @@ cancel_waiter(void *arg)
 	return 0;
 }
 
-TEST(a_lock_is_not_lost_to_a_waiter_that_was_cancelled)
+TEST(lock_is_not_lost_to_a_canceled_waiter)
 {
 	struct shop shop = WEFT_INIT;
 
@@ -146,7 +146,7 @@ count_in_thread(void *arg)
 	return NULL;
 }
 
-TEST(a_shared_mutex_keeps_loops_and_threads_apart)
+TEST(shared_mutex_excludes_loops_and_threads)
 {
 	struct shop shop = { .mutex = WEFT_SHARED_INIT, .group = WEFT_SHARED_INIT };
 	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
@@ -199,11 +199,11 @@ produce(void *arg)
 	OK(weft_mutex_unlock(&shop->mutex));
 	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_after(HOUR)), 0);
 	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	OK(weft_mutex_unlock(&shop->mutex)); /* held on return */
+	OK(weft_mutex_unlock(&shop->mutex)); /* the mutex is held on return */
 	return 0;
 }
 
-TEST(a_condition_wakes_one_or_all_with_the_lock_held)
+TEST(condition_wakes_one_or_all_with_the_lock_held)
 {
 	struct shop local = WEFT_INIT;
 	struct shop shared = { .mutex = WEFT_SHARED_INIT, .cond = WEFT_SHARED_INIT };
@@ -291,7 +291,7 @@ hold_reading(void *arg)
 	return 0;
 }
 
-TEST(readers_behind_a_writer_that_gave_up_go_on)
+TEST(readers_behind_a_writer_that_timed_out_proceed)
 {
 	struct shop shop = WEFT_INIT;
 
@@ -344,7 +344,7 @@ count_units(void *arg)
 	return 0;
 }
 
-TEST(a_semaphore_counts_units_and_a_group_work)
+TEST(semaphore_counts_units_and_group_counts_work)
 {
 	struct counters local = WEFT_INIT;
 	struct counters shared = { .sem = WEFT_SHARED_INIT, .group = WEFT_SHARED_INIT };
@@ -353,7 +353,8 @@ TEST(a_semaphore_counts_units_and_a_group_work)
 	run_threadlet(count_units, &shared);
 }
 
-/* Two loops that wake each other in turn, each time so soon that nobody need suspend. */
+/* Two loops wake each other alternately, each time so soon that neither threadlet needs to
+ * suspend. */
 struct rally {
 	weft_sem ball[2];
 	weft__a32 done;
@@ -372,7 +373,7 @@ play(void *arg)
 	struct rally *rally = player->rally;
 	bool done = false;
 
-	while (!done) { /* the one who has the ball later sees it, too */
+	while (!done) { /* the player that gets the ball later sees it, too */
 		OK(weft_sem_acquire(&rally->ball[player->side], WEFT_NEVER));
 		done = weft__load(&rally->done, WEFT__RELAXED);
 		OK(weft_sem_release(&rally->ball[!player->side], 1));
@@ -392,7 +393,7 @@ rest_some_times(void *arg)
 	return 0;
 }
 
-TEST(a_loop_whose_threadlet_is_woken_in_a_moment_each_time_goes_on_all_the_same)
+TEST(loop_whose_threadlet_is_woken_at_once_each_time_still_iterates)
 {
 	struct rally rally = { .ball = { WEFT_SHARED_INIT, WEFT_SHARED_INIT } };
 	struct player players[] = { { &rally, 0, 0 }, { &rally, 1, 0 } };
@@ -405,7 +406,7 @@ TEST(a_loop_whose_threadlet_is_woken_in_a_moment_each_time_goes_on_all_the_same)
 	go_on(here, rest_some_times, &rally);
 	OK(weft_loop_run(here));
 	stop_and_free(other);
-	/* A turn has 64 changes of threadlets at most; a few rounds may need none. */
+	/* One loop iteration has at most 64 threadlet switches.  A few rounds may need none. */
 	OK(weft_loop_stats(here, &stats));
 	CHECK(stats.turns >= players[1].rounds / 512);
 	OK(weft_loop_free(here));
@@ -471,7 +472,7 @@ set_it(void *arg)
 	return 0;
 }
 
-TEST(an_event_lets_all_go_on_until_it_is_reset)
+TEST(event_releases_all_waiters_until_it_is_reset)
 {
 	struct counters c = WEFT_INIT;
 	weft_loop *loop = make();
@@ -484,7 +485,7 @@ TEST(an_event_lets_all_go_on_until_it_is_reset)
 	OK(weft_loop_free(loop));
 }
 
-/* A waiter frees what it has waited for at once. */
+/* The waiter frees the event as soon as its wait returns. */
 static void *
 wait_and_free(void *arg)
 {
@@ -495,7 +496,7 @@ wait_and_free(void *arg)
 	return NULL;
 }
 
-TEST(a_waiter_may_free_the_event_at_once)
+TEST(waiter_may_free_the_event_at_once)
 {
 	for (int i = 0; i < 200; i++) {
 		weft_event *event = calloc(1, sizeof(*event));
@@ -523,7 +524,7 @@ lock_own(void *arg)
 	return 0;
 }
 
-TEST(a_local_mutex_belongs_to_the_loop_that_first_uses_it)
+TEST(local_mutex_belongs_to_the_first_loop_that_uses_it)
 {
 	weft_mutex mutex = WEFT_INIT;
 

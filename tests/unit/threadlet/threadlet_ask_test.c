@@ -1,14 +1,14 @@
-/* threadlet_ask_test.c - what one thread asks of the threadlets of another: numbers that
- * live longer than their threadlets, requests that follow them. */
+/* threadlet_ask_test.c - cancel and interrupt requests from other threads: threadlet IDs that
+ * outlive their threadlets, and requests that follow a handle to another loop. */
 #include <sched.h>
 #include <semaphore.h>
 #include "unit/threadlet/crew.h"
 
-enum { INDEX = (1 << 24) - 1 }; /* of a handle, in its number */
+enum { INDEX = (1 << 24) - 1 }; /* mask of the handle's index in a threadlet ID */
 
 static weft_loop *far;
 static weft_threadlet first, second;
-static weft__a32 result; /* of the second */
+static weft__a32 result; /* of the second threadlet */
 static sem_t a, b, c;
 
 static void
@@ -44,7 +44,7 @@ go_far(weft_scope *scope, weft_threadlet_fn fn)
 	return id;
 }
 
-/* --- numbers of those that have ended ------------------------------------- */
+/* --- IDs of ended threadlets ---------------------------------------------- */
 
 static int
 ask_whom_no_loop_has(void *arg)
@@ -68,13 +68,13 @@ ask_whom_no_loop_has(void *arg)
 	return 0;
 }
 
-TEST(an_ended_child_can_be_asked_after_its_loop_was_freed)
+TEST(request_for_an_ended_child_is_safe_after_its_loop_was_freed)
 {
 	far = make_started();
 	run_threadlet(ask_whom_no_loop_has, NULL);
 }
 
-/* Joins a child, and keeps its number until told. */
+/* Joins a child, and keeps its ID valid until the semaphore is posted. */
 static int
 keep_number(void *arg)
 {
@@ -91,7 +91,7 @@ keep_number(void *arg)
 	return 0;
 }
 
-TEST(an_ended_child_of_an_idle_loop_can_be_asked_and_that_loop_stopped)
+TEST(request_for_an_ended_child_of_an_idle_loop_does_not_block_its_stop)
 {
 	weft_loop *near = make();
 
@@ -102,7 +102,7 @@ TEST(an_ended_child_of_an_idle_loop_can_be_asked_and_that_loop_stopped)
 	OK(sem_wait(&a));
 	OK(weft_loop_run(far));
 	OK(sem_wait(&b));
-	OK(weft_cancel(first)); /* its scope has it */
+	OK(weft_cancel(first)); /* its scope still has it */
 	OK(weft_interrupt(first));
 	weft_loop_shutdown(far);
 	CHECK_EQ(weft_loop_state(far), WEFT_STOPPED);
@@ -114,7 +114,7 @@ TEST(an_ended_child_of_an_idle_loop_can_be_asked_and_that_loop_stopped)
 	finish();
 }
 
-/* --- handles that are used again ------------------------------------------ */
+/* --- reused handles ------------------------------------------------------- */
 
 static int
 sleep_long(void *arg)
@@ -177,13 +177,13 @@ ask_first_then_second(int (*ask)(weft_threadlet), int why)
 	finish();
 }
 
-TEST(a_request_for_an_ended_one_does_not_reach_the_next_and_loses_none_for_it)
+TEST(request_for_an_ended_threadlet_does_not_reach_the_next_with_its_handle)
 {
 	ask_first_then_second(weft_cancel, WEFT_ECANCELED);
 	ask_first_then_second(weft_interrupt, WEFT_EINTR);
 }
 
-/* The far loop has not looked at a request for the first as the handle is used again. */
+/* The far loop has not processed a request for the first threadlet when the handle is reused. */
 static int
 end_when_asked(void *arg)
 {
@@ -229,10 +229,10 @@ ask_while_far_is_blocked(bool free_far)
 	OK(weft_loop_start(near));
 	OK(sem_wait(&b));
 	OK(weft_loop_start(far));
-	OK(sem_wait(&a)); /* the first runs, and is asked, and ends */
+	OK(sem_wait(&a)); /* the first one runs, gets the request, and ends */
 	OK(weft_cancel(first));
 	OK(sem_post(&c));
-	OK(sem_wait(&b)); /* the second sleeps */
+	OK(sem_wait(&b)); /* the second one sleeps */
 	OK(weft_cancel(second));
 	if (free_far)
 		weft_loop_shutdown(far);
@@ -243,7 +243,7 @@ ask_while_far_is_blocked(bool free_far)
 	finish();
 }
 
-TEST(a_request_follows_a_handle_that_has_moved_to_another_loop)
+TEST(request_follows_a_handle_that_has_moved_to_another_loop)
 {
 	ask_while_far_is_blocked(false);
 	ask_while_far_is_blocked(true);
@@ -318,7 +318,7 @@ ask_at_random(void *arg)
 	return NULL;
 }
 
-TEST(a_storm_of_requests_across_loops_ends)
+TEST(storm_of_requests_across_loops_ends)
 {
 	uint64_t seed = test_seed();
 	pthread_t asking;
@@ -335,7 +335,7 @@ TEST(a_storm_of_requests_across_loops_ends)
 	stop_and_free(loops[1]);
 }
 
-/* Some requests come while the loop looks at others. */
+/* Some requests arrive while the loop processes others. */
 static void *
 start_and_ask(void *arg)
 {
@@ -348,13 +348,13 @@ start_and_ask(void *arg)
 			(void)weft_cancel(id);
 			left--;
 		} else {
-			(void)sched_yield(); /* there are enough of them */
+			(void)sched_yield(); /* the loop has reached threadlet_max */
 		}
 	}
 	return NULL;
 }
 
-TEST(threads_that_ask_one_loop_all_the_time_are_all_heard)
+TEST(requests_of_several_threads_to_one_loop_are_all_processed)
 {
 	weft_loop *loop = make_with(&(weft_loop_opts){ .threadlet_max = 500 });
 	pthread_t threads[2];
@@ -373,7 +373,7 @@ TEST(threads_that_ask_one_loop_all_the_time_are_all_heard)
 	finish();
 }
 
-/* --- joining from elsewhere ------------------------------------------------ */
+/* --- joining from another loop --------------------------------------------- */
 
 static weft__a64 newest;
 static weft__a32 enough;
@@ -388,10 +388,10 @@ join_for_nothing(void *arg)
 		CHECK_EQ(weft_join(id, NULL, WEFT_NOWAIT), WEFT_ESRCH);
 	}
 	if (!weft__load(&enough, WEFT__RELAXED))
-		(void)weft_loop_post(NULL, join_for_nothing, NULL); /* till stopped */
+		(void)weft_loop_post(NULL, join_for_nothing, NULL); /* until it is stopped */
 }
 
-TEST(a_loop_without_threadlets_can_ask_for_those_of_others_as_they_go)
+TEST(loop_without_threadlets_can_join_those_of_loops_being_freed)
 {
 	weft_loop *joining = make_started();
 	int count = TEST_TSAN ? 300 : 2000;
@@ -435,7 +435,7 @@ compute_past_deadlines(void *arg)
 	return 0;
 }
 
-TEST(a_computation_sees_a_deadline_that_has_passed)
+TEST(computation_sees_a_deadline_that_has_passed)
 {
 	run_threadlet(compute_past_deadlines, NULL);
 }
@@ -464,7 +464,7 @@ bound_a_child(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_computation_sees_the_deadline_of_the_scope_it_was_started_in)
+TEST(computation_sees_the_deadline_of_its_scope)
 {
 	run_threadlet(bound_a_child, NULL);
 	CHECK_STR(trace, "d");
@@ -497,7 +497,7 @@ compute_while_cancelled(void *arg)
 	return 0;
 }
 
-TEST(a_computation_sees_that_another_thread_has_cancelled_it)
+TEST(computation_sees_a_cancel_by_another_thread)
 {
 	run_threadlet(compute_while_cancelled, NULL);
 	CHECK_STR(trace, "c");

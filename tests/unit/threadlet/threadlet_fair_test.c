@@ -1,9 +1,9 @@
-/* threadlet_fair_test.c - threadlets that yield all the time hold up nobody: neither
- * descriptors nor timers.  Measured in turns of the loop, so that no clock decides. */
+/* threadlet_fair_test.c - threadlets that yield all the time delay neither descriptors nor
+ * timers.  The delay is measured in loop iterations, so that no clock decides. */
 #include "unit/threadlet/crew.h"
 
-/* A turn changes to 64 threadlets (crew.c), so it takes QUEUE turns until whoever is ready
- * runs; and a busy loop looks at descriptors every LOOK turns at least (sleep.c). */
+/* One loop iteration switches to 64 threadlets (crew.c), so a ready threadlet runs within QUEUE
+ * iterations.  A busy loop polls descriptors at least every LOOK iterations (sleep.c). */
 enum { YIELDERS = 200, TRIALS = 100, QUEUE = YIELDERS / 64 + 1, LOOK = 61, SLACK = 3 };
 enum { BOUND_IO = LOOK + QUEUE + SLACK, BOUND_TIME = QUEUE + SLACK };
 
@@ -12,7 +12,7 @@ static struct {
 	bool ended;
 	uint64_t yields;
 	uint64_t due_ns;   /* of the sleeper; 0: it is awake */
-	uint64_t due_turn; /* the first that was found to be after that */
+	uint64_t due_turn; /* the first iteration that was seen after it */
 	uint64_t worst_io, worst_sleep, worst_timer;
 } fair;
 

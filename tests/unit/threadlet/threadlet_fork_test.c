@@ -1,4 +1,4 @@
-/* threadlet_fork_test.c - fork in a program with threadlets: what its child may do. */
+/* threadlet_fork_test.c - what a forked child of a program with threadlets may do. */
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ add_one(void *arg)
 	return 0;
 }
 
-/* Threadlets on a loop of one's own: 0, or what went wrong. */
+/* Runs threadlets on a new loop.  Returns 0, or a number that shows what failed. */
 static int
 run_own(void)
 {
@@ -31,7 +31,7 @@ run_own(void)
 	return weft_loop_free(own) != 0 ? 12 : count != 3 ? 13 : 0;
 }
 
-/* Of a child: it ended with 0 or, if it may, by an abort. */
+/* The child exited with 0, or was aborted if it may be. */
 static bool
 is_well(int child, bool may_abort)
 {
@@ -43,7 +43,7 @@ is_well(int child, bool may_abort)
 	return status == 0 || (may_abort && WIFSIGNALED(status));
 }
 
-/* --- what it may not ---------------------------------------------------- */
+/* --- what a child may not do -------------------------------------------- */
 
 static weft_threadlet sibling;
 static struct pair pair;
@@ -58,7 +58,7 @@ sleep_on(void *arg)
 
 enum { USES_ANYWHERE = 6, USES = 14 };
 
-/* By number; those from USES_ANYWHERE on are for threadlets only. */
+/* Makes a call by its number.  Those from USES_ANYWHERE on are only for threadlets. */
 static int64_t
 use(weft_scope *scope, weft_op *op, int what)
 {
@@ -131,7 +131,7 @@ try_in_threadlet(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_forked_child_cannot_go_on_with_its_parents_threadlets)
+TEST(forked_child_cannot_use_its_parents_threadlets)
 {
 	int wrong = 0;
 
@@ -141,11 +141,11 @@ TEST(a_forked_child_cannot_go_on_with_its_parents_threadlets)
 	close_pair(pair);
 }
 
-/* --- what it may -------------------------------------------------------- */
+/* --- what a child may do ------------------------------------------------ */
 
 enum { EXIT, EXEC, RUN_OWN, FREE_THEN_RUN, RUN_THEN_FREE, WAYS };
 
-/* In a child. */
+/* Runs in the child. */
 static int
 go_way(int way)
 {
@@ -197,7 +197,7 @@ go_all_ways_here(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(a_child_forked_anywhere_may_end_and_run_threadlets_of_its_own)
+TEST(child_forked_anywhere_may_exit_and_run_its_own_threadlets)
 {
 	int wrong = 0;
 
@@ -205,14 +205,14 @@ TEST(a_child_forked_anywhere_may_end_and_run_threadlets_of_its_own)
 	CHECK_EQ(wrong, 0);
 }
 
-/* --- while others are inside -------------------------------------------- */
+/* --- while another thread holds a lock ---------------------------------- */
 
 static struct weft__sys table;
 static const struct weft__sys *table_before;
-static weft__a32 held; /* 1: somebody holds a lock of the library's, until it is 0 */
+static weft__a32 held; /* 1: a thread holds a lock of the library, until it is 0 */
 static pthread_t holder;
 
-enum { CHUNK = 256 }; /* handles, which are made under a lock */
+enum { CHUNK = 256 }; /* handles, which are allocated under a lock */
 
 static void *
 hold_in_alloc(size_t size)
@@ -235,8 +235,8 @@ start_there(void *loop)
 	return NULL;
 }
 
-/* The other thread finds no free handle, and makes more of them under the lock. */
-TEST(a_child_does_not_wait_for_a_thread_that_only_its_parent_has)
+/* The other thread finds no free handle and allocates more under the lock. */
+TEST(forked_child_does_not_wait_for_a_lock_held_by_a_parents_thread)
 {
 	weft_loop *loop = make();
 	int count = 0, child;

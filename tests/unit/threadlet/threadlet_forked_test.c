@@ -1,11 +1,11 @@
-/* threadlet_forked_test.c - a forked child begins anew, whatever the parent was doing. */
+/* threadlet_forked_test.c - a forked child starts afresh, whatever the parent was doing. */
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/build.h"
 #include "unit/threadlet/crew.h"
 
-/* TSan follows no child of a program with threads. */
+/* TSan does not follow children of a program with threads. */
 enum { FORKS = TEST_TSAN ? 10 : 200 };
 
 static int
@@ -15,7 +15,7 @@ count(void *arg)
 	return weft_yield();
 }
 
-/* What a child does: 0 if all went well. */
+/* Runs in the child.  Returns 0 if everything worked. */
 static int
 live_anew(void)
 {
@@ -35,7 +35,7 @@ live_anew(void)
 	return weft_loop_free(loop) < 0 ? 5 : 0;
 }
 
-/* Whoever hangs is ended, and that is a failure. */
+/* A child that hangs is killed, which is a failure. */
 static void
 fork_and_live(void)
 {
@@ -52,7 +52,7 @@ fork_and_live(void)
 	CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
-/* --- while others are busy ------------------------------------------------ */
+/* --- while other threads are busy ----------------------------------------- */
 
 static weft__a32 enough;
 
@@ -79,7 +79,7 @@ start_and_cancel(void *arg)
 	return NULL;
 }
 
-TEST(a_child_forked_while_threads_start_threadlets_has_its_own)
+TEST(child_forked_while_threads_start_threadlets_can_run_its_own)
 {
 	weft_loop *loop = make_with(&(weft_loop_opts){ .threadlet_max = 500 });
 	pthread_t threads[2];
@@ -88,8 +88,8 @@ TEST(a_child_forked_while_threads_start_threadlets_has_its_own)
 	OK(weft_loop_start(loop));
 	for (int i = 0; i < 2; i++)
 		threads[i] = thread(start_and_cancel, loop);
-	/* The allocator of AddressSanitizer may be locked by another thread as it is
-	 * forked: then no child of a program with threads can allocate. */
+	/* Another thread may hold the lock of AddressSanitizer's allocator at the fork.  Then
+	 * no child of a program with threads can allocate. */
 	for (int i = 0; i < FORKS && !WEFT__ASAN; i++)
 		fork_and_live();
 	weft__store(&enough, 1, WEFT__RELAXED);
@@ -98,7 +98,7 @@ TEST(a_child_forked_while_threads_start_threadlets_has_its_own)
 	stop_and_free(loop);
 }
 
-/* --- inside of a threadlet -------------------------------------------------- */
+/* --- inside a threadlet ----------------------------------------------------- */
 
 static int
 fork_inside(void *arg)
@@ -115,7 +115,7 @@ fork_inside(void *arg)
 	return 0;
 }
 
-TEST(a_child_forked_by_a_threadlet_can_run_a_loop_of_its_own)
+TEST(child_forked_by_a_threadlet_can_run_its_own_loop)
 {
 	run_threadlet(fork_inside, MARK('f'));
 	CHECK_STR(trace, "f");
@@ -151,15 +151,15 @@ fork_and_try(void *arg)
 	return 0;
 }
 
-TEST(a_child_forked_by_a_threadlet_cannot_go_on_with_its_parents_loop)
+TEST(child_forked_by_a_threadlet_cannot_use_its_parents_loop)
 {
 	if (test_misuse_aborts)
-		return; /* it would, and that is no answer to a test */
+		return; /* the misuse would abort the process */
 	run_threadlet(fork_and_try, MARK('t'));
 	CHECK_STR(trace, "t");
 }
 
-/* --- numbers ----------------------------------------------------------------- */
+/* --- threadlet IDs ----------------------------------------------------------- */
 
 static int
 see_own_numbers(weft_threadlet parents)
@@ -177,7 +177,7 @@ see_own_numbers(weft_threadlet parents)
 	return 0;
 }
 
-TEST(a_forked_child_does_not_find_the_threadlets_of_its_parent)
+TEST(forked_child_does_not_find_the_threadlets_of_its_parent)
 {
 	weft_loop *loop = make();
 	weft_threadlet id = go_on(loop, end_at_once, NULL);

@@ -1,12 +1,12 @@
-/* threadlet_move_test.c - threadlets whose loop goes to another thread.
+/* threadlet_move_test.c - threadlets whose loop moves to another thread.
  *
- * While there are some it does so in one way: the thread of weft_loop_start() leaves it,
- * and ends, and whoever runs it then has them.  Who held on to the thread it began in
- * would find one that is gone.
+ * While a loop has threadlets, it can move in one way only: the thread of weft_loop_start()
+ * leaves the loop and ends, and another thread runs the loop and its threadlets.  Code that
+ * kept a pointer to the first thread would use one that no longer exists.
  */
 #include "unit/threadlet/crew.h"
 
-/* Have all that wait now go on in another thread. */
+/* Lets all waiting threadlets continue on another thread. */
 static void
 cross(void)
 {
@@ -14,7 +14,7 @@ cross(void)
 	OK(weft_sleep_until(weft_now() + 1));
 }
 
-/* Run `fn(arg)`, and all that it starts, there until it crosses, then here. */
+/* Runs `fn(arg)`, and all that it starts, on another thread until it crosses, then here. */
 static void
 run_moving(weft_threadlet_fn fn, void *arg)
 {
@@ -70,7 +70,7 @@ try_once(void *arg)
 	return run_once(arg);
 }
 
-TEST(once_goes_on_in_another_thread)
+TEST(once_continues_on_another_thread)
 {
 	struct trip trip = WEFT_INIT;
 
@@ -120,7 +120,7 @@ try_locks(void *arg)
 	return 0;
 }
 
-TEST(locks_and_conditions_go_on_in_another_thread)
+TEST(locks_and_conditions_continue_on_another_thread)
 {
 	struct trip trip = WEFT_INIT;
 
@@ -134,7 +134,7 @@ receive(void *arg)
 	struct trip *trip = arg;
 	int value = 0;
 
-	/* From then on it is the loop's, if it is not shared. */
+	/* This call binds the channel to the loop, unless it is shared. */
 	CHECK_EQ(weft_chan_recv(trip->chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	OK(weft_chan_recv(trip->chan, &value, WEFT_NEVER));
 	CHECK_EQ(value, 5);
@@ -168,7 +168,7 @@ try_channel(void *arg)
 	return 0;
 }
 
-TEST(channels_and_select_go_on_in_another_thread)
+TEST(channels_and_select_continue_on_another_thread)
 {
 	for (uint32_t flags = 0; flags <= WEFT_SHARED; flags += WEFT_SHARED) {
 		struct trip trip = { .event = { .flags = flags } };
@@ -226,7 +226,7 @@ try_scope(void *arg)
 	return 0;
 }
 
-TEST(scopes_promises_and_descriptors_go_on_in_another_thread)
+TEST(scopes_promises_and_descriptors_continue_on_another_thread)
 {
 	struct trip trip = WEFT_INIT;
 
@@ -268,7 +268,7 @@ try_interrupt(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_that_an_op_ignores_is_kept_in_another_thread)
+TEST(interrupt_that_an_op_ignores_is_kept_on_another_thread)
 {
 	struct trip trip = WEFT_INIT;
 

@@ -1,5 +1,5 @@
-/* threadlet_op_test.c - threadlets that wait for ops: results, interrupts, and what is
- * the loop's own. */
+/* threadlet_op_test.c - threadlets that wait for ops: results, interrupts, and background
+ * waits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ receive(void *arg)
 	return 0;
 }
 
-/* The op is waited for once, to its end: nobody touches its memory after that. */
+/* Waits once for the op, until it has ended.  Afterwards nothing touches the op's memory. */
 static void
 close_line(uint64_t deadline_ns)
 {
@@ -50,7 +50,7 @@ static int
 close_cancelled(void *arg)
 {
 	(void)arg;
-	OK(weft_sleep_until(weft_after(WEFT_MS))); /* a turn, in which it is begun */
+	OK(weft_sleep_until(weft_after(WEFT_MS))); /* lets the loop begin the receive */
 	OK(weft_cancel(weft_self()));
 	close_line(WEFT_NEVER);
 	return 0;
@@ -91,14 +91,14 @@ close_while_received_on(weft_threadlet_fn closer)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_close_ends_once_whatever_happens_to_whom_it_is_waited_by)
+TEST(close_op_ends_once_whatever_happens_to_its_waiter)
 {
 	close_while_received_on(close_cancelled);
 	close_while_received_on(close_late);
 	close_while_received_on(close_interrupted);
 }
 
-/* --- texts ---------------------------------------------------------------- */
+/* --- detail texts --------------------------------------------------------- */
 
 static void
 on_no_cancel(weft_op *op, int why, void *arg)
@@ -148,19 +148,19 @@ select_words(void *arg)
 	return 0;
 }
 
-TEST(the_text_of_an_error_reaches_a_select_over_the_op)
+TEST(detail_text_of_a_failed_op_reaches_a_select)
 {
 	run_threadlet(select_words, MARK('s'));
 	CHECK_STR(trace, "s");
 }
 
-TEST(who_waits_for_an_op_is_told_the_text_of_its_error)
+TEST(detail_text_of_a_failed_op_reaches_its_waiter)
 {
 	run_threadlet(wait_for_words, MARK('w'));
 	CHECK_STR(trace, "w");
 }
 
-/* --- whose op it is ------------------------------------------------------- */
+/* --- the loop of an op ---------------------------------------------------- */
 
 static weft_loop *other;
 
@@ -179,7 +179,7 @@ wait_elsewhere(void *arg)
 	return 0;
 }
 
-TEST(an_op_of_an_idle_loop_is_not_for_threadlets_of_another_to_wait_for)
+TEST(threadlet_cannot_wait_for_an_op_of_another_idle_loop)
 {
 	other = weft_loop_new(NULL);
 	run_threadlet(wait_elsewhere, NULL);
@@ -203,7 +203,7 @@ keep_arg(void *arg)
 	return 0;
 }
 
-TEST(an_op_keeps_the_argument_of_its_owner_over_a_wait)
+TEST(op_keeps_its_argument_over_a_wait)
 {
 	int mine;
 
@@ -247,17 +247,17 @@ finish_and_interrupt(void *arg)
 	CHECK(weft_go(wait_for_own, &id) > 0);
 	OK(weft_yield());
 	if (arg)
-		OK(weft_interrupt(id)); /* who cannot end the op, */
+		OK(weft_interrupt(id)); /* cannot end the op */
 	OK(weft_op_finish(&own, 42));
 	if (!arg)
-		OK(weft_interrupt(id)); /* or comes too late */
+		OK(weft_interrupt(id)); /* comes too late */
 	while (own.pending)
 		OK(weft_yield());
 	OK(weft_yield());
 	return 0;
 }
 
-TEST(an_interrupt_that_meets_a_result_is_told_by_the_next_call_and_once)
+TEST(interrupt_at_the_same_time_as_a_result_ends_the_next_call_once)
 {
 	run_threadlet(finish_and_interrupt, NULL);
 	CHECK_STR(trace, "4i");
@@ -300,7 +300,7 @@ send_and_interrupt(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_that_meets_bytes_is_told_once)
+TEST(interrupt_at_the_same_time_as_bytes_is_reported_once)
 {
 	line = make_pair();
 	run_threadlet(send_and_interrupt, NULL);
@@ -329,7 +329,7 @@ send_while_interrupted(void *arg)
 	return 0;
 }
 
-TEST(an_interrupt_before_an_op_is_told_once)
+TEST(interrupt_before_an_op_is_reported_once)
 {
 	line = make_pair();
 	run_threadlet(send_while_interrupted, NULL);
@@ -347,7 +347,7 @@ await_line(void *arg)
 	return 0;
 }
 
-TEST(a_background_threadlet_that_waits_for_a_descriptor_holds_up_no_run)
+TEST(background_threadlet_that_waits_for_a_descriptor_does_not_keep_the_loop)
 {
 	weft_loop *loop = make();
 	weft_go_opts opts = { .loop = loop, .background = true };
@@ -358,7 +358,7 @@ TEST(a_background_threadlet_that_waits_for_a_descriptor_holds_up_no_run)
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "");
 	put(line.peer, "y");
-	go_on(loop, await_line, MARK('f')); /* refused: another waits */
+	go_on(loop, await_line, MARK('f')); /* refused: another threadlet waits */
 	while (!strchr(trace, 'b'))
 		(void)weft_loop_run_once(loop, weft_after(HOUR));
 	OK(weft_loop_run(loop));
@@ -367,7 +367,7 @@ TEST(a_background_threadlet_that_waits_for_a_descriptor_holds_up_no_run)
 	close_pair(line);
 }
 
-TEST(a_background_threadlet_that_waits_is_cancelled_as_the_loop_stops)
+TEST(waiting_background_threadlet_is_canceled_when_the_loop_stops)
 {
 	weft_loop *loop = make();
 	weft_go_opts opts = { .loop = loop, .background = true };
@@ -413,7 +413,7 @@ set_errno(void *arg)
 	errno = 77;
 }
 
-TEST(callbacks_after_threadlets_find_the_errno_of_those_before)
+TEST(callbacks_after_threadlets_keep_the_errno_of_earlier_callbacks)
 {
 	weft_loop *loop = make();
 

@@ -1,5 +1,4 @@
-/* threadlet_stop_test.c - threadlets and the life of their loop: stopping, leaving,
- * running it again. */
+/* threadlet_stop_test.c - threadlets when their loop is stopped, left, and run again. */
 #include <sched.h>
 #include <semaphore.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@ turns_of(weft_loop *loop)
 static weft_loop *idle;
 static int key;
 
-/* Runs as the idle loop ends, called by a threadlet of another. */
+/* Runs when the idle loop ends, which a threadlet of another loop causes. */
 static void
 drop(void *arg)
 {
@@ -48,7 +47,7 @@ end_idle_loop(void *arg)
 	return 0;
 }
 
-TEST(what_runs_as_an_idle_loop_ends_is_not_part_of_the_threadlet_that_ends_it)
+TEST(callback_run_by_the_end_of_an_idle_loop_is_outside_the_calling_threadlet)
 {
 	if (!key)
 		key = weft_key_new(drop);
@@ -73,7 +72,7 @@ ask(void *arg)
 	return arg;
 }
 
-/* Ends after it was asked, in a turn that does not look at that any more. */
+/* Ends after the requests were made, in a loop iteration that no longer checks them. */
 static int
 end_asked(void *arg)
 {
@@ -83,7 +82,7 @@ end_asked(void *arg)
 	return 0;
 }
 
-TEST(a_request_that_waits_in_an_idle_loop_goes_with_it)
+TEST(pending_request_in_an_idle_loop_is_freed_with_it)
 {
 	OK(sem_init(&ready, 0, 0));
 	OK(sem_init(&done, 0, 0));
@@ -171,7 +170,7 @@ come_late_to(weft_loop *loop)
 	close_pair(line);
 }
 
-TEST(one_that_comes_to_a_stopping_loop_is_cancelled_in_every_wait_but_shielded_ones)
+TEST(threadlet_started_on_a_stopping_loop_is_canceled_except_in_shields)
 {
 	weft_loop *loop = make();
 
@@ -195,7 +194,7 @@ nap_shielded(void *arg)
 	return weft_scope_close(&shield);
 }
 
-/* Is late, and waits for one on a loop that goes on. */
+/* Starts on a stopping loop, and waits for a threadlet on a loop that keeps running. */
 static int
 wait_for_far(void *arg)
 {
@@ -208,7 +207,7 @@ wait_for_far(void *arg)
 	return weft_scope_close(&shield);
 }
 
-TEST(a_stopping_loop_that_waits_for_another_does_not_spin)
+TEST(stopping_loop_that_waits_for_another_does_not_spin)
 {
 	weft_loop *loop = make();
 
@@ -222,7 +221,7 @@ TEST(a_stopping_loop_that_waits_for_another_does_not_spin)
 	OK(weft_loop_free(loop));
 }
 
-/* --- leaving ------------------------------------------------------------------- */
+/* --- weft_loop_break() --------------------------------------------------------- */
 
 static int
 leave_while_stopping(void *arg)
@@ -231,7 +230,7 @@ leave_while_stopping(void *arg)
 
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	weft_loop_shutdown(NULL);
-	if (arg) /* it is on its way to the end already */
+	if (arg) /* then the loop is already ending */
 		OK(weft_sleep_until(weft_after(1)));
 	weft_loop_break(NULL);
 	OK(weft_sleep_until(weft_after(20 * WEFT_MS)));
@@ -239,7 +238,7 @@ leave_while_stopping(void *arg)
 	return weft_scope_close(&shield);
 }
 
-TEST(a_leave_of_a_stopping_loop_does_not_make_it_spin)
+TEST(leave_of_a_stopping_loop_does_not_make_it_spin)
 {
 	for (int later = 0; later < 2; later++) {
 		weft_loop *loop = make();
@@ -263,7 +262,7 @@ sleep_for_ever(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_has_left_its_thread_goes_on_with_its_threadlets_on_another)
+TEST(loop_that_has_left_its_thread_continues_on_another)
 {
 	weft_loop *loop = make_started();
 	weft_threadlet id;
@@ -285,7 +284,7 @@ TEST(a_loop_that_has_left_its_thread_goes_on_with_its_threadlets_on_another)
 	watch_for(loop, WEFT_IDLE);
 	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
-	OK(weft_loop_run(loop)); /* and here */
+	OK(weft_loop_run(loop)); /* and on this thread */
 	CHECK_STR(trace, "12");
 	OK(weft_loop_free(loop));
 	OK(sem_destroy(&ready));
@@ -317,7 +316,7 @@ TEST(threads_run_a_loop_in_turn_each_with_threadlets)
 	OK(weft_loop_free(loop));
 }
 
-/* --- run_once ------------------------------------------------------------------- */
+/* --- weft_loop_run_once() ------------------------------------------------------- */
 
 static int
 stop_and_await_line(void *arg)
@@ -331,7 +330,7 @@ stop_and_await_line(void *arg)
 	return weft_scope_close(&shield);
 }
 
-TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
+TEST(run_once_of_a_stopping_loop_keeps_to_its_deadline)
 {
 	weft_loop *loop = make();
 
@@ -355,7 +354,7 @@ TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
 	close_pair(line);
 }
 
-TEST(one_turn_of_a_loop_stopped_by_another_thread_keeps_to_its_deadline)
+TEST(run_once_of_a_loop_stopped_before_it_ran_keeps_to_its_deadline)
 {
 	weft_loop *loop = make();
 
@@ -375,7 +374,7 @@ TEST(one_turn_of_a_loop_stopped_by_another_thread_keeps_to_its_deadline)
 
 static weft__a32 computes, is_stopped;
 
-/* Does not suspend before the loop has been stopped. */
+/* Does not suspend before the loop is stopped. */
 static int
 compute_until_stopped(void *arg)
 {
@@ -391,13 +390,13 @@ compute_until_stopped(void *arg)
 	OK(weft_check_canceled());
 	OK(weft_scope_close(&shield));
 	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED);
-	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED); /* it stays so */
+	CHECK_EQ(weft_check_canceled(), WEFT_ECANCELED); /* it stays canceled */
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	note(MARK('c'));
 	return 0;
 }
 
-TEST(a_threadlet_that_computes_sees_that_its_loop_is_stopped)
+TEST(computing_threadlet_sees_that_its_loop_is_stopped)
 {
 	weft_loop *loop = make_started();
 
@@ -413,7 +412,7 @@ TEST(a_threadlet_that_computes_sees_that_its_loop_is_stopped)
 	CHECK_STR(trace, "c");
 }
 
-TEST(a_threadlet_that_computes_sees_that_it_has_stopped_its_own_loop)
+TEST(computing_threadlet_sees_that_it_has_stopped_its_own_loop)
 {
 	run_threadlet(compute_until_stopped, NULL);
 	CHECK_STR(trace, "c");

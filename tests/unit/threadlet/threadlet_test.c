@@ -16,7 +16,7 @@ note_twice(void *arg)
 	return 0;
 }
 
-TEST(threadlets_run_in_the_order_of_their_start_and_take_turns)
+TEST(threadlets_run_in_start_order_and_alternate_when_they_yield)
 {
 	weft_loop *loop = make();
 
@@ -41,7 +41,7 @@ go_and_note(void *arg)
 	return 0;
 }
 
-TEST(one_that_starts_another_goes_on_until_it_suspends)
+TEST(threadlet_that_starts_another_continues_until_it_suspends)
 {
 	run_threadlet(go_and_note, NULL);
 	CHECK_STR(trace, "12x3x");
@@ -58,7 +58,7 @@ see_self(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_knows_its_number_and_numbers_are_not_used_again)
+TEST(threadlet_knows_its_id_and_ids_are_not_reused)
 {
 	weft_threadlet seen[100], given[100];
 	weft_loop *loop = make();
@@ -95,7 +95,7 @@ sleep_a_little(void *arg)
 	return 0;
 }
 
-TEST(sleepers_wake_in_the_order_of_their_deadlines_and_not_early)
+TEST(sleepers_wake_in_deadline_order_and_not_early)
 {
 	weft_loop *loop = make();
 
@@ -132,7 +132,7 @@ await_writable(void *arg)
 	return 0;
 }
 
-TEST(a_reader_and_a_writer_of_one_descriptor_do_not_disturb_each_other)
+TEST(reader_and_writer_of_one_descriptor_do_not_disturb_each_other)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -158,7 +158,7 @@ time_out(void *arg)
 	return 0;
 }
 
-TEST(what_has_arrived_beats_a_deadline_that_has_passed)
+TEST(wait_fd_past_its_deadline_still_reports_readiness)
 {
 	struct pair pair = make_pair();
 
@@ -166,7 +166,7 @@ TEST(what_has_arrived_beats_a_deadline_that_has_passed)
 	close_pair(pair);
 }
 
-/* --- outside ------------------------------------------------------------ */
+/* --- outside of threadlets ---------------------------------------------- */
 
 static void
 try_to_suspend(void *arg)
@@ -178,7 +178,7 @@ try_to_suspend(void *arg)
 	note(MARK('k'));
 }
 
-TEST(a_callback_has_nothing_to_suspend)
+TEST(suspending_call_in_a_callback_is_refused)
 {
 	weft_loop *loop = make();
 
@@ -196,7 +196,7 @@ run_inside(void *arg)
 	return 0;
 }
 
-TEST(a_loop_cannot_be_run_by_a_threadlet)
+TEST(loop_cannot_be_run_by_a_threadlet)
 {
 	weft_loop *other = weft_loop_new(NULL);
 
@@ -204,7 +204,7 @@ TEST(a_loop_cannot_be_run_by_a_threadlet)
 	OK(weft_loop_free(other));
 }
 
-TEST(a_start_needs_a_function_and_a_loop)
+TEST(weft_go_needs_a_function_and_a_loop)
 {
 	weft_loop *loop = make();
 	weft_go_opts opts = { .loop = loop };
@@ -216,7 +216,7 @@ TEST(a_start_needs_a_function_and_a_loop)
 	OK(weft_loop_free(loop));
 }
 
-/* --- what a thread has of its own --------------------------------------- */
+/* --- per-threadlet state ------------------------------------------------ */
 
 static int
 keep_own(void *arg)
@@ -238,7 +238,7 @@ keep_own(void *arg)
 	return 0;
 }
 
-TEST(errno_rounding_and_the_text_of_an_error_stay_with_their_threadlet)
+TEST(errno_rounding_mode_and_detail_text_stay_with_their_threadlet)
 {
 	weft_loop *loop = make();
 
@@ -246,14 +246,14 @@ TEST(errno_rounding_and_the_text_of_an_error_stay_with_their_threadlet)
 	for (int i = 0; i < 8; i++)
 		go_on(loop, keep_own, MARK(100 + i));
 	OK(weft_loop_run(loop));
-	CHECK(errno < 100 || errno >= 108); /* nor does the loop have theirs */
+	CHECK(errno < 100 || errno >= 108); /* the loop does not get theirs */
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	OK(weft_loop_free(loop));
 }
 
-static void *where; /* the frame of the one before */
+static void *where; /* the frame of the previous one */
 
-/* Leave all that can be left behind. */
+/* Leaves behind everything that can be left behind. */
 static int
 leave_much(void *arg)
 {
@@ -270,7 +270,7 @@ find_nothing(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(errno, 0);
-	CHECK(where == __builtin_frame_address(0)); /* else it shows nothing */
+	CHECK(where == __builtin_frame_address(0)); /* otherwise the test proves nothing */
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	CHECK_STR(weft_detail(), "");
 	OK(weft_check_canceled());
@@ -293,7 +293,7 @@ begin_after_one_another(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_finds_nothing_of_the_one_that_had_its_stack_before)
+TEST(threadlet_finds_nothing_of_the_previous_one_on_its_stack)
 {
 	weft_scope scope;
 
@@ -343,7 +343,7 @@ leave_late(void *arg)
 	return 0;
 }
 
-TEST(what_a_drop_leaves_to_be_cleaned_up_is_cleaned_up_with_its_threadlet)
+TEST(cleanup_pushed_by_a_local_value_drop_runs_with_its_threadlet)
 {
 	late_key = weft_key_new(push_late);
 	run_threadlet(leave_late, MARK('c'));
@@ -375,7 +375,7 @@ fail_then_look(void *arg)
 	return 0;
 }
 
-TEST(a_value_set_as_a_failure_is_reported_ends_with_its_threadlet)
+TEST(local_value_set_in_a_failure_report_ends_with_its_threadlet)
 {
 	late_key = weft_key_new(clean_up_late);
 	weft__hooks.on_report = set_in_report;
@@ -401,7 +401,7 @@ start_with_modes(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_begins_with_the_modes_of_the_thread_that_runs_it_or_starts_it)
+TEST(threadlet_begins_with_the_modes_of_the_thread_that_runs_or_starts_it)
 {
 	weft_loop *loop = make();
 
@@ -435,7 +435,7 @@ dig_deep(void *arg)
 	return 0;
 }
 
-TEST(a_stack_can_be_as_large_as_asked_for)
+TEST(stack_can_be_as_large_as_requested)
 {
 	static const size_t sizes[] = { 1, 64 << 10, 1 << 20, 64 << 20 };
 	static const intptr_t depths[] = { 4, 40, 600, 40000 };
@@ -452,7 +452,7 @@ TEST(a_stack_can_be_as_large_as_asked_for)
 	OK(weft_loop_free(loop));
 }
 
-/* Those that lie on either side of the one that overflows. */
+/* Threadlets with stacks on both sides of the one that overflows. */
 enum { NEIGHBOURS = 6, WHOLE = 42, HARMED = 43 };
 static volatile unsigned char *patterns[NEIGHBOURS];
 
@@ -482,7 +482,7 @@ static int
 overflow(void *arg)
 {
 	(void)arg;
-	OK(weft_yield()); /* its neighbours fill theirs */
+	OK(weft_yield()); /* the neighbors fill their stacks */
 	(void)dig(100);
 	return 0;
 }
@@ -507,7 +507,7 @@ overflow_among_neighbours(void)
 	(void)weft_loop_run(loop);
 }
 
-TEST(a_stack_that_overflows_faults_and_harms_no_neighbour)
+TEST(overflowing_stack_faults_and_harms_no_neighbor)
 {
 	int status;
 
@@ -522,7 +522,7 @@ TEST(a_stack_that_overflows_faults_and_harms_no_neighbour)
 
 /* --- limits ------------------------------------------------------------- */
 
-TEST(a_loop_has_no_more_threadlets_than_it_may)
+TEST(loop_has_at_most_threadlet_max_threadlets)
 {
 	weft_loop *loop = make_with(&(weft_loop_opts){ .threadlet_max = 2 });
 	weft_go_opts opts = { .loop = loop };
@@ -550,7 +550,7 @@ set_values(void *arg)
 	return 0;
 }
 
-TEST(threadlets_have_values_of_their_own_that_end_with_them)
+TEST(local_values_are_per_threadlet_and_end_with_it)
 {
 	weft_loop *loop = make();
 
@@ -570,7 +570,7 @@ static weft_node nodes[3];
 static void
 sleep_and_note(void *arg)
 {
-	OK(weft_sleep_until(weft_after(1))); /* shielded */
+	OK(weft_sleep_until(weft_after(1))); /* runs in a shield */
 	note(arg);
 }
 
@@ -633,7 +633,7 @@ fail_in_child(void)
 	return weft_loop_free(loop);
 }
 
-TEST(a_failure_that_nobody_joins_is_reported)
+TEST(failure_that_is_not_joined_is_reported)
 {
 	int status;
 
@@ -675,7 +675,7 @@ wait_for_ops(void *arg)
 	return 0;
 }
 
-TEST(a_threadlet_waits_for_an_op_until_it_has_finished)
+TEST(threadlet_waits_for_an_op_until_it_has_finished)
 {
 	struct pair pair = make_pair();
 

@@ -1,11 +1,11 @@
-/* unprobed.c - recursion with frames that are not touched as they are made.
+/* unprobed.c - recursion with stack frames that are not probed when they are entered.
  *
- * The build compiles this file without -fstack-clash-protection, as much of the code that
- * uses the library is.
+ * The build compiles this file without -fstack-clash-protection.  Much of the code that uses
+ * the library is compiled like that, too.
  */
 #include "unit/threadlet/unprobed.h"
 
-/* What is written into it cannot be known before. */
+/* Not inlined, so that the compiler cannot predict what is written. */
 static __attribute__((noinline)) void
 write_start(volatile char *buf, int depth)
 {

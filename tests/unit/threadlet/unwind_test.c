@@ -1,6 +1,6 @@
-/* unwind_test.c - callers of a suspended threadlet, through code without frame pointers.
+/* unwind_test.c - unwinding a suspended threadlet through code without frame pointers.
  *
- * Where the unwind tables are not read some are missing, which is told as a skip.
+ * In a build that does not read unwind tables some callers are missing; the tests are skipped.
  */
 #include "unit/threadlet/crew.h"
 #include "unit/threadlet/lean.h"
@@ -21,7 +21,7 @@ wait_for_value(void)
 	int rc;
 
 	CHECK(chan != NULL);
-	/* From then on it is the loop's. */
+	/* This call binds the channel to the loop. */
 	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	rc = weft_chan_recv(chan, &value, WEFT_NEVER);
 	weft_chan_unref(chan);
@@ -45,7 +45,7 @@ is_in(const void *pc, uintptr_t fn)
 	return (uintptr_t)pc > fn && (uintptr_t)pc < fn + 256;
 }
 
-/* The number of the frames that are in that function. */
+/* Counts the frames that are in the function. */
 static int
 count_in(const weft_threadlet_info *info, uintptr_t fn)
 {
@@ -81,7 +81,7 @@ TEST(callers_without_frame_pointers_are_found_by_unwind_tables)
 	find_callers_of(sleep_for_ever);
 }
 
-TEST(callers_of_one_that_waits_at_a_channel_are_found_too)
+TEST(callers_of_a_threadlet_that_waits_for_a_channel_are_found_too)
 {
 	find_callers_of(wait_for_value);
 }

@@ -1,8 +1,8 @@
-/* words.h - the words that a switch keeps, and a call with all of them known.
+/* words.h - the words that a context switch keeps, and a call with known values in all of them.
  *
- * A word is a callee-saved register or a floating-point control word.  They are
- * filled and read in assembly, x86_64.S and aarch64.S, as no compiler keeps all of
- * them in use at once.  Part of switch_words_test.c only.
+ * A word is a callee-saved register or a floating-point control word.  Assembly (x86_64.S and
+ * aarch64.S) fills and reads them, because no compiler keeps all of them in use at once.  Used
+ * by switch_words_test.c only.
  */
 #ifndef WEFT_TESTS_SWITCH_WORDS_H
 #define WEFT_TESTS_SWITCH_WORDS_H
@@ -11,7 +11,7 @@
 
 struct word {
 	const char *name;
-	uint64_t    any;  /* bits that may be drawn at random */
+	uint64_t    any;  /* bits that may be random */
 	uint64_t    ones; /* bits that are always set */
 };
 
@@ -26,8 +26,8 @@ static const struct word words[] = {
 	{ "r14", UINT64_MAX, 0 },
 	{ "r15", UINT64_MAX, 0 },
 	{ "mxcsr", 0xffc0, 0 }, /* rounding, masks, flush to zero; no flags */
-	/* Rounding and precision, which is not 1.  With other masks an old flag
-	 * would be a fault. */
+	/* Rounding and precision, which is not 1.  With other masks, a flag that is already set
+	 * would cause a fault. */
 	{ "the x87 control word", 0x0d00, 0x027f },
 };
 #elif defined(__aarch64__)
@@ -51,22 +51,22 @@ static const struct word words[] = {
 
 typedef void switch_fn(void **save, void *load);
 
-/* Fill all words from `io`, call fn(save, load), and put what they hold after it
- * into `io`.  The caller's own come back unharmed, whatever fn did to them. */
+/* Fills all words from `io`, calls fn(save, load), and stores the words' values after it in
+ * `io`.  The caller's own words are restored, whatever fn did to them. */
 void switch_words_call(switch_fn *fn, void **save, void *load, uint64_t *io);
 
-/* Planted bugs: each switches, but for the word of its number, which it leaves as
- * the flow had it that ran before. */
+/* Planted bugs: each one switches, but does not restore the word with its number.  That word
+ * keeps the value of the flow that ran before. */
 extern switch_fn *const switch_words_forget[WORDS];
 
-/* The control words now, as CONTROLS words; and others. */
+/* Read the control words, as CONTROLS words; and set them. */
 void switch_words_get(uint64_t *out);
 void switch_words_set(const uint64_t *in);
 
-/* The first function of a flow: tells switch_words_begin(), of the test, which
- * stack pointer its caller had. */
+/* The first function of a flow.  It passes the stack pointer of its caller to
+ * switch_words_begin(), which the test defines. */
 void *switch_words_entry(void *arg);
-void *switch_words_entry_off(void *arg); /* planted: tells one word less */
+void *switch_words_entry_off(void *arg); /* planted bug: passes one word less */
 _Noreturn void switch_words_begin(void *arg, uintptr_t sp);
 
 #endif
