@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Look at a running program through its window, as others do: promtool reads its metrics, what is
-JSON has the members that it should have, and the numbers are those of what was asked of it.
+"""Query the admin endpoint of a running program from outside: promtool must accept its metrics,
+its JSON must have the documented members, and the counters must match the requests made here.
 
     tests/admin/check.py OBSERVED       the example `observed`
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 
-PATIENCE = 300  # seconds until something that must happen has happened
+PATIENCE = 300  # upper limit in seconds of every wait
 REQUESTS = 50
 
 QUANTILES = {"count", "mean", "p50", "p90", "p95", "p99", "max"}
@@ -36,7 +36,7 @@ def check(what, good):
 
 
 class Place:
-    """A listening socket that a program is given, and who asks there."""
+    """A listening socket that is passed to a program, and requests to it."""
 
     def __init__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -60,7 +60,7 @@ class Place:
 
 
 def ask_service(service):
-    """REQUESTS requests, some at once."""
+    """Make REQUESTS requests, some of them concurrently."""
     def some():
         for _ in range(REQUESTS // 5):
             check("hello", service.get("/hello") == b"hello\n")
@@ -87,13 +87,13 @@ def check_loops(window):
         check(loop[name], loop[name].keys() == QUANTILES)
     for name in ("inbox", "microtasks"):
         check(loop[name], loop[name].keys() == {"now", "max", "average"})
-    # What was asked of the service, and what this one asks.
+    # The requests to the service, and this one.
     check(loop["accepted"], loop["accepted"] == REQUESTS + 1)
     check("threadlets", 0 < loop["threadlets"] < 20)
 
 
 def samples(text):
-    """The samples of metrics: {name with labels: value}."""
+    """Parse the samples of metrics: {name with labels: value}."""
     return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
             for line in text.splitlines() if not line.startswith("#")}
 
@@ -125,7 +125,7 @@ def check_threadlets(window):
 
 
 def check_observed(window):
-    """While events are read the loop is observed, and promtool still content."""
+    """While a client reads events, the loop is observed, and promtool accepts its metrics."""
     connection = http.client.HTTPConnection("127.0.0.1", window.port, timeout=PATIENCE)
     connection.request("GET", "/events?ms=250")
     reply = connection.getresponse()
@@ -142,7 +142,7 @@ def check_observed(window):
 
 
 def spans_of(events):
-    """For each track, (begin, end) of its spans; those that are told in two parts must end."""
+    """The (begin, end) of all spans of each track.  Each begin event must have an end event."""
     spans, begun = {}, {}
     for event in events:
         track = event.get("pid"), event.get("tid")
@@ -158,7 +158,7 @@ def spans_of(events):
 
 
 def check_spans(events):
-    """On each track a span is inside of another or beside it."""
+    """On each track, two spans are nested or disjoint."""
     rounding = 0.0021  # microseconds
     for track, spans in spans_of(events).items():
         around = []
@@ -170,7 +170,7 @@ def check_spans(events):
 
 
 def record_twice(service, window):
-    """Two ask for a recording while the service works; what they were answered."""
+    """Request two recordings at once while the service works.  Return both answers."""
     got = []
     threads = [threading.Thread(target=lambda: got.append(window.ask("/debug/trace?seconds=2")))
                for _ in range(2)]
@@ -184,9 +184,9 @@ def record_twice(service, window):
 
 
 def check_trace(service, window):
-    """Of two who ask for a recording at once one is refused."""
+    """One of two concurrent requests for a recording is refused."""
     got = record_twice(service, window)
-    while got[1][0] == 200:  # the machine was so busy that they came one after the other
+    while got[1][0] == 200:  # on a busy machine, they may have run one after the other
         got = record_twice(service, window)
     check(got[1], (got[0][0], got[1][0]) == (200, 409))
     trace = json.loads(got[0][1])

@@ -1,4 +1,4 @@
-/* events_test.c - what readers of events are told, what that costs, and its end. */
+/* events_test.c - the event stream: its contents, its cost, and its end. */
 #include <weft/listener.h>
 #include <weft/metrics.h>
 #include "admin/window.h"
@@ -7,7 +7,7 @@
 #define READERS 6
 #define ROUNDS  3
 
-/* --- news ------------------------------------------------------------------------------ */
+/* --- events ---------------------------------------------------------------------------- */
 
 static void
 play_fan(struct world *world)
@@ -24,7 +24,7 @@ play_fan(struct world *world)
 	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < READERS; i++)
 			CHECK(is_json(next_event(readers[i])));
-	/* Each is told of a tick once, and all of the same ticks. */
+	/* Each reader gets an event once, and all readers get the same events. */
 	made = world->admin->made - made;
 	CHECK(made >= ROUNDS - 1);
 	CHECK(made < ROUNDS * READERS);
@@ -33,7 +33,7 @@ play_fan(struct world *world)
 	UNTIL(world->admin->readers == 0);
 }
 
-TEST(admin_makes_news_once_for_all_readers)
+TEST(admin_formats_an_event_once_for_all_readers)
 {
 	world_run(&(struct world){ 0 }, play_fan);
 }
@@ -53,12 +53,12 @@ visit_from_everywhere(void *arg)
 	OK(weft_admin_local(world.admin, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(world.url, sizeof(world.url), "http://%s", text + 6);
-	for (int i = 0; i < READERS; i++) /* each where there is least to do */
+	for (int i = 0; i < READERS; i++) /* each goes to the loop with the least load */
 		readers[i] = begin_get(&world, "/events?ms=250");
 	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < READERS; i++)
 			CHECK(is_json(next_event(readers[i])));
-	for (int i = 0; i < READERS; i += 2) /* some go first */
+	for (int i = 0; i < READERS; i += 2) /* some readers disconnect first */
 		weft_http_close(readers[i]);
 	weft_admin_close(world.admin);
 	for (int i = 1; i < READERS; i += 2) {
@@ -70,7 +70,7 @@ visit_from_everywhere(void *arg)
 	return 0;
 }
 
-TEST(admin_tells_readers_on_several_loops_and_closes_under_them)
+TEST(admin_serves_readers_on_several_loops_and_closes_while_they_read)
 {
 	const weft_runtime_opts opts = { .loops = 3 };
 
@@ -98,14 +98,14 @@ play_moving(struct world *world)
 	CHECK_EQ(get(world, "/events?ms=x")->status, 400);
 }
 
-TEST(admin_tells_readers_what_has_changed)
+TEST(admin_events_contain_new_values)
 {
 	world_run(&(struct world){ 0 }, play_moving);
 }
 
-/* --- what it costs ----------------------------------------------------------------------- */
+/* --- cost -------------------------------------------------------------------------------- */
 
-/* How much time the caller's loop has said that it spent, which it does while observed. */
+/* The time that the current loop has measured for its phases.  It measures only while observed. */
 static uint64_t
 told_ns(void)
 {
@@ -118,7 +118,7 @@ told_ns(void)
 	return sum;
 }
 
-/* Some turns of the loop that would be seen. */
+/* Let the loop run some iterations, which it would measure. */
 static void
 turn_around(void)
 {
@@ -136,7 +136,7 @@ play_lease(struct world *world)
 	CHECK_EQ(get(world, "/debug/loops")->status, 200);
 	CHECK_EQ(get(world, "/debug/threadlets")->status, 200);
 	turn_around();
-	CHECK_EQ(told_ns(), 0); /* nobody reads events: nothing is observed */
+	CHECK_EQ(told_ns(), 0); /* without a reader of events, nothing is observed */
 	CHECK_EQ(world->admin->made, 0);
 
 	http = begin_get(world, "/events?ms=250");
@@ -145,7 +145,7 @@ play_lease(struct world *world)
 		turn_around();
 	weft_http_close(http);
 	UNTIL(world->admin->readers == 0);
-	while (told != told_ns()) { /* until the lease has ended */
+	while (told != told_ns()) { /* until the lease has expired */
 		told = told_ns();
 		turn_around();
 	}
@@ -153,12 +153,12 @@ play_lease(struct world *world)
 	CHECK_EQ(told_ns(), told);
 }
 
-TEST(admin_observes_while_somebody_reads_events_and_not_otherwise)
+TEST(admin_observes_loops_only_while_a_client_reads_events)
 {
 	world_run(&(struct world){ 0 }, play_lease);
 }
 
-/* --- bounds and ends ----------------------------------------------------------------------- */
+/* --- limits and ends ----------------------------------------------------------------------- */
 
 static void
 play_many(struct world *world)
@@ -178,7 +178,7 @@ play_many(struct world *world)
 	}
 	CHECK_EQ(get(world, "/events")->status, 503);
 	CHECK_EQ(get(world, "/metrics")->status, 200);
-	/* The drain of the server ends the streams. */
+	/* The server's drain ends the streams. */
 	weft_listener_close(house.listener);
 	OK(weft_scope_close(&scope));
 	for (int i = 0; i < 2; i++) {
@@ -189,12 +189,12 @@ play_many(struct world *world)
 	OK(weft_http_server_free(house.server));
 }
 
-TEST(admin_has_so_many_readers_and_they_end_with_their_server)
+TEST(admin_limits_event_readers_and_the_servers_drain_ends_them)
 {
 	world_run(&(struct world){ .opts = { .connections_max = 2 } }, play_many);
 }
 
-/* Pages that stay open do not keep others out, not even the next reader from being told. */
+/* Open event streams do not block other requests, nor the error reply to one more reader. */
 static void
 play_room(struct world *world)
 {
@@ -210,7 +210,7 @@ play_room(struct world *world)
 		weft_http_close(readers[i]);
 }
 
-TEST(admin_answers_others_while_it_has_all_its_readers)
+TEST(admin_answers_other_requests_at_the_limit_of_event_readers)
 {
 	world_run(&(struct world){ .opts = { .connections_max = 2 } }, play_room);
 }
@@ -244,7 +244,7 @@ read_zero(void *arg)
 	return 0;
 }
 
-/* Much is told, so that no buffer holds it for long. */
+/* The events are large, so that buffers fill up quickly. */
 static void
 play_slow(struct world *world)
 {

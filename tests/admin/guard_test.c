@@ -1,4 +1,4 @@
-/* guard_test.c - who is answered, and who is not. */
+/* guard_test.c - which requests the admin endpoint answers, and which it refuses. */
 #include <net/if.h>
 #include <sys/socket.h>
 #include <weft/listener.h>
@@ -9,7 +9,7 @@
 #define TOKEN  "open sesame"
 #define BEARER "Authorization: Bearer " TOKEN "\r\n"
 
-/* The status of a request with those headers. */
+/* Send a request with those headers, and return its status. */
 static int
 ask(struct world *world, const char *line, const char *headers)
 {
@@ -22,7 +22,7 @@ ask(struct world *world, const char *line, const char *headers)
 
 #define ASK(headers) ask(world, "GET /metrics", headers)
 
-/* --- names and sites ----------------------------------------------------------------- */
+/* --- Host headers and sites ---------------------------------------------------------- */
 
 static void
 play_names(struct world *world)
@@ -35,8 +35,8 @@ play_names(struct world *world)
 	CHECK_EQ(ASK("Host: [::1]\r\n"), 200);
 	CHECK_EQ(ASK("Host: 127.9.8.7\r\n"), 200);
 	CHECK_EQ(ASK("Host: [0:0::1]:80\r\n"), 200);
-	/* Addresses of this machine that browsers do not trust: they do not say which site
-	 * asks. */
+	/* These are addresses of this machine, but browsers do not treat them as trustworthy
+	 * and send no Sec-Fetch-Site header for them. */
 	CHECK_EQ(ASK("Host: 0.0.0.0:7070\r\n"), 403);
 	CHECK_EQ(ASK("Host: 0\r\n"), 403);
 	CHECK_EQ(ASK("Host: [::]\r\n"), 403);
@@ -59,7 +59,7 @@ play_names(struct world *world)
 	CHECK_EQ(raw(world->place, "GET /metrics HTTP/1.0\r\n\r\n"), 403);
 }
 
-TEST(admin_answers_only_by_names_that_nobody_else_can_make_lead_here)
+TEST(admin_answers_only_to_host_names_that_cannot_be_rebound)
 {
 	world_run(&(struct world){ 0 }, play_names);
 }
@@ -88,7 +88,7 @@ play_passed_on(struct world *world)
 	}
 }
 
-TEST(admin_without_a_token_refuses_what_a_proxy_says_to_pass_on)
+TEST(admin_without_a_token_refuses_proxied_requests)
 {
 	world_run(&(struct world){ 0 }, play_passed_on);
 	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_passed_on);
@@ -115,7 +115,7 @@ play_sites(struct world *world)
 	CHECK_EQ(ask(world, "GET /", LOCAL "Sec-Fetch-Site: cross-site\r\n"), 403);
 }
 
-TEST(admin_refuses_what_other_sites_ask_for)
+TEST(admin_refuses_cross_site_requests)
 {
 	world_run(&(struct world){ 0 }, play_sites);
 }
@@ -138,7 +138,7 @@ play_methods(struct world *world)
 	CHECK_EQ(ask(world, "GET /etc/passwd", LOCAL), 404);
 }
 
-TEST(admin_is_for_reading_alone)
+TEST(admin_accepts_only_get_and_head)
 {
 	world_run(&(struct world){ 0 }, play_methods);
 }
@@ -161,7 +161,7 @@ play_links(struct world *world)
 	CHECK_EQ(ask(world, "GET /events", VISIT), 403);
 }
 
-TEST(admin_shows_the_page_and_nothing_else_to_who_follows_a_link)
+TEST(admin_serves_only_the_page_to_a_cross_site_link)
 {
 	world_run(&(struct world){ 0 }, play_links);
 }
@@ -196,7 +196,7 @@ play_token(struct world *world)
 	CHECK(strstr(cookie, "; HttpOnly"));
 	CHECK(strstr(cookie, "; SameSite=Strict"));
 	CHECK(!strstr(cookie, "sesame"));
-	/* It is that of the port that was asked for. */
+	/* The cookie belongs to the port of the request that set it. */
 	(void)snprintf(headers, sizeof(headers), "Host: %s\r\nCookie: a=b; %.*s; c=d\r\n",
 	               world->url + 7, (int)strcspn(cookie, ";"), cookie);
 	CHECK_EQ(ASK(headers), 200);
@@ -209,7 +209,7 @@ play_token(struct world *world)
 	CHECK_EQ(ASK(LOCAL "Cookie: weft_admin=; weft_admin=zz\r\n"), 401);
 }
 
-TEST(admin_with_a_token_answers_whoever_shows_it_and_nobody_else)
+TEST(admin_with_a_token_answers_only_requests_that_have_it)
 {
 	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_token);
 }
@@ -244,14 +244,14 @@ open_badly(void *arg)
 	return 0;
 }
 
-TEST(admin_does_not_listen_where_others_are_without_a_token)
+TEST(admin_without_a_token_listens_only_on_loopback)
 {
 	run_threadlet(open_badly, NULL);
 }
 
 /* --- peers ---------------------------------------------------------------------------- */
 
-/* An address of this machine that is not of the loopback; false: there is none. */
+/* Find an address of this machine other than loopback.  Returns false if there is none. */
 static bool
 find_outside(char *out, size_t room)
 {
@@ -326,7 +326,7 @@ play_outside(struct world *world)
 	bool has = find_outside(address, sizeof(address));
 
 	if (!has)
-		return; /* a machine of its own */
+		return; /* this machine has only loopback */
 	CHECK(open_mounted(world, &mounted, address, &scope) > 0);
 	CHECK_EQ(raw(mounted.place, request), world->opts.token ? 401 : 403);
 	CHECK_EQ(raw(mounted.place, shown), world->opts.token ? 200 : 403);
@@ -334,7 +334,7 @@ play_outside(struct world *world)
 	close_mounted(&mounted, &scope);
 }
 
-TEST(admin_that_is_mounted_refuses_peers_from_elsewhere)
+TEST(mounted_admin_refuses_peers_on_other_machines)
 {
 	world_run(&(struct world){ 0 }, play_outside);
 	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_outside);
@@ -351,7 +351,8 @@ has_six(void)
 	return rc == 0;
 }
 
-/* A listener for all takes IPv4, too, whose peers are ::ffff:127.0.0.1 there. */
+/* A listener on all addresses also accepts IPv4.  Its peers have the address ::ffff:127.0.0.1
+ * there. */
 static void
 play_six(struct world *world)
 {
@@ -363,7 +364,7 @@ play_six(struct world *world)
 	weft_scope scope;
 
 	if (!has_six())
-		return; /* nothing to ask */
+		return; /* no IPv6 */
 	CHECK(open_mounted(world, &mounted, "tcp://:0", &scope) > 0);
 	port = strrchr(mounted.place, ':');
 	(void)snprintf(place, sizeof(place), "tcp://[::1]%s", port);
@@ -376,7 +377,7 @@ play_six(struct world *world)
 	close_mounted(&mounted, &scope);
 }
 
-TEST(admin_knows_peers_on_this_machine_by_their_ipv6_addresses)
+TEST(admin_accepts_ipv6_loopback_peers)
 {
 	world_run(&(struct world){ 0 }, play_six);
 }
@@ -450,12 +451,12 @@ play_own(struct world *world)
 	close_mounted(&mounted, &scope);
 }
 
-TEST(admin_guards_routes_of_the_program_as_its_own)
+TEST(admin_check_guards_routes_of_the_program)
 {
 	world_run(&(struct world){ 0 }, play_own);
 }
 
-/* --- crowds ---------------------------------------------------------------------------- */
+/* --- many connections ------------------------------------------------------------------ */
 
 #define CROWD 200
 
@@ -474,15 +475,15 @@ count_closed(weft_stream **crowd)
 
 static uint64_t slow_ns;
 
-/* Threads that spin for some time have to see it go by. */
+/* Threads that spin for some time need a clock that advances. */
 static uint64_t
 slow_now(void)
 {
 	return __atomic_add_fetch(&slow_ns, 100, __ATOMIC_RELAXED);
 }
 
-/* Half of them begin a header section.  The clock hardly moves, so no connection is closed by
- * a time limit: the owner is answered only if others make room. */
+/* Half of the connections begin a header section.  The clock hardly moves, so no time limit
+ * closes a connection: the owner is answered only if the server closes others to make room. */
 static void
 play_crowd(struct world *world)
 {

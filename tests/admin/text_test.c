@@ -1,10 +1,10 @@
-/* text_test.c - texts that grow, and bytes of others in them. */
+/* text_test.c - growing text buffers, and escaping of foreign bytes in them. */
 #include <locale.h>
 #include <math.h>
 #include "admin/text.h"
 #include "unit/probe.h"
 
-/* What was put, ended by NUL; the text begins anew. */
+/* Returns the text written so far, NUL-terminated, and empties the buffer. */
 static const char *
 said(struct weft__admin_text *text)
 {
@@ -19,7 +19,7 @@ said(struct weft__admin_text *text)
 	return copy;
 }
 
-TEST(json_has_commas_where_they_are_due)
+TEST(json_writer_puts_commas_between_values)
 {
 	struct weft__admin_text text = { 0 };
 
@@ -40,7 +40,7 @@ TEST(json_has_commas_where_they_are_due)
 	weft__admin_text_fini(&text);
 }
 
-TEST(json_escapes_what_others_have_named)
+TEST(json_writer_escapes_foreign_names)
 {
 	static const struct {
 		const char *given, *want;
@@ -67,7 +67,7 @@ TEST(json_escapes_what_others_have_named)
 	weft__admin_text_fini(&text);
 }
 
-TEST(labels_and_html_escape_what_means_something_there)
+TEST(labels_and_html_escape_special_characters)
 {
 	struct weft__admin_text text = { 0 };
 
@@ -78,7 +78,7 @@ TEST(labels_and_html_escape_what_means_something_there)
 	weft__admin_text_fini(&text);
 }
 
-TEST(numbers_are_written_as_everybody_reads_them)
+TEST(numbers_are_written_in_their_standard_form)
 {
 	struct weft__admin_text text = { 0 };
 
@@ -110,14 +110,14 @@ TEST(numbers_do_not_depend_on_the_locale)
 	while (*name && !setlocale(LC_NUMERIC, *name))
 		name++;
 	if (!*name)
-		return; /* there is no locale with another decimal point */
+		return; /* no locale with another decimal point is installed */
 	weft__admin_put_double(&text, 1234.5, true);
 	CHECK_STR(said(&text), "1234.5");
 	(void)setlocale(LC_NUMERIC, "C");
 	weft__admin_text_fini(&text);
 }
 
-TEST(texts_are_bounded_and_remember_that_they_were)
+TEST(text_buffer_has_a_limit_and_keeps_the_error)
 {
 	struct weft__admin_text text = { 0 };
 	char *piece = calloc(1, 1 << 20);

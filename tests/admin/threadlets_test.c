@@ -1,4 +1,5 @@
-/* threadlets_test.c - threadlets of all loops: in slices, searched, sorted, bounded. */
+/* threadlets_test.c - the list of threadlets of all loops: in slices, searched, sorted,
+ * limited. */
 #include <pthread.h>
 #include "admin/world.h"
 
@@ -10,10 +11,11 @@
 
 /* --- slices ------------------------------------------------------------------------ */
 
-/* Turns of the loop, as one of its threadlets sees them; and what was asked of it. */
+/* Loop iterations, counted by a threadlet of the loop; the count at the last slice; slices;
+ * slices without an iteration in between. */
 static int seen, seen_then, slices, together;
 
-/* Whether who looks is held, at the gate, and how many are. */
+/* Whether listing calls wait at `gate`, and how many do. */
 static bool holds;
 static int held_now;
 static weft_event gate;
@@ -100,12 +102,12 @@ play_slices(struct world *world)
 	disperse(&crowd);
 }
 
-TEST(admin_lists_ten_thousand_threadlets_with_a_turn_between_slices)
+TEST(admin_lists_ten_thousand_threadlets_in_slices_between_iterations)
 {
 	world_run(&(struct world){ 0 }, play_slices);
 }
 
-/* --- what is asked for --------------------------------------------------------------- */
+/* --- query parameters ---------------------------------------------------------------- */
 
 static int
 sleep_named(void *arg)
@@ -120,7 +122,7 @@ go_named(weft_scope *scope, const char *name)
 	weft_go_opts opts = { .name = name, .scope = scope };
 
 	CHECK(weft_go_with(&opts, sleep_named, NULL) > 0);
-	OK(weft_sleep_until(weft_after(WEFT_MS))); /* so that their times differ */
+	OK(weft_sleep_until(weft_after(WEFT_MS))); /* so that their start times differ */
 }
 
 static void
@@ -167,7 +169,7 @@ play_query(struct world *world)
 	OK(weft_scope_close(&scope));
 }
 
-TEST(admin_finds_sorts_and_bounds_threadlets_and_escapes_their_names)
+TEST(admin_searches_sorts_and_limits_threadlets_and_escapes_names)
 {
 	world_run(&(struct world){ 0 }, play_query);
 }
@@ -193,12 +195,12 @@ play_bad(struct world *world)
 	CHECK(is_json(get(world, "/debug/dag")->body));
 }
 
-TEST(admin_says_what_is_wrong_with_a_query)
+TEST(admin_refuses_an_invalid_query)
 {
 	world_run(&(struct world){ 0 }, play_bad);
 }
 
-/* Four are held as they look at a loop. */
+/* Four requests are held while they list a loop. */
 static void
 play_busy(struct world *world)
 {
@@ -224,7 +226,7 @@ play_busy(struct world *world)
 		OK(weft_yield());
 }
 
-TEST(admin_lists_for_a_few_at_a_time)
+TEST(admin_limits_concurrent_threadlet_lists)
 {
 	world_run(&(struct world){ 0 }, play_busy);
 }
@@ -270,7 +272,7 @@ play_held(struct world *world)
 	CHECK(loop);
 	OK(weft_loop_start(loop));
 	(void)go_on(loop, sleep_until_cancelled, NULL);
-	do /* until it has come there */
+	do /* until the threadlet runs there */
 		reply = get(world, "/debug/threadlets?format=json"
 		                   "&q=sleep_until_cancelled");
 	while (number_after(reply->body, "total") < 3);
@@ -294,7 +296,7 @@ play_held(struct world *world)
 	OK(weft_loop_free(loop));
 }
 
-TEST(admin_names_a_loop_that_does_not_answer_and_goes_on)
+TEST(admin_reports_a_loop_that_does_not_answer_and_lists_the_others)
 {
 	world_run(&(struct world){ 0 }, play_held);
 }
@@ -309,7 +311,7 @@ wait_at_gate(void *arg)
 	return 0;
 }
 
-/* What the threadlet of that name waits on. */
+/* The id of the object that the threadlet of that name waits on. */
 static double
 waits_on(const char *text, const char *name)
 {
@@ -337,8 +339,7 @@ play_addresses(struct world *world)
 	text = get(world, "/debug/threadlets?format=json")->body;
 	number = waits_on(text, names[0]);
 	CHECK(number > 0 && number == waits_on(text, names[1]));
-	CHECK(number < 4294967296.0); /* no pointer of a position-independent
-	                               * program */
+	CHECK(number < 4294967296.0); /* it is not a pointer of a position-independent program */
 	text = get(world, "/debug/threadlets")->body;
 	(void)snprintf(address, sizeof(address), "%lx", (unsigned long)(uintptr_t)&gate);
 	CHECK(!strstr(text, address));
@@ -346,7 +347,7 @@ play_addresses(struct world *world)
 	OK(weft_event_set(&gate));
 }
 
-TEST(admin_tells_no_address_of_code_or_data)
+TEST(admin_reveals_no_address_of_code_or_data)
 {
 	world_run(&(struct world){ 0 }, play_addresses);
 }

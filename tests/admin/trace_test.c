@@ -1,9 +1,9 @@
-/* trace_test.c - recordings through the window. */
+/* trace_test.c - trace recordings through the admin endpoint. */
 #include <unistd.h>
 #include <weft/trace.h>
 #include "admin/world.h"
 
-static int pieces, strays; /* read, and by a loop; atomic */
+static int pieces, strays; /* reads, and those on a loop; atomic */
 
 int __wrap_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
 int __real_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
@@ -26,7 +26,7 @@ sleep_shortly(void *arg)
 	return 0;
 }
 
-/* More than sockets keep of it: who does not read has it wait. */
+/* Produces more events than socket buffers hold, so that sending them waits for the reader. */
 static int
 be_busy(void *arg)
 {
@@ -37,7 +37,7 @@ be_busy(void *arg)
 	return 0;
 }
 
-/* Ask for a recording, and take nothing of it. */
+/* Request a recording, and read nothing of it. */
 static weft_stream *
 ask_for(struct world *world, unsigned seconds)
 {
@@ -53,7 +53,7 @@ ask_for(struct world *world, unsigned seconds)
 	return stream;
 }
 
-/* Wait until somebody records. */
+/* Wait until a recording has begun. */
 static void
 await_recording(void)
 {
@@ -67,7 +67,7 @@ await_recording(void)
 	CHECK_EQ(rc, WEFT_EBUSY);
 }
 
-/* Wait until nobody does. */
+/* Wait until no recording is in progress. */
 static void
 await_its_end(void)
 {
@@ -86,7 +86,7 @@ play_trace(struct world *world)
 	weft_go_opts opts = { .name = "odd \"name\"\n" };
 	const struct reply *reply;
 	weft_trace *recording;
-	static bool stop; /* a threadlet may look at it later */
+	static bool stop; /* a threadlet may read it later */
 
 	stop = false;
 	CHECK(weft_go_with(&opts, sleep_shortly, &stop) > 0);
@@ -95,13 +95,13 @@ play_trace(struct world *world)
 	CHECK_STR(reply->type, "application/json");
 	CHECK(strstr(reply->body, "\"ph\":"));
 	CHECK(strstr(reply->body, "odd \\\"name\\\""));
-	OK(weft_trace_begin(NULL, &recording)); /* the other one has ended */
+	OK(weft_trace_begin(NULL, &recording)); /* the first one has ended */
 	CHECK_EQ(get(world, "/debug/trace?seconds=1")->status, 409);
 	weft_trace_free(recording);
 	stop = true;
 }
 
-TEST(admin_records_and_only_for_one_at_a_time)
+TEST(admin_makes_one_trace_recording_at_a_time)
 {
 	world_run(&(struct world){ 0 }, play_trace);
 }
@@ -118,7 +118,7 @@ play_bad(struct world *world)
 	}
 }
 
-TEST(admin_records_up_to_a_minute)
+TEST(admin_refuses_invalid_recording_times)
 {
 	world_run(&(struct world){ 0 }, play_bad);
 }
@@ -126,7 +126,7 @@ TEST(admin_records_up_to_a_minute)
 static void
 play_bounded(struct world *world)
 {
-	static bool stop; /* a threadlet may look at it later */
+	static bool stop; /* a threadlet may read it later */
 	const char *at;
 
 	stop = false;
@@ -137,18 +137,18 @@ play_bounded(struct world *world)
 	stop = true;
 }
 
-TEST(admin_bounds_what_is_recorded)
+TEST(admin_limits_the_size_of_a_recording)
 {
 	world_run(&(struct world){ .opts = { .trace_max = 16384 } }, play_bounded);
 }
 
-/* The first has recorded, and is being sent: to somebody who takes some bytes only. */
+/* The first recording has ended and is being sent, to a client that reads only some bytes. */
 static void
 play_slow(struct world *world)
 {
 	static const char request[] = "GET /debug/trace?seconds=1 HTTP/1.1\r\n"
 				      "Host: localhost\r\n\r\n";
-	static bool stop; /* a threadlet may look at it later */
+	static bool stop; /* a threadlet may read it later */
 	weft_stream *stream;
 	char byte = 0;
 
@@ -160,7 +160,7 @@ play_slow(struct world *world)
 	stop = true;
 	CHECK_EQ(raw(world->place, request), 409);
 	weft_stream_close(stream);
-	while (raw(world->place, request) != 200) /* that it has gone */
+	while (raw(world->place, request) != 200) /* until the server has noticed the close */
 		OK(weft_sleep_until(weft_after(WEFT_MS)));
 }
 
@@ -175,7 +175,7 @@ TEST(admin_refuses_to_record_while_a_recording_is_being_sent)
 	CHECK_EQ(rmdir(folder), 0);
 }
 
-/* Somebody wants a minute, but does not wait for it. */
+/* A client requests a minute, and disconnects before that. */
 static void
 play_gone(struct world *world)
 {
@@ -185,13 +185,13 @@ play_gone(struct world *world)
 
 	await_recording();
 	CHECK_EQ(weft_stream_read_exact(stream, text, 12, weft_after(HOUR)), 12);
-	CHECK_STR(text, "HTTP/1.1 200"); /* while it lasts */
+	CHECK_STR(text, "HTTP/1.1 200"); /* while the recording is in progress */
 	weft_stream_close(stream);
 	await_its_end();
 	CHECK(weft_now() - begun < 60 * WEFT_S);
 }
 
-TEST(admin_ends_a_recording_as_who_wanted_it_goes)
+TEST(admin_ends_a_recording_when_its_client_disconnects)
 {
 	world_run(&(struct world){ 0 }, play_gone);
 }
@@ -205,12 +205,12 @@ play_pieces(struct world *world)
 	CHECK_EQ(__atomic_load_n(&strays, __ATOMIC_RELAXED), 0);
 }
 
-TEST(admin_makes_the_text_of_a_recording_on_no_loop)
+TEST(admin_formats_a_recording_outside_of_loop_threads)
 {
 	world_run(&(struct world){ 0 }, play_pieces);
 }
 
-/* Somebody records for a minute, and the window closes. */
+/* The admin endpoint closes during a recording of a minute. */
 static void
 play_close(struct world *world)
 {
@@ -225,7 +225,7 @@ play_close(struct world *world)
 	weft_stream_close(stream);
 }
 
-TEST(admin_ends_a_recording_as_it_closes)
+TEST(admin_close_ends_a_recording)
 {
 	world_run(&(struct world){ 0 }, play_close);
 }

@@ -1,4 +1,4 @@
-/* window_test.c - the page, loops and metrics, and where they are. */
+/* window_test.c - the page, the loops and the metrics of the admin endpoint, and its addresses. */
 #include <pthread.h>
 #include <unistd.h>
 #include <weft/listener.h>
@@ -6,7 +6,7 @@
 #include "admin/world.h"
 #include "base/sys.h"
 
-/* --- loops and numbers ----------------------------------------------------------------- */
+/* --- loops and metrics ----------------------------------------------------------------- */
 
 static double
 read_number(void *arg)
@@ -44,7 +44,7 @@ play_loops(struct world *world)
 	CHECK_EQ(number_after(reply->body, "accepted"), before + 1);
 }
 
-TEST(admin_tells_of_loops_and_of_the_programs_own_numbers)
+TEST(admin_reports_loops_and_metrics_of_the_program)
 {
 	world_run(&(struct world){ .opts = { .title = "a \"title\" <" } }, play_loops);
 }
@@ -94,7 +94,7 @@ play_names(struct world *world)
 	CHECK_EQ(weft_admin_add_metric(world->admin, "y", "", NULL, &x), WEFT_EINVAL);
 }
 
-TEST(admin_takes_only_names_that_prometheus_reads_and_each_once)
+TEST(admin_accepts_only_valid_and_unique_metric_names)
 {
 	world_run(&(struct world){ 0 }, play_names);
 }
@@ -142,12 +142,12 @@ play_page(struct world *world)
 	CHECK(strcmp(first, second) != 0);
 }
 
-TEST(admin_page_is_one_document_with_panels_and_a_number_used_once)
+TEST(admin_page_is_one_document_with_panels_and_a_nonce)
 {
 	world_run(&(struct world){ .opts = { .title = "<b>&" } }, play_page);
 }
 
-/* --- where it is ------------------------------------------------------------------------- */
+/* --- addresses --------------------------------------------------------------------------- */
 
 static int
 on_own(weft_http *http, void *arg)
@@ -206,7 +206,7 @@ play_unix(struct world *world)
 	CHECK_EQ(weft_admin_open(world->address, NULL, &other), WEFT_EADDRINUSE);
 }
 
-TEST(admin_answers_on_a_unix_socket_by_any_name)
+TEST(admin_on_a_unix_socket_accepts_any_host_name)
 {
 	char folder[] = "/tmp/weft-admin-XXXXXX", address[128];
 
@@ -228,11 +228,11 @@ open_nowhere(void *arg)
 	weft_admin_close(admin);
 	weft_admin_close(NULL);
 	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &admin));
-	weft_admin_close(admin); /* before it has served */
+	weft_admin_close(admin); /* before it has served a request */
 	return 0;
 }
 
-TEST(admin_can_be_closed_before_it_has_served_and_be_nowhere)
+TEST(admin_can_be_closed_unused_and_needs_no_address)
 {
 	run_threadlet(open_nowhere, NULL);
 }
@@ -243,7 +243,7 @@ close_by_callback(void *arg)
 	weft_admin_close(arg);
 }
 
-TEST(admin_is_opened_and_closed_without_a_threadlet_and_does_not_keep_a_loop)
+TEST(admin_without_a_threadlet_does_not_keep_the_loop_alive)
 {
 	weft_loop *loop = make();
 	weft_admin_opts opts = { .loop = loop };
@@ -263,7 +263,7 @@ struct ending {
 	weft_loop *loop;
 	weft_admin *admin; /* NULL: closed */
 	char place[WEFT_ADDR_TEXT_MAX];
-	int late; /* calls since then */
+	int late; /* calls after that */
 };
 
 static double
@@ -284,7 +284,8 @@ close_ending(void *arg)
 	ending->admin = NULL;
 }
 
-/* It has connected, the window closes, and then it asks: a drain still answers that. */
+/* The client connects, the admin endpoint closes, and then the client sends a request.  The
+ * drain still answers it. */
 static int
 ask_late(void *arg)
 {
@@ -308,7 +309,7 @@ ask_late(void *arg)
 	return 0;
 }
 
-TEST(admin_that_a_callback_has_closed_does_not_read_numbers_any_more)
+TEST(admin_closed_by_a_callback_no_longer_reads_metrics)
 {
 	struct ending ending = { .loop = make() };
 	weft_admin_opts opts = { .loop = ending.loop };
@@ -327,10 +328,10 @@ TEST(admin_that_a_callback_has_closed_does_not_read_numbers_any_more)
 /* --- a reader that stops --------------------------------------------------------------- */
 
 #define MUCH    (7u << 20) /* more than the kernel buffers */
-#define LIMIT_S 5          /* of replies, once the window closes */
+#define LIMIT_S 5          /* upper limit of replies after close */
 
 static const struct weft__sys *real_sys;
-static uint64_t clock_ns; /* stands still but for pass() */
+static uint64_t clock_ns; /* advances only in pass() */
 
 static uint64_t
 now_still(void)
@@ -344,7 +345,7 @@ on_turn(void *turned)
 	OK(weft_event_set(turned));
 }
 
-/* The clock goes on, and the loop has some iterations to notice that. */
+/* Advance the clock, and let the loop run some iterations to notice it. */
 static void
 pass(uint64_t ns)
 {
@@ -425,7 +426,7 @@ run_elsewhere(void *arg)
 	return NULL;
 }
 
-/* There is nothing for the thread to wait for here. */
+/* The thread has nothing to wait for here. */
 static void
 play_elsewhere(struct world *world)
 {
@@ -445,7 +446,7 @@ TEST(admin_is_not_closed_by_another_loop)
 
 struct tally {
 	weft_loop *home;
-	int calls, strays; /* of the number, and not by its loop */
+	int calls, strays; /* of the metric; and those on another loop */
 };
 
 static double
@@ -495,7 +496,7 @@ visit_many(void *arg)
 	return 0;
 }
 
-TEST(admin_reads_numbers_on_its_loop_whichever_loop_answers)
+TEST(admin_reads_metrics_on_its_owner_loop)
 {
 	const weft_runtime_opts opts = { .loops = 2 };
 

@@ -1,4 +1,4 @@
-/* world.c - what tests of the window have: a loop with a window and a client. */
+/* world.c - the fixture of the admin tests: a loop with an admin endpoint and a client. */
 #include "admin/world.h"
 
 static struct reply reply;
@@ -57,7 +57,7 @@ world_run(struct world *world, void (*play)(struct world *world))
 	OK(weft_loop_free(loop));
 }
 
-/* --- asking ----------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 static weft_http *
 fetch_at(struct world *world, const char *url, const char *target)
@@ -140,7 +140,7 @@ raw(const char *place, const char *request)
 	return status;
 }
 
-/* --- reading ---------------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------------- */
 
 double
 number_after(const char *text, const char *key)
@@ -187,7 +187,7 @@ skip_string(const char *at)
 
 static const char *skip_value(const char *at, int depth);
 
-/* Behind the bracket that is the first byte. */
+/* `at` is at the opening bracket.  Returns the position after the closing one. */
 static const char *
 skip_members(const char *at, int depth)
 {
@@ -251,7 +251,7 @@ next_event(weft_http *http)
 	return text + 19;
 }
 
-/* --- a server of the test's own ---------------------------------------------------------- */
+/* --- the test's own server --------------------------------------------------------------- */
 
 void
 open_house(struct house *house)

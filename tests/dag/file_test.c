@@ -1,4 +1,4 @@
-/* file_test.c - DAG files are read, and each mistake is told where it is. */
+/* file_test.c - parsing of DAG files; each mistake is reported with its position. */
 #include "dag/file.h"
 #include "test.h"
 
@@ -11,7 +11,7 @@ parse(const char *text)
 	return file;
 }
 
-/* A file without mistakes; the caller frees it. */
+/* Parses a file without mistakes.  The caller frees it. */
 static struct dagfile *
 parse_well(const char *text)
 {
@@ -34,7 +34,7 @@ find(const struct dagfile *file, const char *name)
 	return NULL;
 }
 
-/* All mistakes of a text, as lines of LINE:COLUMN: WHAT, are those that are said. */
+/* Check that the mistakes of a text, as lines of LINE:COLUMN: TEXT, are exactly `said`. */
 static void
 check_errors(const char *text, const char *said)
 {
@@ -50,9 +50,9 @@ check_errors(const char *text, const char *said)
 	dagfile_free(file);
 }
 
-/* --- what is read ----------------------------------------------------------- */
+/* --- valid files ------------------------------------------------------------ */
 
-TEST(a_file_of_all_statements_is_read)
+TEST(file_with_all_statements_is_parsed)
 {
 	struct dagfile *file = parse_well(
 		"# what is built\n"
@@ -115,7 +115,7 @@ TEST(several_run_lines_are_one_script)
 	dagfile_free(file);
 }
 
-TEST(a_value_that_nobody_uses_is_shown_and_one_that_is_used_is_kept)
+TEST(unused_output_is_shown_and_used_output_is_kept)
 {
 	struct dagfile *file = parse_well("node a\nrun x\nnode b\nneeds a\nrun x\nnode c\nafter b\n"
 	                                  "node d\nrun x\nnode e\nrun x\nstdin d\noutput none\n");
@@ -128,7 +128,7 @@ TEST(a_value_that_nobody_uses_is_shown_and_one_that_is_used_is_kept)
 	dagfile_free(file);
 }
 
-TEST(the_order_has_each_node_behind_what_it_waits_for)
+TEST(order_puts_each_node_after_its_dependencies)
 {
 	struct dagfile *file = parse_well("node a\nafter c b\nnode b\nrun x\n"
 	                                  "after c\nnode c\nrun x\n");
@@ -139,7 +139,7 @@ TEST(the_order_has_each_node_behind_what_it_waits_for)
 	dagfile_free(file);
 }
 
-TEST(line_ends_of_other_systems_and_a_last_line_without_one_are_read)
+TEST(crlf_and_a_missing_last_newline_are_accepted)
 {
 	struct dagfile *file = parse_well("node a\r\n  run x y\r\n  timeout 1s");
 
@@ -171,7 +171,7 @@ TEST(times_have_a_unit)
 
 /* --- mistakes --------------------------------------------------------------- */
 
-TEST(mistakes_of_words_are_told_where_they_are)
+TEST(mistakes_in_words_are_reported_with_their_position)
 {
 	check_errors("node a\nrun x\n  dir \"x\n", "3:7: these quotes are not closed\n");
 	check_errors("node a\nredis \"x\n", "2:7: these quotes are not closed\n");
@@ -179,7 +179,7 @@ TEST(mistakes_of_words_are_told_where_they_are)
 	             "3:7: a backslash in quotes stands before one of \" \\ $ n t\n");
 }
 
-TEST(mistakes_of_statements_are_told_where_they_are)
+TEST(mistakes_in_statements_are_reported_with_their_position)
 {
 	check_errors("what is this\nnode a\nrun x\n",
 	             "1:1: dag, input, limit, server or node is to begin this line\n");
@@ -210,7 +210,7 @@ TEST(mistakes_of_statements_are_told_where_they_are)
 	check_errors("", "1:1: there is no node in it\n");
 }
 
-TEST(mistakes_of_variables_are_told_where_they_are)
+TEST(mistakes_in_variables_are_reported_with_their_position)
 {
 	check_errors("node a\nredis GET $b\n", "2:11: there is no node b, and no input\n");
 	check_errors("node a\nredis GET x$\n",
@@ -221,7 +221,7 @@ TEST(mistakes_of_variables_are_told_where_they_are)
 	             "1:11: the value has no variables in it; $$ is a dollar sign\n");
 }
 
-TEST(a_script_that_would_find_a_variable_empty_is_told)
+TEST(script_that_uses_a_node_it_does_not_need_is_reported)
 {
 	check_errors("node b\nrun x\nnode a\nrun x; echo \"$b\"\n",
 	             "4:14: $b is the value of a node that this one does not need: say needs b\n");
@@ -231,7 +231,7 @@ TEST(a_script_that_would_find_a_variable_empty_is_told)
 	                        "run x \"a'\" 'x\nrun $b' $HOME $bb\n"));
 }
 
-TEST(mistakes_of_names_are_told_where_they_are)
+TEST(mistakes_in_names_are_reported_with_their_position)
 {
 	check_errors("node a\nrun x\nneeds b\n", "3:7: there is no node b\n");
 	check_errors("node a each b\nrun x\n", "1:13: there is no node b, and no input\n");
@@ -248,7 +248,7 @@ TEST(mistakes_of_names_are_told_where_they_are)
 	             "4:6: there is no $item in what is asked once for all of them\n");
 }
 
-TEST(values_that_do_not_fit_are_told)
+TEST(outputs_that_do_not_fit_their_use_are_reported)
 {
 	check_errors("node a\nrun x\nnode b each a\nrun x\n",
 	             "3:13: a gives no list: let it say output lines\n");
@@ -265,7 +265,7 @@ TEST(values_that_do_not_fit_are_told)
 	             "1:6: a has a value to take when it fails, and no node has a use for it\n");
 }
 
-TEST(cycles_are_told_with_their_path)
+TEST(cycles_are_reported_with_their_path)
 {
 	check_errors("node a\nrun x\nneeds a\n", "3:7: a cycle, each behind the next: a -> a\n");
 	check_errors("node a\nrun x\nafter b\nnode b\nrun x\nafter c\n"
@@ -273,7 +273,7 @@ TEST(cycles_are_told_with_their_path)
 	             "9:7: a cycle, each behind the next: a -> b -> c -> a\n");
 }
 
-TEST(one_reading_tells_several_mistakes_in_their_order)
+TEST(several_mistakes_are_reported_in_order)
 {
 	check_errors("node a\n  run x\n  timeout x\n  retries y\n"
 	             "node b\n  needs nothing\n  run x\n  jump\n",
@@ -283,9 +283,9 @@ TEST(one_reading_tells_several_mistakes_in_their_order)
 	             "8:3: this is no option of a node, and begins no statement\n");
 }
 
-/* --- bounds ----------------------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------- */
 
-TEST(of_many_mistakes_the_first_are_kept_and_all_are_counted)
+TEST(first_mistakes_are_kept_and_all_are_counted)
 {
 	struct dagfile *file;
 	char text[600] = "";
@@ -301,7 +301,7 @@ TEST(of_many_mistakes_the_first_are_kept_and_all_are_counted)
 	dagfile_free(file);
 }
 
-/* `head`, then `byte` up to a size. */
+/* The text is `head`, filled up to `size` with `byte`. */
 static void
 check_filled(const char *head, char byte, size_t size, const char *said)
 {
@@ -315,7 +315,7 @@ check_filled(const char *head, char byte, size_t size, const char *said)
 	free(text);
 }
 
-TEST(files_lines_names_and_scripts_have_a_bound)
+TEST(files_lines_and_names_have_a_maximum_size)
 {
 	check_filled("node a\nrun x", '\n', DAGFILE_BYTES_MAX, "");
 	check_filled("node a\nrun x", '\n', DAGFILE_BYTES_MAX + 1,
@@ -332,7 +332,7 @@ TEST(files_lines_names_and_scripts_have_a_bound)
 	             "begins with no digit, and has at most 64 bytes\n");
 }
 
-/* `head`, then a word up to the bound of it, and once more. */
+/* The text is `head` and `max` times `word`, which is valid, and then with one `word` more. */
 static void
 check_repeated(const char *head, const char *word, uint32_t max, const char *said)
 {
@@ -349,7 +349,7 @@ check_repeated(const char *head, const char *word, uint32_t max, const char *sai
 	free(text);
 }
 
-TEST(edges_and_words_have_a_bound_in_all)
+TEST(total_edges_and_words_have_a_limit)
 {
 	check_repeated("node a\nrun x\nnode b\nrun x\n", "after a\n", DAGFILE_REFS_MAX,
 	               "1000005:7: nodes wait for others more than 1000000 times\n");
@@ -357,7 +357,7 @@ TEST(edges_and_words_have_a_bound_in_all)
 	               "2000002:7: words with more than 2000000 pieces in all\n");
 }
 
-TEST(a_zero_byte_is_no_text)
+TEST(nul_byte_is_a_mistake)
 {
 	static const char text[] = "node a\nrun x\nrun y\0z\n";
 	struct dagfile *file = dagfile_parse(text, sizeof(text) - 1);
@@ -367,7 +367,7 @@ TEST(a_zero_byte_is_no_text)
 	dagfile_free(file);
 }
 
-TEST(there_are_sixteen_different_priorities)
+TEST(at_most_sixteen_different_priorities_are_allowed)
 {
 	char text[2000] = "";
 	size_t size = 0;
@@ -381,8 +381,8 @@ TEST(there_are_sixteen_different_priorities)
 	check_errors(text, "49:6: more than 16 different priorities\n");
 }
 
-/* Each of them stands for all of the other kinds of what could take the square. */
-TEST(a_file_as_large_as_it_may_be_is_read_in_one_pass)
+/* The chain stands for all inputs for which a parser could take quadratic time. */
+TEST(file_with_100000_nodes_is_parsed_in_linear_time)
 {
 	size_t room = (size_t)4 << 20, size = 0;
 	char *text = malloc(room);

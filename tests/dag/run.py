@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""DAG files by the program: what weft dag does, seen from outside.
+"""Run DAG files with `weft dag` and check its behavior from outside.
 
     tests/dag/run.py WEFT [--nodes N] [WORD]    the tests whose names contain WORD
 
-Every process that a test starts has a word of that test in its environment, and at the end
-of it none is left.  Nothing is waited for by time: what has to happen shows as a file.
+Every process that a test starts has the test's tag in its environment.  At the end of the test
+none of them may be left.  No test waits for a fixed time: it waits for a file to appear.
 """
 import contextlib
 import fcntl
@@ -22,7 +22,7 @@ import threading
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "outside"))
 from seen import PATIENCE, TESTS, check, equal, test, wait_until  # noqa: E402
 
@@ -56,11 +56,11 @@ class Place:
         return out, err
 
     def run(self, *words, status=0):
-        """Run x.dag; what is on standard output and error."""
+        """Run x.dag.  Returns its standard output and error."""
         return self.end(self.start("run", self.file, *words), status)
 
     def left(self):
-        """Processes of this test."""
+        """The processes of this test."""
         found = []
         mark = f"WEFT_TEST_TAG={self.tag}".encode()
         for entry in Path("/proc").iterdir():
@@ -70,7 +70,7 @@ class Place:
         return found
 
     def check_none_left(self):
-        """Those that were killed may take a moment to go."""
+        """Killed processes may take a moment to disappear."""
         wait_until("nothing is left", lambda: not self.left())
 
 
@@ -132,7 +132,7 @@ def after_a_failure_nothing_begins_but_with_keep_going_all_that_can(place):
             after aside
             run touch last
     """)
-    for _ in range(20):  # a quick command could be done before the run has stopped it
+    for _ in range(20):  # a fast command could finish before the run has stopped it
         _, err = place.run("--jobs", 1, status=1)
         check(err, "0 done, 1 failed, 0 skipped, 3 not begun" in err)
     _, err = place.run("--keep-going", status=1)
@@ -246,7 +246,7 @@ def what_stays_in_the_background_is_not_waited_for(place):
     place.check_none_left()
 
 
-# --- what is in a value stays in it ---------------------------------------------
+# --- values are data ------------------------------------------------------------
 
 @test
 def values_are_never_commands(place):
@@ -281,7 +281,7 @@ def only_inputs_of_the_file_can_be_set(place):
         check(err, said in err)
 
 
-# --- how many at once -------------------------------------------------------------
+# --- concurrency ------------------------------------------------------------------
 
 MEET = """
         node n{0}
@@ -329,7 +329,7 @@ def a_high_priority_goes_before_those_that_have_waited_longer(place):
     equal(place.read("log").split(), ["low"] + ["high"] * 3 + ["low"] * 3)
 
 
-# --- ends -------------------------------------------------------------------------
+# --- timeouts and signals ---------------------------------------------------------
 
 STUBBORN = """
         node stubborn
@@ -555,7 +555,7 @@ def two_runs_do_not_share_a_state(place):
     place.end(second)
 
 
-# --- looking at a file ----------------------------------------------------------------
+# --- check, dot, trace, and output ----------------------------------------------------
 
 @test
 def mistakes_are_told_as_editors_read_them(place):
@@ -606,7 +606,7 @@ def quiet_is_quiet(place):
 
 
 def on_terminal(place, columns, *words):
-    """Run it on a terminal; all that comes, while `go` is not there until it was seen."""
+    """Run it on a terminal.  Returns all output.  `go` is created as soon as the node is shown."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = place.start("run", *words, place.file, stderr=slave)
@@ -667,7 +667,7 @@ def many_nodes_are_run(place):
 # --- Redis ----------------------------------------------------------------------------
 
 def answer(peer, commands):
-    """A server of its own kind: it says what it was told."""
+    """A minimal server that echoes the last argument."""
     with peer, peer.makefile("rb") as lines:
         while head := lines.readline():
             words = []

@@ -1,4 +1,4 @@
-/* state_test.c - what is kept of a run: nothing but whole records, each taken once. */
+/* state_test.c - the saved state of a run: only complete records count, and each is used once. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static void
 drop_folder(void)
 {
 	(void)unlink(file);
-	CHECK_EQ(rmdir(folder), 0); /* nothing else was left in it */
+	CHECK_EQ(rmdir(folder), 0); /* fails if anything else is left in it */
 }
 
 static const unsigned char *
@@ -61,7 +61,7 @@ size_of_file(void)
 	return about.st_size;
 }
 
-TEST(what_is_put_can_be_taken_by_the_next_run_once)
+TEST(saved_value_is_taken_once_by_the_next_run)
 {
 	weft_value items[2] = { weft_value_text("one\ntwo"), weft_value_text("") };
 	weft_value list = weft_value_list(items, 2), none = { 0 };
@@ -73,7 +73,7 @@ TEST(what_is_put_can_be_taken_by_the_next_run_once)
 	put_text(&state, 1, "second");
 	state_put(&state, key_of(2), &list);
 	state_put(&state, key_of(3), &none);
-	check_text(&state, 1, NULL); /* not by this one */
+	check_text(&state, 1, NULL); /* not by the run that put it */
 	state_close(&state, false);
 	weft_value_drop(&list);
 
@@ -94,7 +94,7 @@ TEST(what_is_put_can_be_taken_by_the_next_run_once)
 	drop_folder();
 }
 
-TEST(what_was_taken_is_there_for_the_run_after)
+TEST(taken_value_is_there_for_the_run_after)
 {
 	struct state state;
 
@@ -116,8 +116,8 @@ TEST(what_was_taken_is_there_for_the_run_after)
 	drop_folder();
 }
 
-/* Cut after each byte: what is whole is there, and nothing else. */
-TEST(a_record_that_is_torn_is_not_believed)
+/* Truncate after each byte: complete records are there, and nothing else. */
+TEST(truncated_record_is_ignored)
 {
 	struct state state;
 	off_t one, two;
@@ -136,12 +136,12 @@ TEST(a_record_that_is_torn_is_not_believed)
 		check_text(&state, 2, size == two ? "two" : NULL);
 		state_close(&state, false);
 		if (size_of_file() > size)
-			size = size > 17 ? size : 0; /* its first line */
+			size = size > 17 ? size : 0; /* its header line was written again */
 	}
 	drop_folder();
 }
 
-TEST(a_record_with_a_wrong_byte_ends_what_is_believed)
+TEST(corrupt_record_is_ignored)
 {
 	struct state state;
 	off_t begin, size;
@@ -170,14 +170,14 @@ TEST(a_record_with_a_wrong_byte_ends_what_is_believed)
 	drop_folder();
 }
 
-TEST(only_one_run_has_the_state)
+TEST(state_is_locked_by_one_run)
 {
 	struct state state, other;
 
 	make_folder();
 	CHECK_EQ(state_open(&state, path, false), 0);
 	CHECK_EQ(state_open(&other, path, true), WEFT_EBUSY);
-	state_put(&other, key_of(1), &(weft_value){ 0 }); /* has none */
+	state_put(&other, key_of(1), &(weft_value){ 0 }); /* does nothing: it is not open */
 	state_close(&other, true);
 	CHECK_EQ(access(file, F_OK), 0);
 	state_close(&state, false);
@@ -186,7 +186,7 @@ TEST(only_one_run_has_the_state)
 	drop_folder();
 }
 
-TEST(the_state_is_for_its_owner_alone)
+TEST(state_file_is_accessible_only_by_its_owner)
 {
 	struct state state;
 	struct stat about;
@@ -199,7 +199,7 @@ TEST(the_state_is_for_its_owner_alone)
 	drop_folder();
 }
 
-TEST(a_hash_is_that_of_the_standard)
+TEST(hash_matches_the_sha256_test_vectors)
 {
 	static const char *const known[] = {
 		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b8"
@@ -222,7 +222,7 @@ TEST(a_hash_is_that_of_the_standard)
 	}
 }
 
-/* --- files that are not ours ------------------------------------------------ */
+/* --- files that are not a valid state --------------------------------------- */
 
 static void
 check_refused(const char *why)
@@ -247,7 +247,7 @@ write_file(const char *text, mode_t mode)
 	CHECK_EQ(close(fd), 0);
 }
 
-TEST(a_state_that_others_may_write_or_own_is_refused)
+TEST(state_that_other_users_can_write_or_own_is_refused)
 {
 	struct state state;
 
@@ -268,7 +268,7 @@ TEST(a_state_that_others_may_write_or_own_is_refused)
 	drop_folder();
 }
 
-TEST(a_file_that_is_no_state_is_refused_and_stays)
+TEST(file_that_is_not_a_state_is_refused_and_kept)
 {
 	make_folder();
 	write_file("notes of somebody\n", 0600);

@@ -1,4 +1,4 @@
-"""A running demo, what it is asked, and the store behind it, for the tests."""
+"""A running demo, requests to it, and the store behind it, for the tests."""
 import contextlib
 import json
 import re
@@ -44,7 +44,7 @@ def read_all(stream):
 
 
 class Demo:
-    """A process of `weft demo`; by default without a load of its own."""
+    """A process of `weft demo`, by default without its own load generator."""
 
     def __init__(self, weft, *words, load=0):
         self.process = subprocess.Popen(
@@ -62,7 +62,7 @@ class Demo:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def ask(self, path, method="GET", body=b"", headers=()):
-        """One request on a connection of its own; by HTTP/1.0 nothing comes in chunks."""
+        """One request on a new connection.  With HTTP/1.0 the reply is not chunked."""
         head = [f"{method} {path} HTTP/1.0", f"Host: 127.0.0.1:{self.port}",
                 f"Content-Length: {len(body)}", *headers]
         with self.connect() as stream:
@@ -76,7 +76,7 @@ class Demo:
         return reply
 
     def get_soon(self, path):
-        """The same with a load, which is let in before us at times."""
+        """The same under load, where a request may be refused."""
         return wait_until(f"{path} is answered",
                           lambda: self.ask(path).status == 200 and self)
 
@@ -86,7 +86,7 @@ class Demo:
         check(f"{body}: {reply.status}, not {status}", reply.status == status)
 
     def events(self):
-        """(name, value) of each event, as they come."""
+        """Yield (name, value) of each event."""
         with contextlib.closing(self.connect()) as stream:
             stream.sendall(f"GET /demo/events HTTP/1.0\r\nHost: 127.0.0.1:{self.port}\r\n\r\n"
                            .encode())
@@ -101,12 +101,12 @@ class Demo:
                     yield name, json.loads(line[6:])
 
     def now(self):
-        """The present numbers."""
+        """The current values."""
         with contextlib.closing(self.events()) as events:
             return next(value for name, value in events if name == "demo")
 
     def wait(self, what, happened):
-        """The first numbers for which `happened` is true."""
+        """Wait until `happened` is true for the values, and return them."""
         def look():
             value = self.now()
             return value if happened(value) else None
@@ -117,7 +117,7 @@ class Demo:
         return self
 
     def terminate(self):
-        """End it as a service manager does; what it said at its end."""
+        """End it as a service manager does.  Returns its output."""
         self.process.terminate()
         out, err = self.process.communicate(timeout=PATIENCE)
         check(f"status {self.process.returncode}: {out}{err}", self.process.returncode == 0)
@@ -136,7 +136,7 @@ class Demo:
 # --- the store ---------------------------------------------------------------------
 
 class Store:
-    """A store of its own process: redis-server if it is here, else `weft store`."""
+    """A store in its own process: redis-server or `weft store`."""
 
     def __init__(self, words, port):
         self.words, self.port, self.process = words, port, None
@@ -158,7 +158,7 @@ class Store:
         self.process.wait()
 
     def call(self, *words):
-        """A command by a connection of its own; its reply as Python has it."""
+        """Send a command on a new connection.  Returns its reply as a Python value."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as stream:
             data = b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in
                             (str(word).encode() for word in words))

@@ -1,4 +1,4 @@
-"""The ranking, computed once more from what is in the store."""
+"""An independent computation of the ranking, from the data in the store."""
 TOPICS, HIDDEN, QUALITY_MIN, PER_AUTHOR = 8, 32, 10, 2
 BONUS = {"followed": 9000, "similar": 4000, "trending": 0}
 
@@ -8,7 +8,7 @@ def numbers(text):
 
 
 def merge(sources, most):
-    """From each source in turn what no other has given: [(item, source)]."""
+    """Take items from the sources in turn, each item once: [(item, source)]."""
     left = {name: list(items) for name, items in sources.items()}
     taken, out, more = set(), [], True
     while more and len(out) < most:
@@ -34,7 +34,7 @@ def score(taste, quality, age, topics, source):
 
 
 def feed(store, viewer, fan_out, top):
-    """What the service has to answer: candidates, seen, items."""
+    """The expected reply of the service: candidates, seen, items."""
     profile = iter(store.call("HGETALL", f"demo:viewer:{viewer}"))
     profile = dict(zip(profile, profile))
     last = fan_out - 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The demo as a program: what weft demo does, seen from outside.
+"""Run `weft demo` and check its behavior from outside.
 
     tests/demo/run.py WEFT [WORD]    the tests whose names contain WORD
 
-Nothing is waited for by time: what has to happen shows in a reply or an event.
+No test waits for a fixed time: it waits for a reply or an event.
 """
 import contextlib
 import itertools
@@ -17,13 +17,13 @@ import sys
 import threading
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
 sys.path.insert(0, str(Path(__file__).parent))
 import model
 from demo import Demo, Reply, read_all, store_of_redis, store_of_weft
 from seen import PATIENCE, TESTS, check, equal, test, wait_until
 
-RUNS_MAX = 64  # in flight on a loop
+RUNS_MAX = 64  # in flight on one loop
 
 
 def grown(before, after):
@@ -69,7 +69,7 @@ def an_unknown_viewer_is_not_found_and_bad_input_is_told(weft):
         demo.get("/feeds", 404)
         for path in ("/threads/501", "/threads/x"):
             demo.get(path, 404 if path.endswith("501") else 400)
-        # A path with a zero byte is refused by the server, before the service.
+        # The server refuses a path with a NUL byte before the service sees it.
         equal(grown(before, demo.now()), {"ok": 1, "not_found": len(missing), "bad": len(bad) - 1,
                                           "shed": 0, "errors": 0, "redis_errors": 0})
 
@@ -136,7 +136,7 @@ def settings_are_taken_within_their_limits_only(weft):
 def the_delay_is_between_us_and_the_store(weft):
     with Demo(weft, "--delay-us", 20000) as demo:
         feed = demo.wait_up().get("/feed/7").json()
-        # Three calls one after the other, each at least so long; many at once are no longer.
+        # Each call takes at least the delay.
         for node in feed["nodes"]:
             if node["place"] == "loop" and node["name"] != "merge":
                 check(node, node["end_us"] - node["begin_us"] >= 20000)
@@ -234,7 +234,7 @@ def other_sites_can_neither_set_nor_watch(weft):
 
 
 def run_threads(count, function, *args):
-    """Call it in so many threads; the first error of one is ours."""
+    """Call `function` in `count` threads.  Raises the first error of a thread."""
     errors = []
 
     def run():
@@ -251,10 +251,10 @@ def run_threads(count, function, *args):
         raise errors[0]
 
 
-# --- too much, and the end ------------------------------------------------------------------
+# --- overload and shutdown ------------------------------------------------------------------
 
 def wrk(demo, seconds, connections):
-    """(replies, of them without a feed)."""
+    """Returns the number of replies, and how many of them were refused."""
     done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s",
                            f"{demo.url}/feed/7"], capture_output=True, text=True,
                           timeout=PATIENCE + seconds)
@@ -268,7 +268,7 @@ def wrk(demo, seconds, connections):
 def twice_what_it_can_do_is_shed_and_it_recovers(weft):
     if not shutil.which("wrk"):
         return "wrk is not here"
-    # Less of it where each call takes ten times as long: what is let in must end in time.
+    # Less work where each call is ten times as slow: accepted requests must end in time.
     fan_out = 4 if os.environ.get("WEFT_TEST_SLOW") else 40
     with Demo(weft, "--delay-us", 5000, "--fan-out", fan_out) as demo:
         before = demo.wait_up().now()
@@ -329,7 +329,7 @@ def a_signal_lets_what_was_let_in_end(weft):
                 while not ended.is_set():
                     try:
                         reply = demo.ask("/feed/7")
-                    except (OSError, IndexError):  # refused, or gone before it was let in
+                    except (OSError, IndexError):  # refused, or closed before it was accepted
                         continue
                     check("cut short", reply.whole)
                     answered.append(reply.status)
@@ -360,7 +360,7 @@ def a_reader_of_events_does_not_hold_up_the_end(weft):
             equal([name for name, _ in events if name not in ("demo", "slow")], [])
 
 
-# --- Redis goes and comes ---------------------------------------------------------------------
+# --- Redis fails and returns ------------------------------------------------------------------
 
 def lose_and_find(store, demo):
     demo.wait_up().get_soon("/feed/7")
@@ -385,7 +385,7 @@ def lose_and_find(store, demo):
 def redis_killed_and_restarted_is_told_and_found_again(weft):
     program = shutil.which("redis-server")
     with store_of_redis(program) if program else store_of_weft(weft) as store:
-        # Nobody else is in the queue of the threads.
+        # No other request is in the queue of the threads.
         with Demo(weft, "--redis", store.url, "--compare", 0, load=50) as demo:
             for _ in range(2):
                 lose_and_find(store, demo)
@@ -454,7 +454,7 @@ def a_port_that_is_taken_is_told(weft):
 @test
 def without_a_port_the_next_free_one_is_taken(weft):
     with socket.socket() as taken:
-        with contextlib.suppress(OSError):  # somebody else has it: as good
+        with contextlib.suppress(OSError):  # the port is in use already, which is fine
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             taken.bind(("127.0.0.1", 7070))
             taken.listen()

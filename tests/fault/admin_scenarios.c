@@ -1,7 +1,7 @@
-/* admin_scenarios.c - a window that is opened, looked through and closed.
+/* admin_scenarios.c - an admin endpoint that is opened, queried and closed.
  *
- * Whatever fails, opening either works or leaves nothing, every reply that comes whole is a
- * whole one, and closing ends.
+ * Whatever fails, opening either succeeds or leaves nothing behind, a reply that arrives
+ * completely is valid, and closing ends.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ read_one(void *arg)
 	return 1;
 }
 
-/* Ask for `path`; whatever comes, up to its end or to the first of endless news. */
+/* Request `path` and read the reply to its end, or up to the first event of an endless stream. */
 static void
 ask(struct view *view, const char *path)
 {

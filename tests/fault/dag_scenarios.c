@@ -1,8 +1,8 @@
-/* dag_scenarios.c - a graph with steps of every kind, made and run on a loop.
+/* dag_scenarios.c - a graph with steps of every kind, built and run on a loop.
  *
- * Whatever fails, a run has one outcome; it is an error exactly if something was struck
- * that it needed, and nothing is left of it.  What an allocation was for that failed can be
- * had later: the same graph then runs.
+ * Whatever fails, a run has exactly one outcome.  It is an error only if a fault was injected
+ * that the run depends on, and the run leaves nothing behind.  After the fault is healed, the
+ * same graph runs.
  */
 #include <weft/weft.h>
 #include "fault.h"
@@ -50,7 +50,7 @@ make_list(weft_dag_step *step, void *arg)
 	return weft_dag_step_out(step, weft_value_list(items, 2));
 }
 
-/* Adds a node that follows it. */
+/* Adds a node that depends on this one. */
 static int
 grow(weft_dag_step *step, void *arg)
 {
@@ -176,7 +176,7 @@ look_at(weft_dag_run *run)
 			EXPECT(fault_hits() > 0);
 }
 
-/* Run it on the loop: whether it went well. */
+/* Run it on the loop.  Returns whether it succeeded. */
 static bool
 run_once(struct world *world, weft_dag *dag, bool cancel)
 {
@@ -223,7 +223,7 @@ run_dag(const char *backend)
 		(void)run_once(&world, outer, true);
 		struck = fault_hits() > 0;
 		check_works(&world);
-		if (struck) /* else it may be now */
+		if (struck) /* otherwise the fault may be injected in this run */
 			EXPECT(run_once(&world, outer, false));
 	}
 	EXPECT(weft_dag_free(outer) == 0);

@@ -1,8 +1,8 @@
-/* deaths.c - handlers that tell the run, and end the process.
+/* deaths.c - handlers that print the current run and end the process.
  *
- * They run on a stack of their own, since that of a threadlet is small and may have run
- * over, and call write(2) and nothing else.  The text is made before the run: at its end
- * nobody can be asked any more.
+ * They run on an alternate stack, because a threadlet's stack is small and may have overflowed.
+ * They call only write(2).  The text is formatted before each run, because a signal handler
+ * cannot do it.
  */
 #include <signal.h>
 #include <string.h>
@@ -38,7 +38,7 @@ on_sanitizer(void)
 	tell("dies: ");
 }
 
-/* There in programs built with a sanitizer, whose own reports are better. */
+/* Defined in programs built with a sanitizer.  Its own reports are better than ours. */
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
 
 void
@@ -53,7 +53,7 @@ deaths_catch(const char *run)
 	now = run;
 	if (__sanitizer_set_death_callback) {
 		__sanitizer_set_death_callback(on_sanitizer);
-		count = 2; /* the rest is the sanitizer's */
+		count = 2; /* the sanitizer handles the other signals */
 	}
 	(void)sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < count; i++)

@@ -1,13 +1,13 @@
-/* deaths.h - last words of a sweep: in which run was it?
+/* deaths.h - report which run of a sweep was in progress when the process died.
  *
- * A sanitizer reports in its own way and then calls us; without one we handle the
- * signals ourselves.
+ * A sanitizer prints its own report and then calls a function of this file.  Without a
+ * sanitizer, signal handlers of this file catch the fatal signals.
  */
 #ifndef WEFT_FAULT_DEATHS_H
 #define WEFT_FAULT_DEATHS_H
 
-/* From now on whatever ends the process, or an alarm, prints `run`, to standard error.
- * Borrows the text for good: it is the caller's to change between two runs. */
+/* From now on, `run` is printed to standard error when a fatal signal or an alarm ends the
+ * process.  Keeps the pointer forever.  The caller may change the text between two runs. */
 void deaths_catch(const char *run);
 
 #endif

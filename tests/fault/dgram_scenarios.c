@@ -1,8 +1,8 @@
-/* dgram_scenarios.c - datagrams by a threadlet, an op and a callback, and what is asked of
- * their sockets.
+/* dgram_scenarios.c - datagrams with a threadlet, an op and a callback, and the sockets'
+ * options.
  *
- * Whatever fails, every op and every callback has its end, what arrives is what was sent,
- * and a socket that was closed is closed.
+ * Whatever fails, every op and every callback ends, the data that arrives is the data that was
+ * sent, and a closed socket is closed.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "scenarios.h"
 
 struct post {
-	weft_dgram *echo; /* a threadlet's */
-	weft_dgram *ours; /* with a callback */
-	weft_addr to;     /* the threadlet's */
-	int echo_left;    /* it has not ended, */
-	int answer_left;  /* its answer has not come, */
-	int face_left;    /* and nor has the last call */
+	weft_dgram *echo; /* used by a threadlet */
+	weft_dgram *ours; /* used by an op and a callback */
+	weft_addr to;     /* address of `echo` */
+	int echo_left;    /* 1: the threadlet has not ended */
+	int answer_left;  /* 1: its answer has not arrived */
+	int face_left;    /* 1: the last callback has not run */
 };
 
 static void
@@ -34,7 +34,7 @@ on_messages(weft_dgram *dgram, const weft_message *messages, int count, void *ar
 	}
 }
 
-/* One message goes back to where it came from. */
+/* Send one message back to its sender. */
 static int
 echo(void *arg)
 {
@@ -94,7 +94,7 @@ open_one(weft_dgram **out)
 	return went_well(weft_dgram_open("udp://127.0.0.1:0", NULL, out), 0);
 }
 
-/* What is asked once, at the start. */
+/* Query interfaces, addresses and options once, at the start. */
 static void
 ask(struct post *post)
 {

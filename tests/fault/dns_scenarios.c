@@ -1,9 +1,9 @@
-/* dns_scenarios.c - names, resolved by ops and by a threadlet.
+/* dns_scenarios.c - host names, resolved by ops and by a threadlet.
  *
- * A thread of the scenario's own is the server, past the table.  c-ares, if the library
- * has it, takes its memory from the table here, so that it fails, too.  Whatever fails,
- * each op ends once, with the right address or with an error; and when nothing fails any
- * more, names are found.
+ * The DNS server is a thread of the scenario, which does not use the failing table.  If the
+ * library has c-ares, c-ares allocates through the table here, so that its allocations fail,
+ * too.  Whatever fails, each op ends once, with the right address or with an error.  After the
+ * fault is healed, names are resolved.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct server {
 	char where[64];
 };
 
-/* Every host is at 192.0.2.1, and at no place of IPv6. */
+/* Every host has the address 192.0.2.1 and no IPv6 address. */
 static size_t
 answer(uint8_t *bytes, size_t size)
 {
@@ -101,7 +101,7 @@ end_serving(struct server *server)
 	fault_close(server->fd);
 }
 
-/* --- c-ares' memory ----------------------------------------------------- */
+/* --- memory of c-ares --------------------------------------------------- */
 
 #if HAS_CARES
 static void *
@@ -139,7 +139,7 @@ take_over_memory(void)
 }
 #endif
 
-/* --- asking ------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------ */
 
 struct asking {
 	struct job job;
@@ -166,7 +166,7 @@ ask(struct world *world, struct asking *asking, const char *address)
 	                                        weft_after(50 * WAIT_NS)));
 }
 
-/* The result: the one address that there is, or an error that was asked for. */
+/* Returns the result: the only address, or an error if a fault was injected. */
 static int64_t
 take_answer(struct world *world, struct asking *asking)
 {
@@ -200,7 +200,7 @@ ask_by_ops(struct world *world)
 		(void)take_answer(world, &askings[i]);
 	(void)await(world, &left.job);
 	EXPECT(left.job.result == WEFT_ECANCELED || fault_hits() > 0);
-	ask(world, &left, "tcp://a.test:80"); /* known by now */
+	ask(world, &left, "tcp://a.test:80"); /* cached by now */
 	(void)take_answer(world, &left);
 }
 
@@ -237,7 +237,7 @@ ask_by_threadlet(struct world *world)
 
 /* --- all of it ---------------------------------------------------------- */
 
-/* Nothing is struck any more: a name that was not asked for is found. */
+/* No more faults are injected: a name that was not queried before is resolved. */
 static void
 check_names(struct world *world)
 {

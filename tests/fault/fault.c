@@ -1,7 +1,7 @@
 /* fault.c - the counting and failing sys table.
  *
- * Counts are atomic, since threads of the library come here too; the plan changes
- * only while there is none.
+ * The counts are atomic, because the library's threads update them, too.  The plan changes only
+ * while the library has no threads.
  *
  * tidy: long file, because it has one small function for each member of the table.
  */
@@ -50,7 +50,7 @@ fault_member_find(const char *name)
 	return -1;
 }
 
-/* Of what moves bytes, or requests. */
+/* Members that move bytes or requests. */
 static bool
 can_be_short(int member)
 {
@@ -177,7 +177,7 @@ fault_problem_text(void)
 	return problem_text;
 }
 
-/* --- whether a call is struck ------------------------------------------- */
+/* --- fault decisions ---------------------------------------------------- */
 
 bool
 fault_is_aimed(int member, enum fault_kind kind, uint64_t n)
@@ -236,7 +236,7 @@ fault_hold(int by)
 	(void)weft__add(&live, (uint64_t)(int64_t)by, WEFT__RELAXED);
 }
 
-/* The same for calls that move bytes, of which there may be fewer. */
+/* The same for a call that moves bytes.  A short call is cut to one byte. */
 static int
 strike_bytes(int member, size_t *size)
 {
@@ -413,8 +413,8 @@ on_read(int fd, void *buf, size_t size)
 	return rc ? rc : real.read(fd, buf, size);
 }
 
-/* The library writes to wake itself up, which is all or nothing: a short count is a
- * lie about what was written whole. */
+/* The library writes to wake a loop, and such a write is never partial.  So all bytes are
+ * written, and only the returned count is short. */
 static int64_t
 on_write(int fd, const void *buf, size_t size)
 {
@@ -621,7 +621,7 @@ on_interface_index(const char *name)
 	return rc ? rc : real.interface_index(name);
 }
 
-/* Nobody is asked: every host is at one place. */
+/* No resolver is involved: every host has the same address. */
 static int
 on_host_find(const char *name, struct weft__host *out, size_t max)
 {
@@ -659,7 +659,7 @@ on_send(int fd, const void *buf, size_t size, int flags)
 	return rc ? rc : real.send(fd, buf, size, flags);
 }
 
-/* The first buffer of `msg`, cut to `size` bytes, as a message of its own. */
+/* A message that consists of the first buffer of `msg`, cut to `size` bytes. */
 static struct msghdr
 cut(const struct msghdr *msg, struct iovec *room, size_t size)
 {
@@ -712,7 +712,7 @@ on_sendfile(int fd, int file, uint64_t offset, size_t size)
 	return rc ? rc : real.sendfile(fd, file, offset, size);
 }
 
-/* Short is one message. */
+/* A short call moves one message. */
 static int
 on_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t messages, int flags)
 {

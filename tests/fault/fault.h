@@ -1,17 +1,17 @@
-/* fault.h - a sys table that counts the calls of the library and fails one of them.
+/* fault.h - a sys table that counts the library's system calls and makes one of them fail.
  *
- * Around the real table.  A plan names one call by its member and number; the run of
- * a scenario under it shows whether the library copes.  What a scenario does by itself
- * goes through weft__sys_real or the C library, and is neither counted nor failed.
+ * The table wraps the real one.  A plan names one call by its member and its ordinal number.
+ * The run of a scenario under that plan shows whether the library handles the failure.  Calls
+ * that the scenario itself makes go through weft__sys_real or the C library.  They are neither
+ * counted nor failed.
  *
- *   1. Errors are told without the call being made, unless it would be a lie that no
- *      program could live with: whatever close, thread_join and EPOLL_CTL_DEL give,
- *      what they end has ended; a connect that is interrupted goes on; a process that
- *      is said to be gone is.
- *   2. ENOMEM and ENOSPC of epoll_ctl are for EPOLL_CTL_ADD only (errnos.def).
- *   3. An error of uring_enter comes before anything is taken from the ring.
- *   4. A plan strikes at most once, but for FAULT_MEMORY_FROM and FAULT_DENIED; healed, never
- *      again.
+ *   1. A failed call returns its error without being made, unless no program could work with
+ *      the resulting state: close, thread_join and EPOLL_CTL_DEL take effect whatever they
+ *      return; an interrupted connect continues; a process that is reported as gone is gone.
+ *   2. epoll_ctl returns ENOMEM and ENOSPC for EPOLL_CTL_ADD only (errnos.def).
+ *   3. If uring_enter fails, it fails before the kernel takes anything from the ring.
+ *   4. A plan injects its fault at most once, except FAULT_MEMORY_FROM and FAULT_DENIED.  After
+ *      fault_heal() it injects nothing more.
  */
 #ifndef WEFT_FAULT_H
 #define WEFT_FAULT_H
@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The members that are wrapped; `memory` is alloc and resize together.  Requests of
- * io_uring (sq_) and their completions (cq_), in the same order, are like calls: they
- * are counted by their kind, and one of them may fail (request.c). */
+/* The wrapped members.  `memory` stands for alloc and resize together.  io_uring requests (sq_)
+ * and their completions (cq_), listed in the same order, are treated like calls: they are
+ * counted by kind, and one of them may fail (request.c). */
 #define FAULT_MEMBERS(X)                                                       \
 	X(memory) X(random) X(park) X(thread_start) X(thread_join) X(at_fork)  \
 	X(barrier) X(set_cpus)                                                 \
@@ -50,13 +50,13 @@ enum fault_member { FAULT_MEMBERS(FAULT_NAME_) FAULT_MEMBER_COUNT };
 
 enum fault_kind {
 	FAULT_NONE,        /* only count */
-	FAULT_ERRNO,       /* the n-th call of `member` gives `error` */
+	FAULT_ERRNO,       /* the n-th call of `member` fails with `error` */
 	FAULT_SHORT,       /* the n-th call of `member` moves one byte */
 	FAULT_MEMORY_ONE,  /* the n-th allocation fails, */
-	FAULT_MEMORY_FROM, /* and all later ones */
-	FAULT_ONCE,        /* the n-th request for many results brings one */
-	FAULT_ENDED,       /* the n-th result of such requests is the last */
-	FAULT_DENIED,      /* every call of `member` gives EPERM, as by a filter */
+	FAULT_MEMORY_FROM, /* and all later ones fail, too */
+	FAULT_ONCE,        /* the n-th multishot request delivers a single result */
+	FAULT_ENDED,       /* the n-th result of such requests is the last one */
+	FAULT_DENIED,      /* every call of `member` fails with EPERM, as under a seccomp filter */
 };
 
 struct fault_plan {
@@ -64,10 +64,10 @@ struct fault_plan {
 	enum fault_member member;
 	uint64_t          n;     /* from 1 */
 	int               error; /* an errno */
-	bool              honest; /* may happen at any time: nothing may be lost by it */
+	bool              honest; /* may happen at any time; nothing may be lost by it */
 };
 
-/* One error of one member, from errnos.def. */
+/* One possible error of one member, from errnos.def. */
 struct fault_errno {
 	const char *member;
 	const char *name;
@@ -79,33 +79,33 @@ extern const size_t             fault_errno_count;
 
 const char *fault_member_name(int member);
 int         fault_member_find(const char *name); /* or -1 */
-bool        fault_can_be(int member, enum fault_kind kind); /* but for errors */
+bool        fault_can_be(int member, enum fault_kind kind); /* kinds other than FAULT_ERRNO */
 
-/* Put the table in place, once and for all. */
+/* Install the table, for the lifetime of the process. */
 void fault_install(void);
 
-/* Begin a run: all counts are 0, and `plan` is on. */
+/* Begin a run: reset all counts to 0 and activate `plan`. */
 void fault_begin(const struct fault_plan *plan);
 
-/* No more faults in this run. */
+/* Inject no more faults in this run. */
 void fault_heal(void);
 
 uint64_t fault_count(int member); /* calls in this run */
-uint64_t fault_hits(void);        /* of the plan */
-bool     fault_is_honest(void);   /* of the plan */
-bool     fault_is_of(int member); /* the plan is */
-bool     fault_is_painless(void); /* of io_uring, and nothing is lost by it */
-bool     fault_is_lasting(void);  /* the plan is, and still on */
-int64_t  fault_live(void);        /* allocations and maps held, since install */
+uint64_t fault_hits(void);        /* faults injected in this run */
+bool     fault_is_honest(void);   /* whether the plan's fault is */
+bool     fault_is_of(int member); /* whether the plan is for `member` */
+bool     fault_is_painless(void); /* it is an io_uring fault, and nothing is lost by it */
+bool     fault_is_lasting(void);  /* the plan injects repeatedly, and is not healed */
+int64_t  fault_live(void);        /* allocations and mappings held, since fault_install() */
 
-/* Close a descriptor of the scenario's own.  Whoever closes one that is not open has
- * found a problem, here and in the library. */
+/* Close a descriptor of the scenario.  Closing a descriptor that is not open is a problem, here
+ * and in the library. */
 void fault_close(int fd);
 
-/* Let the library's clock be so much later than it is. */
+/* Advance the library's clock by `ns`. */
 void fault_warp(uint64_t ns);
 
-/* A wrong that was seen in this run: counted, and the first one's text kept. */
+/* Record a failed check of this run: count it, and keep the text of the first one. */
 void        fault_problem(const char *file, int line, const char *text);
 uint64_t    fault_problems(void);
 const char *fault_problem_text(void);

@@ -1,4 +1,4 @@
-/* fd_scenarios.c - programs that move bytes: echo, TCP, full tables, the poller. */
+/* fd_scenarios.c - programs that move bytes: echo, TCP, no free descriptors, the poller. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "fault.h"
 #include "scenarios.h"
 
-/* --- echo: there and back over a socketpair ----------------------------- */
+/* --- echo: round trips over a socketpair -------------------------------- */
 
 #define TEXT      "the quick brown fox"
 #define TEXT_SIZE (sizeof(TEXT) - 1)
@@ -47,7 +47,7 @@ start_receive(struct job *job, int fd, struct letter *letter)
 	return weft_op_recv(&job->op, fd, letter->bytes, TEXT_SIZE, 0, weft_after(WAIT_NS));
 }
 
-/* Send `size` bytes of the text; returns how many have come. */
+/* Send `size` bytes of the text.  Returns how many arrived. */
 static size_t
 pass(struct world *world, int from, int to, size_t size)
 {
@@ -68,7 +68,7 @@ pass(struct world *world, int from, int to, size_t size)
 	if (m <= 0)
 		return 0;
 	EXPECT(memcmp(got.bytes, TEXT, (size_t)m) == 0);
-	return m == n ? (size_t)m : 0; /* else the stream is out of step */
+	return m == n ? (size_t)m : 0; /* otherwise the stream is out of sync */
 }
 
 void
@@ -85,7 +85,7 @@ run_echo(const char *backend)
 	if (make_pair(fds)) {
 		for (int i = 0; i < 3 && size > 0; i++)
 			size = pass(&world, fds[i % 2], fds[1 - i % 2], size);
-		init(&world, &last); /* of the stream, or of its time */
+		init(&world, &last); /* ends at the end of the stream or at its deadline */
 		begin(&last, weft_op_recv(&last.op, fds[0], &byte, 1, 0, weft_after(WEFT_MS)));
 		close_by_op(&world, fds[1]);
 		(void)await(&world, &last);
@@ -95,7 +95,7 @@ run_echo(const char *backend)
 	end_world(&world);
 }
 
-/* --- tcp: accept many, connect, receive many, close --------------------- */
+/* --- tcp: multishot accept, connect, multishot receive, close ----------- */
 
 struct station {
 	struct world world;
@@ -133,7 +133,7 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 		job->fds[job->fd_count++] = (int)result;
 	else if (result >= 0)
 		fault_close((int)result);
-	/* One that died in the queue is nobody's concern. */
+	/* The library handles a connection that died in the queue. */
 	EXPECT(result != -ECONNABORTED && result != -EPROTO);
 	on_done(op, result, arg);
 }
@@ -168,7 +168,7 @@ connect_client(struct station *station)
 	return -1;
 }
 
-/* Turn until so many connections were accepted. */
+/* Run the loop until `count` connections were accepted. */
 static int
 await_accepted(struct station *station, int count)
 {
@@ -255,7 +255,7 @@ visit(struct station *station, int number)
 		station->accept.fds[number - 1] = -1;
 }
 
-/* Whatever was accepted and nobody has talked to. */
+/* Close the accepted connections that visit() has not used. */
 static void
 close_accepted(struct station *station)
 {
@@ -264,7 +264,7 @@ close_accepted(struct station *station)
 		close_by_op(&station->world, station->accept.fds[i]);
 }
 
-/* An accept that goes on is not deaf. */
+/* An accept that has not ended still accepts. */
 static void
 check_accepts(struct station *station)
 {
@@ -301,7 +301,7 @@ run_tcp(const char *backend)
 
 /* --- full: an accept that finds no free descriptor ---------------------- */
 
-/* So many descriptors may be open that none is left. */
+/* Lower the descriptor limit so that none can be opened. */
 static void
 limit_fds(struct rlimit *before)
 {
@@ -316,7 +316,7 @@ limit_fds(struct rlimit *before)
 	(void)setrlimit(RLIMIT_NOFILE, &none);
 }
 
-/* Connect to it while no descriptor is left for the accepting side. */
+/* Connect while the accepting side has no free descriptor. */
 static int
 knock(struct station *station, int fd)
 {
@@ -339,7 +339,7 @@ run_full(const char *backend)
 		(void)knock(&station, fd);
 		turn(station.world.loop);
 		(void)setrlimit(RLIMIT_NOFILE, &before);
-		fault_warp(2 * WAIT_NS); /* it is tried again after 20 ms */
+		fault_warp(2 * WAIT_NS); /* the library retries after 20 ms */
 		(void)await_accepted(&station, 1);
 		check_accepts(&station);
 		close_accepted(&station);
@@ -350,7 +350,7 @@ run_full(const char *backend)
 	end_world(&station.world);
 }
 
-/* Two that wait for descriptors; one is cancelled and starts over. */
+/* Two accepts that wait for descriptors.  One is canceled and started again. */
 static void
 fill_two(struct station *a, struct station *b)
 {
@@ -397,7 +397,7 @@ run_full_two(const char *backend)
 
 /* --- poller ------------------------------------------------------------- */
 
-/* Wait for `token`; 0 if it does not come. */
+/* Wait for `token`.  Returns its events, or 0 if none arrive. */
 static uint32_t
 poll_for(weft_poller *poller, uint64_t token)
 {

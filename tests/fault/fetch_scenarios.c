@@ -1,8 +1,8 @@
-/* fetch_scenarios.c - requests on kept connections, to a server of streams.
+/* fetch_scenarios.c - requests on keep-alive connections, to a server made of streams.
  *
- * Whatever fails, every call returns, the client can be freed, and a body that was read to
- * its end is the right one.  A dead connection is nobody's failure: it may have been
- * replaced by another.
+ * Whatever fails, every call returns, the client can be freed, and a body that was read to its
+ * end is the right one.  A dead connection is no failure of the request: the client may have
+ * replaced it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ serve(void *arg)
 	struct site *site = arg;
 	weft_listener *listener = site->listener;
 
-	if (listener /* not closed before this began */
+	if (listener /* it may be closed before this threadlet runs */
 	    && !went_well(weft_listener_serve(listener, answer, site, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && site->listener) {
 		site->listener = NULL;

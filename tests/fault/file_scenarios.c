@@ -1,7 +1,7 @@
 /* file_scenarios.c - files, read and written by ops and by a threadlet.
  *
- * Whatever fails, each op that was started ends once, what was read is what was written,
- * and a descriptor that was to be closed is closed.
+ * Whatever fails, each started op ends once, the data that was read is the data that was
+ * written, and a descriptor that was passed to a close is closed.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { READERS = 4 };
 
 static const char text[] = "what is written";
 
-/* A descriptor of the scenario's own, of a file that has no name any more. */
+/* Returns a descriptor, owned by the scenario, of a file that is already unlinked. */
 static int
 make_file(char *path, size_t size)
 {
@@ -26,7 +26,7 @@ make_file(char *path, size_t size)
 	return fd;
 }
 
-/* How much of the text is there: all, unless a fault was in the way. */
+/* How much of the text was transferred: all of it, unless a fault was injected. */
 static size_t
 count_of(int64_t result)
 {
@@ -39,7 +39,7 @@ count_of(int64_t result)
 
 /* --- ops ---------------------------------------------------------------- */
 
-/* Without a thread to be had the result may be WEFT_EAGAIN. */
+/* The result may be WEFT_EAGAIN if no thread can be started. */
 static void
 on_file(weft_op *op, int64_t result, void *arg)
 {
@@ -69,7 +69,7 @@ write_by_op(struct world *world, int fd)
 	return count_of(await(world, &job));
 }
 
-/* Several at once, of which one is asked to end. */
+/* Several reads at once, one of which is canceled. */
 static void
 read_by_ops(struct world *world, int fd, size_t there)
 {

@@ -1,7 +1,7 @@
-/* http_scenarios.c - an HTTP server and its guest, while a call fails.
+/* http_scenarios.c - an HTTP server and its client, while a call fails.
  *
- * Whatever fails, every call returns, the server drains and can be freed; what was not
- * struck goes well.  A reply that says 200 is whole.
+ * Whatever fails, every call returns, and the server drains and can be freed.  If no fault was
+ * injected, every call succeeds.  A reply with status 200 is complete.
  */
 #include <string.h>
 #include <weft/http.h>
@@ -87,9 +87,9 @@ open_web(struct web *web)
 	return true;
 }
 
-/* --- the guest --------------------------------------------------------------- */
+/* --- the client -------------------------------------------------------------- */
 
-/* Say that, and hear a whole reply.  False: something was struck. */
+/* Send `text` and read a complete reply.  False if a fault was injected. */
 static bool
 ask(weft_stream *stream, const char *text)
 {
@@ -155,6 +155,6 @@ run_http(const char *backend)
 	EXPECT(freed);
 	check_works(&web.world);
 	end_world(&web.world);
-	if (!freed) /* nothing serves on a loop that has stopped */
+	if (!freed) /* after the loop has stopped, nothing is served */
 		EXPECT(weft_http_server_free(web.server) == 0);
 }

@@ -1,9 +1,9 @@
-/* line_scenarios.c - one program on a bare ring, as it should be and with mistakes.
+/* line_scenarios.c - one program on a bare ring, correct and with mistakes.
  *
- * It polls a descriptor again and again, receives a byte, and cancels a receive that
- * nothing ends.  Each mistake is one that users of io_uring make, and shows only when
- * a request, a completion or a call is struck: the sweep must find each, and nothing in
- * the program without one.
+ * It polls a descriptor repeatedly, receives a byte, and cancels a receive that nothing else
+ * ends.  Each mistake is one that users of io_uring make.  It shows only when a request, a
+ * completion or a call fails.  The sweep must find each mistake, and nothing in the correct
+ * program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 enum mistake {
 	NO_MISTAKE,
-	FORGETS, /* to poll again when the kernel has ended that */
-	REPEATS, /* requests after an error of uring_enter, which took none */
-	INSISTS, /* that what was cancelled ends with ECANCELED and nothing else */
+	FORGETS, /* does not poll again after the kernel has ended the poll */
+	REPEATS, /* makes a request again after an error of uring_enter, which took none */
+	INSISTS, /* expects that a canceled request ends only with ECANCELED */
 };
 
 enum { POLL = 1, RECEIVE, CANCEL, WAITER, REQUESTS }; /* user data */
@@ -30,8 +30,8 @@ struct line {
 	int fds[2], others[2];
 	char byte;
 	int result[REQUESTS];
-	int ends[REQUESTS]; /* completions that were the last */
-	int rings;          /* of the bell */
+	int ends[REQUESTS]; /* completions without F_MORE */
+	int rings;          /* poll results of the eventfd `bell` */
 };
 
 static void
@@ -68,7 +68,7 @@ take(struct line *line, const struct io_uring_cqe *cqe)
 	int what = (int)cqe->user_data;
 	bool ended = !(cqe->flags & IORING_CQE_F_MORE);
 
-	if (what == 0) /* for nobody */
+	if (what == 0) /* ignored */
 		return;
 	line->result[what] = cqe->res;
 	line->ends[what] += ended;
@@ -84,7 +84,7 @@ take(struct line *line, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* Hand over, wait a little, and take what has come; `what` was requested. */
+/* Submit, wait a little, and handle the completions.  `what` was requested. */
 static void
 turn_line(struct line *line, int what)
 {

@@ -1,7 +1,7 @@
-/* multi_scenarios.c - ops with many results: a stream in pieces, guests at once.
+/* multi_scenarios.c - multishot ops: a stream in pieces, several connections at once.
  *
- * Whatever ends such a request in the kernel, the op goes on: nothing is lost, told
- * twice or out of order, unless the fault is an error that the op has to tell.
+ * Whatever ends such a request in the kernel, the op continues.  Nothing is lost, reported
+ * twice or out of order, unless the fault is an error that the op must report.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "fault.h"
 #include "scenarios.h"
 
-/* May something be missing? */
+/* Whether results may be missing. */
 static bool
 is_excused(void)
 {
@@ -23,7 +23,7 @@ is_excused(void)
 /* --- stream ------------------------------------------------------------- */
 
 #define BURSTS 6
-#define PIECES 3 /* of a burst, one byte each more than the one before */
+#define PIECES 3 /* of a burst; each is one byte longer than the one before */
 
 struct stream {
 	struct world world;
@@ -98,7 +98,7 @@ run_stream(const char *backend)
 	end_world(&stream.world);
 }
 
-/* --- guests ------------------------------------------------------------- */
+/* --- connections -------------------------------------------------------- */
 
 #define GUESTS 6 /* more than a small completion ring holds */
 
@@ -109,8 +109,8 @@ struct house {
 	int listener;
 	int guests[GUESTS];
 	int came;
-	int left; /* guests that have not come */
-	int open; /* 1: the door, until the accept ends */
+	int left; /* connections that were not accepted */
+	int open; /* 1: the accept has not ended */
 };
 
 static void
@@ -154,7 +154,7 @@ send_guests(struct house *house)
 	}
 }
 
-/* An accept that found the process full is tried again 20 ms later. */
+/* An accept that found no free descriptor is retried 20 ms later. */
 static void
 await_guests(struct house *house)
 {

@@ -1,4 +1,4 @@
-/* op_scenarios.c - watches, ops that end early, and stopping with all that pending. */
+/* op_scenarios.c - watches, ops that end early, and shutdown while all of these are pending. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 
 struct eye {
 	weft_watch watch;
-	int left; /* 1: to be called */
+	int left; /* 1: a call is expected */
 	int calls;
 	int ended;
-	uint32_t events; /* asked for at last, and granted */
+	uint32_t events; /* of the last start that succeeded */
 	bool once;       /* stop at the first call */
 };
 
@@ -45,7 +45,7 @@ look(struct world *world, struct eye *eye, int fd, uint32_t events)
 	return rc;
 }
 
-/* A started watch is called for what is ready, at the latest when healed. */
+/* A started watch is called for what is ready, at the latest after the fault is healed. */
 static void
 expect_call(struct world *world, struct eye *eye)
 {
@@ -59,8 +59,8 @@ expect_call(struct world *world, struct eye *eye)
 	EXPECT(eye->left == 0);
 }
 
-/* Change a watch for whose descriptor there is something; where that fails, it is as
- * before or stopped, but not started and deaf. */
+/* Change a watch whose descriptor is ready.  If that fails, the watch is unchanged or stopped.
+ * It is never started without getting called. */
 static void
 change_eye(struct world *world, struct eye *eye, const int fds[2], uint32_t events)
 {
@@ -98,7 +98,7 @@ mute_and_change(struct world *world, struct eye *eye, const int fds[2])
 	change_eye(world, eye, fds, WEFT_READABLE);
 }
 
-/* Closed behind the loop's back, and the number given to another file. */
+/* The descriptor is closed without the loop's knowledge, and reused for another file. */
 static void
 replace_file(struct world *world, struct eye *eye, int fds[2])
 {
@@ -112,7 +112,7 @@ replace_file(struct world *world, struct eye *eye, int fds[2])
 		EXPECT(fault_hits() > 0);
 }
 
-/* A file is always ready, a pipe with room too. */
+/* A regular file is always ready, and so is a pipe with room. */
 static void
 watch_ready_ones(struct world *world, int pipe_end)
 {
@@ -160,11 +160,11 @@ run_watch(const char *backend)
 	end_world(&world);
 }
 
-/* --- ops: cancelled, timed out, of one's own kind ----------------------- */
+/* --- ops: canceled, timed out, custom ----------------------------------- */
 
-#define OWN_MANY 20 /* more than the wheel first has room for */
+#define OWN_MANY 20 /* more than the initial capacity of the wheel */
 
-/* Finish at once. */
+/* Finishes at once. */
 static void
 on_cancel(weft_op *op, int why, void *arg)
 {
@@ -186,7 +186,7 @@ on_later(void *arg)
 	EXPECT(weft_op_finish(later->op, later->why) == 0);
 }
 
-/* Finish by a post. */
+/* Finishes in a posted callback. */
 static void
 on_cancel_later(weft_op *op, int why, void *arg)
 {
@@ -245,7 +245,7 @@ run_own_kinds(struct world *world)
 	finish_elsewhere(world);
 }
 
-/* Nothing ever comes from these. */
+/* Ops that never get a result. */
 static void
 wait_in_vain(struct world *world, const int fds[2])
 {
@@ -265,7 +265,7 @@ wait_in_vain(struct world *world, const int fds[2])
 	EXPECT(jobs[3].result == WEFT_ECANCELED || fault_hits() > 0);
 }
 
-/* Both sides of a descriptor at once, and something that comes. */
+/* Both directions of a descriptor at once, and a byte that arrives. */
 static void
 poll_both(struct world *world, const int fds[2])
 {
@@ -302,19 +302,19 @@ run_ops(const char *backend)
 	end_world(&world);
 }
 
-/* --- stop: with everything pending -------------------------------------- */
+/* --- stop: shutdown with everything pending ----------------------------- */
 
 struct ending {
 	struct world world;
 	struct job jobs[5];
 	struct job own[4];
 	struct eye eye;
-	int partner; /* of own[i] is own[i ^ partner] */
+	int partner; /* own[i ^ partner] is the partner of own[i] */
 	weft_timer timer;
 	int fds[2], others[2];
 };
 
-/* Two on one connection: the one that is told finishes both. */
+/* Two ops on one connection: the cancellation of one finishes both. */
 static void
 on_cancel_both(weft_op *op, int why, void *arg)
 {
@@ -328,7 +328,7 @@ on_cancel_both(weft_op *op, int why, void *arg)
 		(void)weft_op_finish(&ending->own[told ^ ending->partner].op, why);
 }
 
-/* One that is told asks the others. */
+/* The cancellation of one cancels the others. */
 static void
 on_cancel_ask(weft_op *op, int why, void *arg)
 {
@@ -339,7 +339,7 @@ on_cancel_ask(weft_op *op, int why, void *arg)
 		weft_op_cancel(&ending->own[i].op);
 }
 
-/* As the loop stops it is disarmed without a call. */
+/* The shutdown disarms this timer without calling it. */
 static void
 on_far(weft_timer *timer, void *arg)
 {

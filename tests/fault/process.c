@@ -1,7 +1,7 @@
 /* process.c - the failing sys table's calls for signals and processes.
  *
- * What they tell of a process is made true: one that is said to be gone is killed, and
- * one that is said to be somebody else's has been reaped by him.
+ * An injected error about a process is made true: a process that is reported as gone is killed,
+ * and a process that is reported as not our child was reaped before.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ on_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 	return rc ? rc : real.signal_take(signo, fn, before);
 }
 
-/* Whatever it gives, it has been done. */
+/* The signal is restored even if the call reports an error. */
 static int
 on_signal_give(int signo, const struct sigaction *before)
 {

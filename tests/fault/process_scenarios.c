@@ -1,7 +1,7 @@
 /* process_scenarios.c - signals and child processes.
  *
- * Besides what holds everywhere: at the end, what is done at a signal is what was done
- * before.
+ * In addition to the checks of every scenario: at the end, the signal dispositions are the
+ * original ones.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 #define BIT(signo) (UINT64_C(1) << (signo))
 
-/* Where the library has not taken the signal it must not end us. */
+/* SIGUSR1 must not end the process if the library has no handler for it. */
 static void
 on_benign(int signo)
 {
@@ -76,7 +76,8 @@ hear(struct world *world, struct ear *ear)
 	return rc == 0;
 }
 
-/* Its signal is told; where a lie of the kernel's has lost one, the next. */
+/* The watch reports its signal.  If an untrue error of the kernel lost the signal, it reports
+ * the next one. */
 static void
 expect_signal(struct world *world, struct ear *ear)
 {
@@ -124,7 +125,7 @@ run_signal(const char *backend)
 			EXPECT(weft_watch_stop(&ear.watch) == 1);
 		}
 		wait_for_signal(&world);
-		end_world(&other); /* with its watch */
+		end_world(&other); /* its watch is still started */
 		EXPECT(weft_watch_stop(&far.watch) == 0);
 	}
 	check_works(&world);
@@ -136,7 +137,7 @@ run_signal(const char *backend)
 
 /* --- child -------------------------------------------------------------- */
 
-/* One that reads until it is told to end; NULL if it could not be had. */
+/* A child that reads until its end is requested; NULL if it could not be started. */
 static weft_child *
 open_cat(struct world *world)
 {
@@ -151,9 +152,9 @@ open_cat(struct world *world)
 	return child;
 }
 
-/* Turn until *left is 0: a process has its own time to end, and who is told that its
- * descriptor is a file looks at it all the while.  Where a lie of the kernel's may have
- * lost a signal, there is another. */
+/* Run the loop until *left is 0. A process takes its time to end.  If epoll_ctl reported that
+ * the process descriptor is a regular file, the loop polls it all that time.  If an untrue
+ * error of the kernel may have lost a signal, another one is raised. */
 static void
 outlast(struct world *world, const int *left)
 {
@@ -170,12 +171,12 @@ outlast(struct world *world, const int *left)
 static void
 close_cat(struct world *world, weft_child *child)
 {
-	static struct job job; /* outlives this call, should that go wrong */
+	static struct job job; /* outlives this call if the close fails to end */
 
 	init(world, &job);
 	begin(&job, weft__child_close_op(child, &job.op));
 	EXPECT(job.left == 1 || fault_hits() > 0);
-	outlast(world, &job.left); /* nothing keeps it from its end */
+	outlast(world, &job.left); /* nothing prevents the process from ending */
 }
 
 void
@@ -209,7 +210,7 @@ run_child(const char *backend)
 	check_end();
 }
 
-/* The loop stops while one runs, one is being closed and one has ended. */
+/* The loop shuts down while one child runs, one is being closed and one was killed. */
 void
 run_child_stop(const char *backend)
 {

@@ -1,10 +1,10 @@
-/* promise_scenarios.c - promises under faults: what was chained is called, what was made
- * ends.
+/* promise_scenarios.c - promises under faults: every chained handler runs, every value is
+ * dropped.
  *
- *   1. Each handler that was chained is called exactly once, also without memory for its
- *      job; those of one promise in the order in which they were chained.
- *   2. Settling cannot fail, and each promise settles, by an error at worst.
- *   3. Each value ends exactly once.
+ *   1. Each chained handler is called exactly once, even without memory for its job.  The
+ *      handlers of one promise are called in the order in which they were chained.
+ *   2. Settling cannot fail, and each promise settles, with an error at worst.
+ *   3. Each value is dropped exactly once.
  */
 #include "fault.h"
 #include "scenarios.h"
@@ -13,11 +13,11 @@ enum { STARS = 80, LINKS = 3, LATE = LINKS - 1, NEXT = 10, ODDS = 12 };
 
 struct play;
 
-/* A promise, and what is chained to it. */
+/* A promise and the handlers chained to it. */
 struct star {
 	struct play *play;
 	weft_promise *promise;
-	int last; /* the number of the last handler that was called */
+	int last; /* number of the handler that was called last */
 	struct link {
 		struct star *star;
 		int number;
@@ -27,10 +27,10 @@ struct star {
 struct play {
 	struct world world;
 	struct star stars[STARS];
-	weft_promise *odds[ODDS]; /* of all kinds */
+	weft_promise *odds[ODDS]; /* promises of all other kinds */
 	int odd_count;
 	int left;   /* handlers that were chained and not called */
-	int values; /* that have not ended */
+	int values; /* values that were not dropped */
 };
 
 /* --- values --------------------------------------------------------------- */
@@ -74,7 +74,7 @@ value_of(struct play *play, const weft_type *type)
 	return weft_value_ptr(type, play);
 }
 
-/* --- stars: many handlers at once, more than fit ---------------------------- */
+/* --- stars: so many handlers at once that the job queue must grow ----------- */
 
 static void chain(struct star *star, int number);
 
@@ -91,7 +91,7 @@ on_link(const weft_value *in, weft_value *out, void *arg)
 	star->last = link->number;
 	play->left--;
 	*out = value_of(play, &type_counted);
-	if (link->number == 0) /* it has settled by now */
+	if (link->number == 0) /* its promise is settled by now */
 		chain(&play->stars[(which + NEXT) % STARS], LATE);
 	return 0;
 }
@@ -132,7 +132,7 @@ make_stars(struct play *play)
 			       == 0);
 }
 
-/* --- odds: each other way to make one --------------------------------------- */
+/* --- odds: every other way to create a promise ------------------------------ */
 
 static void
 keep(struct play *play, weft_promise *promise)
@@ -166,7 +166,7 @@ fail_finally(void *arg)
 	return weft_fail(WEFT_EPROTO, "after all");
 }
 
-/* Settled with a value, a thenable, and another promise. */
+/* Resolved with a thenable, and with another promise. */
 static void
 settle_odds(struct play *play)
 {
@@ -192,7 +192,7 @@ sleep_by_op(struct play *play)
 	int rc = promise ? weft_op_sleep(op, weft_after(WEFT_US)) : 0;
 
 	EXPECT(rc == 0 || fault_hits() > 0);
-	if (rc < 0) { /* nothing would come of it */
+	if (rc < 0) { /* nothing else would settle it */
 		EXPECT(weft_promise_reject(promise, weft_value_error(rc)) == 0);
 	}
 	keep(play, promise);
@@ -226,7 +226,7 @@ make_odds(struct play *play)
 	combine_odds(play);
 }
 
-/* --- the play ------------------------------------------------------------- */
+/* --- the run -------------------------------------------------------------- */
 
 static void
 make_all(void *arg)
@@ -238,7 +238,7 @@ make_all(void *arg)
 	play->world.left--;
 }
 
-/* A threadlet waits for each. */
+/* A threadlet awaits each of them. */
 static int
 await_all(void *arg)
 {
@@ -260,7 +260,7 @@ pending_of(struct play *play)
 	return count;
 }
 
-/* Nobody waits for them if the threadlet could not be started. */
+/* If the threadlet could not be started, run the loop until all of them have settled. */
 static void
 settle_all(struct play *play)
 {
@@ -281,7 +281,7 @@ let_go(struct play *play)
 		(void)weft_promise_unref(play->odds[i]);
 }
 
-/* In a callback, or by a thread that the loop does not run on. */
+/* `inside`: the promises are created in a callback; otherwise while the loop does not run. */
 static void
 run_play(struct play *play, bool inside)
 {

@@ -1,8 +1,9 @@
-/* redis_scenarios.c - commands to a Redis of streams: calls, a unit, an op, a promise, a
- * feed, one from another loop.
+/* redis_scenarios.c - commands to a Redis server made of streams: calls, a transaction, an op,
+ * a promise, and a subscription.
  *
- * Whatever fails, every call returns, the endpoint can be closed, and a reply that comes
- * is the caller's own.  A lost connection may cost commands; those that follow have another.
+ * Whatever fails, every call returns, the client can be closed, and a reply belongs to the
+ * caller that gets it.  A lost connection may fail commands.  Later commands use a new
+ * connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,13 @@ struct site {
 	weft_listener *listener; /* NULL: closed */
 	weft_redis *redis;
 	char address[WEFT_ADDR_TEXT_MAX + 8];
-	uint64_t deadline_ns; /* of all calls: one lost receive may hold up all of them */
+	uint64_t deadline_ns; /* of all calls: one lost receive may delay all of them */
 	int serve_left, play_left;
 };
 
 /* --- the server ------------------------------------------------------------- */
 
-/* One word: its size, then itself. */
+/* Read one argument: its size, then its bytes. */
 static int
 hear_word(weft_stream *peer, char *out, size_t room)
 {
@@ -39,7 +40,7 @@ hear_word(weft_stream *peer, char *out, size_t room)
 	return 0;
 }
 
-/* The name and the word behind it. */
+/* Read the command name and the argument after it. */
 static int
 hear(weft_stream *peer, char *name, char *key, size_t room)
 {
@@ -107,7 +108,7 @@ serve(void *arg)
 	struct site *site = arg;
 	weft_listener *listener = site->listener;
 
-	if (listener /* not closed before this began */
+	if (listener /* it may be closed before this threadlet runs */
 	    && !went_well(weft_listener_serve(listener, answer, site, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && site->listener) {
 		site->listener = NULL;
@@ -206,7 +207,7 @@ static void
 ask_all(struct site *site)
 {
 	ask(site, "GET a", "GET:a");
-	ask(site, "GET a", "GET:a"); /* of the cache */
+	ask(site, "GET a", "GET:a"); /* from the cache */
 	ask(site, "INCR b", "INCR:b");
 	ask(site, "BLPOP c", "BLPOP:c");
 	ask_unit(site);

@@ -1,22 +1,22 @@
-/* request.c - requests and completions of io_uring, counted and rewritten.
+/* request.c - io_uring requests and completions, counted and rewritten.
  *
- * The plan names the n-th request or completion of a kind (recv, accept, ...).  A
- * rewriting must not be a lie that no program could live with:
+ * The plan names the n-th request or completion of a kind (recv, accept, ...).  A rewrite must
+ * leave a state that a program can work with:
  *
- *   1. A request that is to fail becomes one that does nothing; its completion is
- *      given the error.  It was never made, so nothing is lost.  A connect that is
- *      interrupted goes on, so it is begun.
- *   2. One that is to be short is asked for one byte; one that is to bring one result
- *      instead of many is made so.  A receive without buffers asks in a group that has
- *      none.  The kernel does the rest.
- *   3. A completion that failed may have failed otherwise.  One that brought something
- *      fails only by an error after which nobody asks for that (uring.def); a
- *      descriptor that it brought is closed.
- *   4. A completion with F_MORE is followed by others.  For it to be the last, or to
- *      be followed by an error, the request is really ended, and its last completion
- *      is swallowed, or given the error.
- *   5. Each is counted once, though a request may be handed over again after an error
- *      of uring_enter.
+ *   1. A request that must fail becomes a no-op, and its completion gets the error.  The
+ *      request was never made, so nothing is lost.  An interrupted connect continues, so it is
+ *      started first.
+ *   2. A request that must be short is made for one byte.  A multishot request that must
+ *      deliver one result is made single-shot.  For a receive without buffers, the buffer group
+ *      becomes one that has none.  The kernel does the rest.
+ *   3. A completion that failed may fail with another error instead.  A completion that
+ *      delivered something fails only with an error after which the program does not expect the
+ *      data (uring.def); a descriptor that it delivered is closed.
+ *   4. A completion with F_MORE is followed by others.  To make it the last one, or to make an
+ *      error follow it, the request is really canceled.  Its last completion is dropped, or
+ *      gets the error.
+ *   5. Each request is counted once, even if it is submitted again after an error of
+ *      uring_enter.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,8 +24,8 @@
 #include "strike.h"
 
 #define real       weft__sys_real
-#define NO_GROUP   0x7777 /* of buffers: nobody has registered it */
-#define ROOM_LEAST 4u     /* for what comes as a request is ended */
+#define NO_GROUP   0x7777 /* a buffer group that is never registered */
+#define ROOM_LEAST 4u     /* for the completions that canceling a request adds */
 #define CQ_OF(sq)  ((sq) + (int)FAULT_cq_recv - (int)FAULT_sq_recv)
 
 static uint32_t
@@ -79,7 +79,7 @@ note_kind(struct fault_ring *ring, uint64_t user_data, int kind)
 
 	while (i < known && ring->known[i].user_data != user_data)
 		i++;
-	if (i == known) /* the oldest is forgotten */
+	if (i == known) /* replace the oldest */
 		i = ring->known_count++ % FAULT_KNOWN;
 	ring->known[i].user_data = user_data;
 	ring->known[i].kind = kind;
@@ -96,7 +96,7 @@ find_kind(const struct fault_ring *ring, uint64_t user_data)
 
 /* --- requests ----------------------------------------------------------- */
 
-/* Invariant 1: begun as by a call that a signal interrupts. */
+/* Invariant 1: start the connect, as a call does that a signal interrupts. */
 static void
 begin_connect(const struct io_uring_sqe *sqe)
 {
@@ -111,7 +111,7 @@ fail_request(struct fault_ring *ring, struct io_uring_sqe *sqe, int kind)
 	uint64_t user_data = sqe->user_data;
 
 	if (kind == FAULT_sq_recv_multi && fault_error() == ENOBUFS) {
-		sqe->buf_group = NO_GROUP; /* 2 */
+		sqe->buf_group = NO_GROUP; /* invariant 2 */
 		return;
 	}
 	if (kind == FAULT_sq_connect && fault_error() == EINTR)
@@ -193,7 +193,7 @@ completion(const struct fault_ring *ring, uint32_t at)
 	return &cqes[at & (ring->params.cq_entries - 1)];
 }
 
-/* Invariant 3: may what has come be told as this error? */
+/* Invariant 3: whether a completion that delivered something may report this error instead. */
 static bool
 may_be_lost(int kind, int error)
 {
@@ -209,7 +209,7 @@ may_be_lost(int kind, int error)
 	case FAULT_cq_recv:
 	case FAULT_cq_recv_multi:
 		return error == ECONNRESET || error == ETIMEDOUT;
-	default: /* what was sent has been sent */
+	default: /* data that was sent stays sent */
 		return false;
 	}
 }
@@ -229,8 +229,8 @@ find_last(const struct fault_ring *ring, uint32_t at, uint64_t user_data)
 	return NULL;
 }
 
-/* Invariant 4: the request of the completion at `at` ends.  Its last completion, if it
- * was ended by us; NULL if there is no room or it ended by itself. */
+/* Invariant 4: cancel the request of the completion at `at`.  Returns its last completion if
+ * the cancellation caused it; NULL if there is no room or the request ended by itself. */
 static struct io_uring_cqe *
 end_request(const struct fault_ring *ring, uint32_t at)
 {
@@ -260,7 +260,8 @@ end_with_error(struct fault_ring *ring, uint32_t at)
 	return last != NULL;
 }
 
-/* The last one that brings something says that it is; the very last goes to nobody. */
+/* Mark the last completion with a result as the last one.  The final completion gets user data
+ * 0, so the library ignores it. */
 static bool
 end_silently(struct fault_ring *ring, uint32_t at)
 {
@@ -278,7 +279,7 @@ end_silently(struct fault_ring *ring, uint32_t at)
 	return true;
 }
 
-/* Tell a completion as the error of the plan; true if that was possible. */
+/* Replace the result of a completion by the plan's error.  Returns true if that was possible. */
 static bool
 fail_completion(struct fault_ring *ring, uint32_t at, int kind)
 {

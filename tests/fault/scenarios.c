@@ -1,18 +1,19 @@
-/* scenarios.c - small programs over the public API that live with every error.
+/* scenarios.c - small programs over the public API that handle every error.
  *
- * Each call may fail; whoever gets an error goes on or cleans up.  What must hold under
- * every fault is said with EXPECT:
+ * Each call may fail.  After an error, the program continues or cleans up.  EXPECT checks what
+ * must hold under every fault:
  *
- *   1. What was accepted comes, exactly once: posts, timers, numbers, results of ops.
- *   2. Once no more faults come, the loop does its work: posts and descriptors.
- *   3. At the end the loop stops and is freed, whatever happened before.
- *   4. What was read is what was sent.
- *   5. That a call must be made again is nobody's concern but the library's.
- *   6. What io_uring does not do, but could at once, makes nothing late.
+ *   1. Every accepted callback runs exactly once: posts, timers, timeouts, results of ops.
+ *   2. After the last fault, the loop works: posts and descriptors.
+ *   3. At the end the loop shuts down and is freed, whatever happened before.
+ *   4. The data that was read is the data that was sent.
+ *   5. The library repeats calls that must be repeated; the program does not see it.
+ *   6. If io_uring does not do something that could be done at once, nothing is late because of
+ *      it.
  *
- * No wait lasts longer than WAIT_NS, after which a message counts as lost and its op
- * is cancelled.  Faults of stopping and freeing are reached, too: the heal comes in
- * the middle only if the fault was there by then.
+ * No wait is longer than WAIT_NS.  After that a message counts as lost, and its op is canceled.
+ * Faults during shutdown and freeing are reached, too: the fault is healed in the middle only
+ * if it was injected by then.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,20 +29,19 @@
 
 uint64_t scenario_wait_ns;
 
-#define STEPS_MAX  5000 /* turns by which a wait has become a spin */
-#define POSTS_MANY 600  /* a lane grows by that, and becomes hot */
+#define STEPS_MAX  5000 /* loop iterations after which a wait counts as a busy loop */
+#define POSTS_MANY 600  /* makes the producer queue grow and become hot */
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* What epoll does not take counts as always ready, as files are: to wait for that is to
- * spin, for as long as others let it wait. */
+/* A descriptor that epoll refuses counts as always ready, like a regular file.  A wait for it
+ * is a busy loop until something else ends the wait. */
 static bool
 may_spin(void)
 {
 	return fault_hits() > 0 && fault_is_of(FAULT_epoll_ctl) && fault_error() == EPERM;
 }
 
-/* Turn until *left is 0, nothing is alive, or the time is up. */
 void
 drive(weft_loop *loop, const int *left)
 {
@@ -96,7 +96,6 @@ await_zero(struct world *world, const int *left)
 	EXPECT(*left == 0);
 }
 
-/* A few turns that do not wait. */
 void
 turn(weft_loop *loop)
 {
@@ -118,7 +117,6 @@ on_done(weft_op *op, int64_t result, void *arg)
 		job->left = 0;
 }
 
-/* Note what a start returned. */
 void
 begin(struct job *job, int rc)
 {
@@ -133,7 +131,6 @@ init(struct world *world, struct job *job)
 	EXPECT(weft_op_init(&job->op, world->loop, on_done, job) == 0);
 }
 
-/* Wait for the result of a job; one that is late is cancelled. */
 int64_t
 await(struct world *world, struct job *job)
 {
@@ -154,7 +151,6 @@ end_job(struct world *world, struct job *job)
 	return await(world, job);
 }
 
-/* Close `fd` by an op, or if that is refused by hand. */
 void
 close_by_op(struct world *world, int fd)
 {
@@ -197,7 +193,7 @@ put_byte(int fd)
 	(void)!write(fd, "x", 1);
 }
 
-/* --- a world's life ----------------------------------------------------- */
+/* --- lifetime of a world ------------------------------------------------ */
 
 void
 on_call(void *arg)
@@ -205,7 +201,6 @@ on_call(void *arg)
 	((struct world *)arg)->left--;
 }
 
-/* Count what was accepted. */
 void
 accepted(struct world *world, int64_t rc)
 {
@@ -226,7 +221,7 @@ make_world(struct world *world, const char *backend, uint32_t flags)
 	return world->loop != NULL;
 }
 
-/* A byte comes through a loop on which no more faults come. */
+/* A byte passes through the loop after the fault was healed. */
 static void
 check_bytes(struct world *world)
 {
@@ -247,7 +242,6 @@ check_bytes(struct world *world)
 	fault_close(fds[1]);
 }
 
-/* Heal what has been struck; then all that was accepted comes, and more can be. */
 void
 check_works(struct world *world)
 {
@@ -272,13 +266,13 @@ end_world(struct world *world)
 		if (weft_loop_state(world->loop) != WEFT_STOPPED)
 			(void)weft_loop_run_once(world->loop, WEFT_NOWAIT);
 	EXPECT(weft_loop_state(world->loop) == WEFT_STOPPED);
-	/* A loop that is left behind would spoil the counts of all later runs. */
+	/* A loop that is not freed would falsify the counts of all later runs. */
 	while (weft_loop_state(world->loop) != WEFT_STOPPED)
 		(void)weft_loop_run_once(world->loop, WEFT_NEVER);
 	EXPECT(weft_loop_free(world->loop) == 0);
 }
 
-/* --- loop: all that needs no descriptor --------------------------------- */
+/* --- loop: everything that needs no descriptor -------------------------- */
 
 struct ticker {
 	struct world *world;
@@ -395,13 +389,13 @@ run_loop(const char *backend)
 	end_world(&world);
 }
 
-/* --- thread: a loop with one of its own, and two others ----------------- */
+/* --- thread: a loop on its own thread, and two other threads ------------ */
 
 enum awaited { NOTHING, WATCH, OP };
 
 struct crowd {
 	struct world world;
-	int fds[2]; /* awaited, to have the loop wait in its backend; or -1 */
+	int fds[2]; /* what the loop waits for, so that it waits in its backend; or -1 */
 	weft__a64 called;
 	weft__a64 posted;
 	weft__a64 lost;
@@ -416,8 +410,8 @@ on_crowd(void *arg)
 	(void)weft__add(&((struct crowd *)arg)->called, 1, WEFT__RELAXED);
 }
 
-/* Wait until all that was posted has been called: for a second at most, or, where a
- * fault may have lost a wake, not for long. */
+/* Wait until everything that was posted was called: for a second at most, or for less if a
+ * fault may have lost a wake. */
 static bool
 is_called(struct crowd *crowd, bool hurry)
 {
@@ -454,7 +448,7 @@ on_crowd_byte(weft_op *op, int64_t result, void *arg)
 		(void)weft_op_recv(op, crowd->fds[0], &crowd->byte, 1, 0, WEFT_NEVER);
 }
 
-/* Have the loop wait for something. */
+/* Make the loop wait for something. */
 static void
 occupy(struct crowd *crowd, enum awaited what)
 {
@@ -469,8 +463,8 @@ occupy(struct crowd *crowd, enum awaited what)
 	(void)weft_op_recv(&crowd->op, crowd->fds[0], &crowd->byte, 1, 0, WEFT_NEVER);
 }
 
-/* Post, and see it called.  A wake that was lost to a lie of the kernel's is made up
- * for by a byte in the pipe. */
+/* Post, and wait for the call.  If an untrue error of the kernel lost the wake, a byte in the
+ * pipe wakes the loop. */
 static void
 post_to_crowd(struct crowd *crowd)
 {
@@ -512,7 +506,7 @@ run_posters(struct crowd *crowd)
 		(void)weft__sys_real.thread_join(threads[--count]);
 }
 
-/* Stop it from here and wait; where a wake was lost, the byte comes again. */
+/* Shut it down from here and wait.  If a wake was lost, send the byte again. */
 static void
 stop_crowd(struct crowd *crowd)
 {

@@ -1,8 +1,8 @@
-/* stream_face_scenarios.c - streams and listeners by callbacks.
+/* stream_face_scenarios.c - streams and listeners with callbacks.
  *
- * Whatever fails: a stream that was started and closed is told so once, and nothing after
- * that; the end of what arrives and of a listener is told at most once, and once if all
- * goes well; every op has its end.
+ * Whatever fails: a stream that was started and closed gets on_close once, and no callback
+ * after that; the end of the data and the end of a listener are reported at most once, and
+ * exactly once if nothing fails; every op ends.
  */
 #include <string.h>
 #include "fault.h"
@@ -19,10 +19,11 @@ struct face {
 
 struct faces {
 	struct world world;
-	struct face here, there; /* of a pair; and of a connection */
+	struct face here, there; /* the ends of a pair; `there` is also the client of a
+	                          * connection */
 	weft_listener *listener;
 	int accept_left;
-	struct job jobs[PIECES + 1]; /* that send, and say the last */
+	struct job jobs[PIECES + 1]; /* the writes, and the half-close */
 	char bytes[ALL];
 };
 
@@ -53,7 +54,7 @@ on_close(void *arg)
 
 	EXPECT(face->close_left == 1 && !face->stream);
 	face->close_left = face->end_left = 0;
-	weft_loop_break(faces.world.loop); /* that is all there is to wait for */
+	weft_loop_break(faces.world.loop); /* nothing else is waited for */
 }
 
 static void
@@ -65,7 +66,7 @@ on_drain(weft_stream *stream, void *arg)
 	face->drains++;
 }
 
-/* Some is skipped at once, and the rest when it is shown again. */
+/* Consumes a part at once, and the rest when it is presented again. */
 static void
 on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
@@ -103,7 +104,7 @@ begin_face(struct face *face, weft_stream *stream)
 	return true;
 }
 
-/* It may have been closed by itself. */
+/* The stream may be closed already. */
 static void
 end_face(struct face *face, bool rudely)
 {
@@ -143,7 +144,7 @@ send_pieces(const weft_span *spans)
 	return went_well(jobs[PIECES].result, 0);
 }
 
-/* Wait for what was sent, if all was, and for both ends. */
+/* Wait for the writes, if all were accepted, and for both ends to close. */
 static void
 await_pieces(bool well)
 {

@@ -1,8 +1,8 @@
-/* stream_file_scenarios.c - a file that is sent over a pair, between other bytes, and
- * descriptors that are passed.
+/* stream_file_scenarios.c - a file that is sent over a pair between other bytes, and
+ * descriptors that are passed over it.
  *
- * Whatever fails, what is read is the beginning of what was to be sent, and all of it if
- * the sender was told that all went well.  No descriptor is left.
+ * Whatever fails, the data that is read is a prefix of the data to send, and all of it if every
+ * call of the sender succeeded.  No descriptor is left open.
  */
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,7 @@ pass(void *arg)
 	return 0;
 }
 
-/* The first is taken, the second is read over. */
+/* Receives the first descriptor, and reads past the second. */
 static int
 take(void *arg)
 {

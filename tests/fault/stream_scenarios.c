@@ -1,9 +1,10 @@
-/* stream_scenarios.c - streams and listeners by threadlets: a pair that is written more
- * than fits, and guests over TCP who are served.
+/* stream_scenarios.c - streams and listeners with threadlets: a pair to which more is written
+ * than fits, and TCP clients that are served.
  *
- * Whatever fails, every call returns and every threadlet ends; what is read is the
- * beginning of what was written, and all of it if both ends were told that all went well.
- * Whoever fails closes, so that the other hears of it: nobody waits for the deadline.
+ * Whatever fails, every call returns and every threadlet ends.  The data that is read is a
+ * prefix of the data that was written, and all of it if every call on both ends succeeded.  An
+ * end that fails closes its stream, so that the other end gets the end of the stream or an
+ * error and does not wait until its deadline.
  */
 #include <string.h>
 #include "fault.h"
@@ -18,7 +19,7 @@ struct talk {
 	char address[WEFT_ADDR_TEXT_MAX];
 	char bytes[ALL];
 	size_t heard;
-	bool said; /* all of it, and the last word */
+	bool said; /* everything was written, and the stream is half-closed */
 	int hear_left, serve_left, play_left;
 };
 
@@ -59,7 +60,7 @@ hear(void *arg)
 	return 0;
 }
 
-/* Two that are queued, and the last word behind them. */
+/* Two queued writes, and a half-close behind them. */
 static bool
 say_rest(struct talk *talk)
 {
@@ -99,7 +100,7 @@ play_pair(struct talk *talk)
 	weft_stream_close(talk->a);
 }
 
-/* --- guests --------------------------------------------------------------- */
+/* --- connections ---------------------------------------------------------- */
 
 static int
 echo(weft_stream *peer, void *arg)
@@ -122,7 +123,7 @@ serve(void *arg)
 	struct talk *talk = arg;
 	weft_listener *listener = talk->listener;
 
-	if (listener /* not closed before this began */
+	if (listener /* it may be closed before this threadlet runs */
 	    && !went_in_time(weft_listener_serve(listener, echo, talk, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && talk->listener) {
 		talk->listener = NULL;

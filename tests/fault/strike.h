@@ -1,7 +1,7 @@
-/* strike.h - between the files of the failing sys table: who is struck, and the rings.
+/* strike.h - shared by the files of the failing sys table: fault decisions, and the rings.
  *
- * fault.c keeps the plan and the counts; uring.c wraps the calls of io_uring and knows
- * where the rings lie; request.c looks at what goes through them.
+ * fault.c keeps the plan and the counts.  uring.c wraps the io_uring calls and knows where the
+ * rings are mapped.  request.c inspects the requests and completions in them.
  */
 #ifndef WEFT_FAULT_STRIKE_H
 #define WEFT_FAULT_STRIKE_H
@@ -10,18 +10,19 @@
 #include "base/sys.h"
 #include "fault.h"
 
-/* Count a call: which one of its member it is. */
+/* Count a call of `member`, and return its ordinal number. */
 uint64_t fault_count_one(int member);
 
-/* Is the plan for the n-th of `member`?  Whoever carries it out says fault_hit(). */
+/* Whether the plan is for the n-th call of `member`.  The caller injects the fault and then
+ * calls fault_hit(). */
 bool fault_is_aimed(int member, enum fault_kind kind, uint64_t n);
 void fault_hit(void);
 int  fault_error(void); /* of the plan */
 
-/* Count the call: 0, or the -errno that it is to give. */
+/* Count the call; returns 0, or the -errno with which the call must fail. */
 int fault_strike(int member);
 
-/* Something is held from now on (1), or is not any more (-1). */
+/* Count a resource that is acquired (1) or released (-1). */
 void fault_hold(int by);
 
 /* --- the rings ---------------------------------------------------------- */
@@ -33,14 +34,14 @@ struct fault_ring {
 	struct io_uring_params params;
 	char                  *mem;  /* the mapped rings */
 	struct io_uring_sqe   *sqes;
-	uint32_t sq_seen, cq_seen;   /* positions up to which all was counted */
+	uint32_t sq_seen, cq_seen;   /* positions up to which entries were counted */
 	struct {
 		uint64_t user_data;
 		int      kind;       /* FAULT_sq_* */
 	} known[FAULT_KNOWN];
 	uint32_t known_count;
-	uint64_t told_data;  /* the request that is not made, and how it ends; */
-	int      told_error; /* 0: there is none */
+	uint64_t told_data;  /* the request that is replaced by a no-op, and the */
+	int      told_error; /* error of its completion; 0: there is none */
 	struct io_uring_buf_ring *buffers;
 	uint32_t                  buffer_count;
 };
@@ -48,7 +49,8 @@ struct fault_ring {
 void fault_wrap_uring(struct weft__sys *table);
 void fault_wrap_processes(struct weft__sys *table);
 
-/* Look at `submit` requests before they are taken, and at what completed since. */
+/* Inspect `submit` requests before the kernel takes them, and the completions that arrived
+ * since. */
 void fault_look_at_requests(struct fault_ring *ring, uint32_t submit);
 void fault_look_at_completions(struct fault_ring *ring);
 

@@ -1,14 +1,15 @@
 /* suspend.h - programs of threadlets that are disturbed at each of their suspensions.
  *
- * A scenario is the function of one threadlet, in a scope of its own; it may start more
- * there.  It is run once to count the suspensions, then once for each of them and each
- * disturbance: the threadlet that suspends is cancelled, or interrupted, or the deadline
- * of the scope around the scenario passes, or what it has said to use is closed by another;
- * at once, or when it has been parked, or when it has been woken.
+ * A scenario is the function of one threadlet that runs in its own scope.  It may start more
+ * threadlets there.  The sweep runs it once to count the suspensions, and then once for each
+ * suspension and each disturbance.  A disturbance cancels the suspending threadlet, interrupts
+ * it, lets the deadline of the scope around the scenario pass, or closes the object that the
+ * threadlet uses (uses_stream(), uses_listener()).  It happens at once, after the threadlet was
+ * parked, or after it was woken.
  *
- * To add one: write it in the file of its topic, with what must hold said by EXPECT, and
- * every result of a suspending call passed to how() or went_well(); declare it here, and
- * give it a line of suspend_scenarios[].
+ * To add one: write it in the file of its topic, check what must hold with EXPECT, and pass the
+ * result of every suspending call to how() or went_well().  Declare it here, and add a line to
+ * suspend_scenarios[].
  */
 #ifndef WEFT_FAULT_SUSPEND_H
 #define WEFT_FAULT_SUSPEND_H
@@ -17,23 +18,23 @@
 
 struct suspend_scenario {
 	const char       *name;
-	weft_threadlet_fn run;      /* its argument is the stage */
-	uint32_t          at_least; /* suspensions it has when undisturbed */
+	weft_threadlet_fn run;      /* its argument is the struct stage */
+	uint32_t          at_least; /* suspensions of an undisturbed run, at least */
 	bool              apart;    /* some of its threadlets run on a second loop */
 };
 
-/* What a scenario finds. */
+/* The environment of a scenario. */
 struct stage {
-	weft_loop *there;  /* where these run; NULL: on its own loop, as all */
-	uint32_t   flags;  /* of what all use: WEFT_SHARED, or 0 */
-	int        fds[2]; /* a connected pair, not blocking */
-	int        file;   /* an empty one; in use until the loops are freed */
+	weft_loop *there;  /* the loop for `apart` threadlets; NULL: its own loop */
+	uint32_t   flags;  /* for shared objects: WEFT_SHARED, or 0 */
+	int        fds[2]; /* a connected pair, nonblocking */
+	int        file;   /* an empty file; open until the loops are freed */
 };
 
 extern const struct suspend_scenario suspend_scenarios[];
 extern const size_t                  suspend_scenario_count;
 
-/* Wrong on purpose: the sweep must find that. */
+/* These contain a mistake.  The sweep must find it. */
 extern const struct suspend_scenario suspend_plants[];
 extern const size_t                  suspend_plant_count;
 
@@ -85,20 +86,20 @@ int run_http(void *stage);
 /* suspend_redis_scenarios.c */
 int run_redis(void *stage);
 
-/* --- what they share ---------------------------------------------------- */
+/* --- shared by the scenarios -------------------------------------------- */
 
-/* Was the call undisturbed, and its result `want`?  A problem if it has any other
- * result than that and the disturbance's. */
+/* Whether `rc` is `want`.  It is a problem if `rc` is neither `want` nor the disturbance's
+ * error. */
 bool went_well(int64_t rc, int64_t want);
 
-/* The same where the call is shielded: it cannot be disturbed but by an interrupt. */
+/* The same for a shielded call: only an interrupt can disturb it. */
 bool went_well_shielded(int64_t rc, int64_t want);
 
-/* How a call went: it can go on, must be tried again, or the threadlet is to end. */
+/* What the threadlet does after a call: continue, repeat the call, or end. */
 enum went { WELL, AGAIN, TOLD };
 enum went how(int64_t rc, int64_t want);
 
-/* Try until it is WELL or TOLD. */
+/* Repeat `try` until it yields WELL or TOLD. */
 #define RETRY(went, try)                   \
 	do                                 \
 		(went) = (try);            \
@@ -106,19 +107,19 @@ enum went how(int64_t rc, int64_t want);
 
 #define SHORT_NS (20 * WEFT_US)
 
-/* Sleep so often for a short time; 0, or the error if it is told to end. */
+/* Sleep briefly, `times` times.  Returns 0, or the error if the threadlet must end. */
 int nap(int times);
 
-/* The calling threadlet uses that stream, or listener: another may close it, which is NULL
- * from then on.  A stream while it is waited for, as nobody knows of a close otherwise; a
- * listener at any time. */
+/* Declare that the calling threadlet uses that stream or listener.  The sweep may then close it
+ * and set the pointer to NULL.  It closes a stream only while the threadlet waits for it,
+ * because a threadlet does not notice the close otherwise.  It closes a listener at any time. */
 void uses_stream(weft_stream **stream);
 void uses_listener(weft_listener **listener);
 
-/* The threadlet that was disturbed; 0: none yet. */
+/* The threadlet that was disturbed; 0: none so far. */
 weft_threadlet target(void);
 
-/* Start a threadlet in a scope, on `loop` or here, and count it until it has ended. */
+/* Start a threadlet in a scope, on `loop` or on the current loop, and count it until it ends. */
 weft_threadlet start_in(weft_scope *scope, weft_loop *loop, weft_threadlet_fn fn,
                         void *arg);
 

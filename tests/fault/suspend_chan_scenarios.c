@@ -1,17 +1,18 @@
 /* suspend_chan_scenarios.c - channels and selects, disturbed while they wait.
  *
- *   1. A value is received once if its sending succeeded, and never if not.  What is
- *      disturbed touches the caller's value no more.
- *   2. A select does one of its cases, or none if it is disturbed.
- *   3. The last on one side of a channel closes it, so that nobody on the other waits
- *      for ever.
+ *   1. A value is received exactly once if its send succeeded, and never otherwise.  A
+ *      disturbed call does not access the caller's value after it returns.
+ *   2. A select performs exactly one of its cases, or none if it is disturbed.
+ *   3. The last sender or receiver that ends closes the channel, so that the other side does
+ *      not wait forever.
  */
 #include <sys/socket.h>
 #include <unistd.h>
 #include "fault.h"
 #include "suspend.h"
 
-/* As how(), where `others` who are all gone have closed the channel. */
+/* Like how().  In addition, WEFT_EPIPE is expected if all `others` have ended and closed the
+ * channel. */
 static enum went
 how_open(int64_t rc, const int *others)
 {
@@ -25,12 +26,12 @@ how_open(int64_t rc, const int *others)
 
 enum { SIDES = 2, VALUES = 3, NONE = 31 };
 
-/* A channel with some on each side.  Values are bits in what was sent and received; NONE
- * is what nobody sends. */
+/* A channel with senders and receivers.  Values are bit numbers in `sent` and `received`.  NONE
+ * is never sent. */
 struct line {
 	weft_chan *chan;
 	int senders, receivers;         /* that have not ended */
-	int sending[SIDES], got[SIDES]; /* the values of each */
+	int sending[SIDES], got[SIDES]; /* the value of each */
 	int senders_came, receivers_came;
 	uint32_t sent, received;
 };
@@ -43,7 +44,7 @@ send_some(void *arg)
 	enum went went = WELL;
 
 	for (int i = 0; i < VALUES && went == WELL; i++) {
-		(void)nap(i); /* so that now one side waits, now the other */
+		(void)nap(i); /* so that sometimes one side waits, sometimes the other */
 		*value = number * VALUES + i;
 		RETRY(went,
 		      how_open(weft_chan_send(line->chan, value, WEFT_NEVER), &line->receivers));
@@ -84,7 +85,7 @@ receive_all(void *arg)
 	return 0;
 }
 
-/* All have ended; invariant 1. */
+/* All threadlets have ended; invariant 1. */
 static void
 end_line(struct line *line)
 {
@@ -191,22 +192,22 @@ run_chan_close(void *arg)
 
 /* --- select ------------------------------------------------------------- */
 
-/* More than eight take memory; the last have no source. */
+/* More than eight cases need an allocation; the last ones are empty. */
 enum { RECV, SEND, OP, EVENT, JOIN, TIME, CASES = 10 };
 enum { FED = 5, ASKED = 6, RETURNED = 7 };
 
-/* One chooses, and another gives to each case what it waits for. */
+/* One threadlet selects, and another one makes each of the cases ready. */
 struct choice {
 	weft_chan *in, *out;
 	weft_event event;
 	weft_op op;
 	char byte;
-	int fd;                /* of the feeder */
+	int fd;                /* used by the feeder */
 	int feeders, choosers; /* that have not ended */
-	int sent, value, got;  /* FED, or 0; got: by a chosen case */
+	int sent, value, got;  /* FED, or 0; got: from a chosen case */
 	int offered, taken;    /* ASKED */
 	weft_case cases[CASES];
-	uint32_t left; /* bits: cases that were not chosen */
+	uint32_t left; /* bit set of the cases that were not chosen */
 };
 
 static void
@@ -238,7 +239,7 @@ feed(void *arg)
 	return RETURNED;
 }
 
-/* A result other than the usual one is for the end of the feeder. */
+/* The second result is possible only after the feeder has ended. */
 static void
 check_case(const struct choice *choice, int number)
 {
@@ -251,7 +252,7 @@ check_case(const struct choice *choice, int number)
 	EXPECT(number != EVENT || choice->feeders == 0);
 }
 
-/* Until each case has been chosen, or it is told to end. */
+/* Select until each case was chosen, or until the threadlet must end. */
 static void
 choose(struct choice *choice)
 {
@@ -290,7 +291,7 @@ set_cases(struct choice *choice, weft_threadlet feeder)
 		choice->left &= ~(1u << JOIN);
 }
 
-/* The op is the chooser's still; invariant 2. */
+/* The op still belongs to the selecting threadlet; invariant 2. */
 static void
 end_choice(struct choice *choice)
 {
@@ -329,7 +330,7 @@ run_select(void *arg)
 	return 0;
 }
 
-/* Nothing comes but its own deadline. */
+/* Only its own deadline ends the select. */
 int
 run_select_late(void *arg)
 {
@@ -351,7 +352,7 @@ run_select_late(void *arg)
 
 /* --- planted ------------------------------------------------------------ */
 
-/* Forgets what it has received when it is told to end. */
+/* Loses a value that it has received when it must end. */
 static int
 lose_value(void *arg)
 {

@@ -1,8 +1,8 @@
-/* suspend_fetch_scenarios.c - requests of a client, disturbed at each of their suspensions.
+/* suspend_fetch_scenarios.c - HTTP client requests, disturbed at each of their suspensions.
  *
- * The server is made of callbacks, so that only the client suspends: for a slot of the
- * pool, a connection, room to send, a head that comes in pieces, a body that does.  Who
- * was disturbed while fetching has no exchange; while reading, goes on with it.
+ * The server is made of callbacks, so that only the client suspends: for a slot of the pool, a
+ * connection, room to send, and a header section and a body that arrive in pieces.  A disturbed
+ * fetch returns no exchange.  An exchange whose read was disturbed can still be used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static const char *const pieces[] = {
 struct seat {
 	weft_stream *stream;
 	weft_timer timer;
-	char last[4]; /* bytes that were heard */
-	size_t said;  /* pieces of the reply; all: none is asked for */
+	char last[4]; /* the last bytes received */
+	size_t said;  /* pieces of the reply that were sent; 3: no request is pending */
 };
 
 static void
@@ -37,7 +37,7 @@ say(weft_timer *timer, void *arg)
 		       == 0);
 }
 
-/* The end of a head, and of a body in chunks, is an empty line. */
+/* A header section and a chunked body end with an empty line. */
 static bool
 is_asked(struct seat *seat, const char *data, size_t size)
 {
@@ -84,7 +84,7 @@ let_in(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	EXPECT(weft_stream_start(peer, NULL, &events, seat) == 0);
 }
 
-/* --- who asks -------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------ */
 
 struct host {
 	weft_http_client *client;
@@ -149,7 +149,7 @@ visit_streaming(void *arg)
 	return 0;
 }
 
-/* More than the kernel takes at once, and it ends as heads do. */
+/* A body larger than the socket buffers, which ends with an empty line. */
 static int
 visit_sending(void *arg)
 {

@@ -1,7 +1,7 @@
-/* suspend_http_scenarios.c - an HTTP server and its guest, disturbed while they wait.
+/* suspend_http_scenarios.c - an HTTP server and its client, disturbed while they wait.
  *
- * Whoever is disturbed, the guest's connection ends, the server drains, and nothing is
- * left.  Undisturbed, every reply is whole.
+ * Whichever threadlet is disturbed, the client's connection ends, the server drains, and
+ * nothing is left.  Undisturbed, every reply is complete.
  */
 #include <string.h>
 #include <weft/http.h>
@@ -18,7 +18,7 @@ struct web {
 
 /* --- handlers -------------------------------------------------------------- */
 
-/* Answer with what comes; a failure is the request's. */
+/* Echo the body.  A failure fails the request. */
 static int
 echo(weft_http *http, void *arg)
 {
@@ -81,13 +81,13 @@ serve(void *arg)
 	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self() || weft_check_canceled() == rc);
 	weft_http_server_stats(web->server, &stats);
 	EXPECT(stats.open == 0 && stats.active == 0);
-	close_web(web); /* so that who comes late does not wait */
+	close_web(web); /* so that a later client does not wait */
 	return 0;
 }
 
-/* --- the guest ---------------------------------------------------------------- */
+/* --- the client --------------------------------------------------------------- */
 
-/* False: somebody was disturbed. */
+/* False: a threadlet was disturbed. */
 static bool
 say(weft_stream *stream, const char *text)
 {
@@ -98,8 +98,7 @@ say(weft_stream *stream, const char *text)
 	return n == (ssize_t)size;
 }
 
-/* A whole reply, whose body ends with `end`; one that says that something went wrong is
- * not heard out. */
+/* Read a complete reply whose body ends with `end`.  The body of an error reply is not read. */
 static bool
 hear(weft_stream *stream, const char *end)
 {

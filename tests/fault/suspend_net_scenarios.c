@@ -1,6 +1,6 @@
-/* suspend_net_scenarios.c - datagrams, disturbed while they are waited for.
+/* suspend_net_scenarios.c - datagrams, disturbed while a threadlet waits for them.
  *
- * A message that nobody took is there for the next who asks.
+ * A message that a disturbed receive did not take is there for the next receive.
  */
 #include <string.h>
 #include "fault.h"
@@ -90,7 +90,7 @@ hear_the_end(void *arg)
 	return 0;
 }
 
-/* Closing cannot be disturbed; who has been told before is not there any more. */
+/* Closing cannot be disturbed.  A receiver that was disturbed before has already returned. */
 int
 run_dgram_close(void *arg)
 {

@@ -1,8 +1,7 @@
-/* suspend_redis_scenarios.c - commands of a Redis client, disturbed at each of their
- * suspensions.
+/* suspend_redis_scenarios.c - Redis client commands, disturbed at each of their suspensions.
  *
- * The server is made of callbacks, so that only callers suspend.  Who was disturbed has no
- * reply; all others have their own, on the same connection.
+ * The server is made of callbacks, so that only callers suspend.  A disturbed call gets no
+ * reply.  All other calls get their own reply, on the same connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,8 @@ struct seat {
 	size_t size;
 };
 
-/* The words of the command at `at`, two of them; returns its end, or NULL. */
+/* Find the first two arguments of the command at `at`.  Returns its end, or NULL if it is
+ * incomplete. */
 static char *
 read_words(char *at, char *words[2])
 {
@@ -103,7 +103,7 @@ let_in(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	EXPECT(weft_stream_start(peer, NULL, &events, seat) == 0);
 }
 
-/* --- who asks -------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------ */
 
 static enum went
 ask(weft_redis *redis, const char *name, const char *key)

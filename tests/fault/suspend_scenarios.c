@@ -1,9 +1,10 @@
-/* suspend_scenarios.c - what is disturbed at each suspension: time, descriptors, ops,
- * other threadlets, scopes, the end.
+/* suspend_scenarios.c - scenarios for time, descriptors, ops, other threadlets, scopes, and the
+ * end.
  *
- * Whoever is interrupted tries again, once more undisturbed; whoever is told to end sees
- * that every later call says so, gives back what it has, and returns.  Nobody may be
- * left waiting by that: whoever ends makes its end of a connection known.
+ * A threadlet that is interrupted repeats the call, now undisturbed.  A threadlet that must end
+ * checks that every later call returns the same error, releases what it holds, and returns.  No
+ * other threadlet may be left waiting because of that: a threadlet that ends shuts its end of a
+ * connection down.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +23,7 @@ how(int64_t rc, int64_t want)
 		return WELL;
 	if (rc == WEFT_EINTR)
 		return AGAIN;
-	if (rc == WEFT_ESHUTDOWN) /* what it waited for, and not it, has ended */
+	if (rc == WEFT_ESHUTDOWN) /* its object was closed; the threadlet itself is not canceled */
 		return TOLD;
 	EXPECT(weft_yield() == rc);
 	EXPECT(weft_sleep_until(weft_after(SHORT_NS)) == rc);
@@ -60,7 +61,7 @@ struct player {
 	bool begins;
 };
 
-/* Wait for the direction; true if there is something. */
+/* Wait for readiness in a direction.  True if the descriptor is ready. */
 static bool
 await(int fd, uint32_t events)
 {
@@ -142,7 +143,7 @@ send_soon(void *arg)
 	return 0;
 }
 
-/* The buffer and the op are on the stack: they must not be written to later. */
+/* The buffer and the op are on the stack.  They must not be written to after the wait. */
 static int
 receive(const struct stage *stage, char *byte)
 {
@@ -169,7 +170,7 @@ run_op(void *arg)
 	(void)start_in(&scope, NULL, send_soon, stage);
 	if (receive(stage, &byte) == 1) {
 		EXPECT(byte == 's');
-		(void)receive(stage, &byte); /* the end */
+		(void)receive(stage, &byte); /* the end of the stream */
 	}
 	EXPECT(weft_scope_close(&scope) == 0);
 	return 0;
@@ -194,7 +195,7 @@ work(void *arg)
 	return worker->returned;
 }
 
-/* Join it; false if told to end. */
+/* Join it.  False if the caller must end. */
 static bool
 join(const struct worker *worker)
 {
@@ -220,7 +221,7 @@ join_too(void *arg)
 	return 0;
 }
 
-/* From another loop, the words about their ends travel. */
+/* If the workers run on another loop, their ends are reported by messages between the loops. */
 static int
 run_join(void *arg)
 {
@@ -252,7 +253,7 @@ fail_late(void *arg)
 
 	(void)arg;
 	(void)nap(2);
-	rc = weft_check_canceled(); /* then its failure counts for nothing */
+	rc = weft_check_canceled(); /* its failure is ignored then */
 	return rc < 0 ? rc : WEFT_EPROTO;
 }
 
@@ -270,7 +271,8 @@ sleep_long(void *arg)
 	return rc;
 }
 
-/* Wait for the one that fails; if it was told to end before it could, nobody has. */
+/* Wait for the threadlet that fails.  If it was canceled first, no threadlet has failed the
+ * scope. */
 static void
 await_failure(weft_scope *scope, weft_threadlet id)
 {
@@ -284,7 +286,8 @@ await_failure(weft_scope *scope, weft_threadlet id)
 		weft_scope_cancel(scope);
 }
 
-/* The first failure ends the other, in a scope inside of one whose children nap. */
+/* The first failure cancels the other threadlet, in a scope inside another one whose child
+ * sleeps. */
 static int
 run_nested(void *arg)
 {
@@ -301,7 +304,7 @@ run_nested(void *arg)
 	EXPECT(rc == WEFT_EPROTO || rc == 0);
 	EXPECT(rc == inner.error);
 	if (rc == 0)
-		(void)how(weft_yield(), 0); /* somebody has been told */
+		(void)how(weft_yield(), 0); /* a threadlet was disturbed */
 	EXPECT(ended == started);
 	EXPECT(weft_scope_close(&outer) == 0);
 	return 0;
@@ -341,7 +344,7 @@ nap_shielded(void *arg)
 	return 0;
 }
 
-/* As a threadlet: what is told to its owner stays outside. */
+/* Runs as a threadlet: a disturbance of its owner does not affect it. */
 static int
 nap_inside(void *arg)
 {
@@ -369,7 +372,7 @@ run_shield(void *arg)
 	return 0;
 }
 
-/* Scopes and children are left to the end of the threadlet. */
+/* The end of the threadlet closes its scopes and waits for its children. */
 static int
 leave_open(void *arg)
 {
@@ -483,7 +486,8 @@ run_stop(void *arg)
 
 /* --- planted ------------------------------------------------------------ */
 
-/* Forgets its memory when it is told to end; a sanitizer still finds it here. */
+/* Leaks its memory when it must end.  The array keeps it reachable, so LeakSanitizer reports
+ * nothing. */
 static int
 plant_leak(void *arg)
 {
@@ -499,7 +503,7 @@ plant_leak(void *arg)
 	return 0;
 }
 
-/* Forgets a descriptor then. */
+/* Leaks a descriptor when it must end. */
 static int
 plant_fd(void *arg)
 {
@@ -511,7 +515,7 @@ plant_fd(void *arg)
 	return 0;
 }
 
-/* Tells what a call returned otherwise than it did. */
+/* Reports another error than the one that the call returned. */
 static int
 plant_outcome(void *arg)
 {
@@ -522,7 +526,7 @@ plant_outcome(void *arg)
 	return 0;
 }
 
-/* Is told to end, and goes on as if that had happened once. */
+/* Must end, and continues as if only one call had failed. */
 static int
 plant_deaf(void *arg)
 {

@@ -1,15 +1,16 @@
-/* suspend_stream_scenarios.c - streams and listeners, disturbed while they are waited for.
+/* suspend_stream_scenarios.c - streams and listeners, disturbed while a threadlet waits for
+ * them.
  *
- * A read that was disturbed has taken nothing: what arrived is there for the next.  A write
- * that was has perhaps sent some, and then nobody knows how much.  Whatever happened to one
- * end, the other sees the end of the connection, or a reset where something was lost.
+ * A disturbed read has taken nothing: the data is there for the next read.  A disturbed write
+ * may have sent a part, and the caller does not know how much.  Whatever happened to one end,
+ * the other end gets the end of the stream, or a reset if data was lost.
  */
 #include <string.h>
 #include <unistd.h>
 #include "fault.h"
 #include "suspend.h"
 
-/* One that was told to end before it has run at all has closed nothing. */
+/* A threadlet that is canceled before it runs has closed nothing. */
 static void
 close_it(weft_stream **stream)
 {
@@ -19,7 +20,7 @@ close_it(weft_stream **stream)
 	weft_stream_close(it);
 }
 
-/* What is told to who reads until nothing comes any more. */
+/* The result of the last read, when no more data arrives. */
 static ssize_t
 last_seen(weft_stream *stream)
 {
@@ -37,7 +38,7 @@ last_seen(weft_stream *stream)
 	return n;
 }
 
-/* A write to a peer that may be gone. */
+/* Whether a write failed because the peer is gone. */
 static bool
 is_lost(int64_t rc, const weft_stream *peer)
 {
@@ -133,7 +134,8 @@ hear(void *arg)
 	return 0;
 }
 
-/* Whoever spoke to one who has gone sees the end, or that not all was heard. */
+/* A writer whose peer has closed gets the end of the stream, or an error because not all was
+ * read. */
 static void
 see_end(struct pipe *pipe)
 {
@@ -146,7 +148,7 @@ see_end(struct pipe *pipe)
 	close_it(&pipe->out);
 }
 
-/* Byte by byte; and the last word. */
+/* Writes byte by byte, then half-closes. */
 static int
 speak(void *arg)
 {
@@ -168,7 +170,7 @@ speak(void *arg)
 	return 0;
 }
 
-/* What nobody has taken. */
+/* Read the data that was not taken. */
 static void
 hear_rest(struct pipe *pipe)
 {
@@ -211,11 +213,11 @@ struct load {
 	weft_stream *in, *out;
 	char bytes[MUCH];
 	size_t got;
-	bool whole; /* the write went well */
-	int file;   /* that has the same bytes */
+	bool whole; /* the write succeeded */
+	int file;   /* contains the same bytes */
 };
 
-/* A reset says that some of it was lost. */
+/* A reset means that some data was lost. */
 static void
 end_pouring(struct load *load)
 {
@@ -332,7 +334,7 @@ run_stream_file(void *arg)
 
 /* --- descriptors ---------------------------------------------------------- */
 
-/* One that was disturbed while it waited has taken none. */
+/* A disturbed receive has taken no descriptor. */
 static int
 take_fds(void *arg)
 {
@@ -416,7 +418,7 @@ close_door(struct door *door)
 	weft_listener_close(listener);
 }
 
-/* Who comes too late is refused, or has been in the queue until then. */
+/* A late client is refused, or was in the queue when the listener was closed. */
 static enum went
 try_door(struct door *door)
 {
@@ -437,7 +439,7 @@ knock(void *arg)
 	(void)nap(1);
 	RETRY(went, try_door(door));
 	EXPECT((went == WELL) == (door->guest != NULL));
-	if (went != WELL) /* so that nobody waits for it */
+	if (went != WELL) /* so that accept does not wait for it */
 		weft_listener_interrupt(door->listener);
 	return 0;
 }
@@ -456,7 +458,7 @@ let_in_or_end(void *arg)
 	return 0;
 }
 
-/* A guest that was let in sees the end, another a reset. */
+/* An accepted client gets the end of the stream, another one a reset. */
 int
 run_connect(void *arg)
 {
@@ -505,7 +507,7 @@ wait_at_door(void *arg)
 	return 0;
 }
 
-/* Closing cannot be disturbed; who has been told before is not there any more. */
+/* Closing cannot be disturbed.  A call that was disturbed before has already returned. */
 int
 run_stream_close(void *arg)
 {
@@ -530,7 +532,7 @@ run_stream_close(void *arg)
 
 /* --- planted -------------------------------------------------------------- */
 
-/* Takes a stream that was closed for one that has failed. */
+/* Reports a closed stream as one that has failed. */
 static int
 hide_close(void *arg)
 {

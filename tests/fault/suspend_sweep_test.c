@@ -1,20 +1,20 @@
-/* suspend_sweep_test.c - every suspension of every scenario, disturbed once.
+/* suspend_sweep_test.c - disturb every suspension of every scenario once.
  *
  *     suspend_sweep_test                        all of them
  *     suspend_sweep_test SCENARIO               one
  *     suspend_sweep_test SCENARIO BACKEND N HOW one run; HOW as it is printed
  *
- * All suspensions go through weft__leave(), which the linker has wrapped here: there
- * they are counted, and the n-th is disturbed.
+ * All suspensions go through weft__leave().  The linker wraps that function here: the wrapper
+ * counts the calls and disturbs the n-th.
  *
- *   1. A call has one outcome: what it is for, or the disturbance.  A wait is ended by
- *      one, who has claimed it; one that can end at once and is disturbed has the
- *      disturbance's outcome, one that has been woken before has its own.
+ *   1. A call has exactly one outcome: its own result or the disturbance.  A wait is ended by
+ *      the thread that claims it.  If a disturbance can end the wait at once, the outcome is
+ *      the disturbance.  If the wait was ended before, the outcome is its own result.
  *   2. An interrupt ends at most one call.
- *   3. Afterwards all threadlets have ended, the loops are freed, and no memory, stack
- *      or descriptor is held that was not before.
- *   4. Planted scenarios are wrong; the sweep fails if it does not find that.
- *   5. Whatever ends or hangs the process, the run in which it did is printed.
+ *   3. After a run all threadlets have ended, the loops are freed, and no memory, stack or
+ *      descriptor is held that was not held before.
+ *   4. Planted scenarios contain a mistake.  The sweep fails if it does not find the mistake.
+ *   5. If the process dies or hangs, the current run is printed.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -36,9 +36,11 @@
 #define PRINT_MAX 8
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 
-/* As it suspends; from the loop, once it has; when its wait has ended, and before it
- * goes on.  What it uses is closed by a callback; by a threadlet; or, as it was woken, by
- * whoever runs then, and if that is a threadlet a stream is reset, which does not wait. */
+/* When to disturb: as the threadlet suspends; from the loop, after it suspended; or after its
+ * wait ended and before it resumes.  CLOSE closes the object in use from a callback (AT_ONCE),
+ * from a threadlet (PARKED), or from the code that happens to run when the wait has ended
+ * (WOKEN).  If that code runs in a threadlet, it resets a stream instead, because that does not
+ * wait. */
 enum when { AT_ONCE, PARKED, WOKEN, WHENS };
 enum what { NOTHING, CANCEL, INTERRUPT, DEADLINE, CLOSE, WHATS };
 static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT, WEFT_ESHUTDOWN };
@@ -50,7 +52,7 @@ static const char *const hows[WHATS][WHENS] = {
 	{ "close", "close-parked", "close-woken" },
 };
 
-/* What a threadlet uses. */
+/* The object that a threadlet uses. */
 struct use {
 	weft_threadlet who;
 	weft_stream **stream;
@@ -59,31 +61,31 @@ struct use {
 
 #define USES_MAX 4
 
-/* The run, and its disturbance. */
+/* The current run and its disturbance. */
 static struct {
 	const char *backend;
 	enum what what;
 	enum when when;
-	uint64_t n;     /* which suspension; 0: none */
-	uint64_t count; /* of suspensions so far */
-	uint64_t told;  /* calls that had the disturbance's outcome */
-	bool struck;    /* it has been disturbed */
-	bool missed;    /* ... when its wait had ended by itself */
-	bool exact;     /* its wait ended at once by that */
-	bool in_wait;   /* the target has not gone on yet */
+	uint64_t n;     /* which suspension to disturb; 0: none */
+	uint64_t count; /* suspensions so far */
+	uint64_t told;  /* calls that returned the disturbance's error */
+	bool struck;    /* the disturbance happened */
+	bool missed;    /* ... after the wait had ended by itself */
+	bool exact;     /* the disturbance ended the wait at once */
+	bool in_wait;   /* the target has not resumed yet */
 	struct weft__threadlet *target;
 	weft_threadlet id;
 	weft_loop *loop;  /* of the scope */
 	weft_scope scope; /* around the scenario */
 	weft_node node;
-	int alive; /* threadlets */
+	int alive; /* threadlets that have not ended */
 	struct use uses[USES_MAX];
 	uint32_t use_count;
 } run;
 
 /* --- the disturbance ---------------------------------------------------- */
 
-/* What the target uses; NULL: nothing. */
+/* The object that the target uses, or NULL. */
 static const struct use *
 find_use(void)
 {
@@ -114,7 +116,8 @@ close_used(void)
 	}
 }
 
-/* Is there something to close, and if that is a stream, is it what is waited for? */
+/* Whether there is an object to close.  A stream must also be the one that the target waits
+ * for. */
 static bool
 can_close(const struct weft__waiter *waiter)
 {
@@ -131,7 +134,7 @@ static int
 run_closer(void *arg)
 {
 	(void)arg;
-	if (run.in_wait) /* has not gone on since */
+	if (run.in_wait) /* the target has not resumed since */
 		close_used();
 	else
 		run.missed = true;
@@ -190,8 +193,8 @@ on_parked(void *arg)
 		disturb();
 }
 
-/* A deadline is for the scope's loop to tell.  A listener is not closed by who is about to
- * suspend. */
+/* Whether the disturbance may happen now.  A deadline must pass on the scope's loop.  A
+ * threadlet that is about to suspend cannot close a listener. */
 static bool
 can_tell(void)
 {
@@ -200,7 +203,8 @@ can_tell(void)
 	return run.what != DEADLINE || weft_loop_current() == run.loop;
 }
 
-/* Whoever suspends, or turns a loop, looks whether it is time. */
+/* Called before each suspension and after each loop iteration: disturb if the target's wait
+ * ended. */
 static void
 look_at_woken(void)
 {
@@ -208,7 +212,7 @@ look_at_woken(void)
 
 	if (run.when != WOKEN || !run.in_wait || run.struck || !can_tell())
 		return;
-	waiter = run.target->waiter; /* to another loop a wake travels */
+	waiter = run.target->waiter; /* a wake for another loop is still on its way */
 	if (!waiter || weft__load(&waiter->claim, WEFT__RELAXED) == 1)
 		disturb();
 }
@@ -254,7 +258,7 @@ __wrap_weft__leave(struct weft__threadlet *self)
 	run.in_wait = false;
 }
 
-/* --- for scenarios ------------------------------------------------------ */
+/* --- called by scenarios ------------------------------------------------ */
 
 bool
 went_well(int64_t rc, int64_t want)
@@ -345,10 +349,10 @@ start_in(weft_scope *scope, weft_loop *loop, weft_threadlet_fn fn, void *arg)
 /* --- one run ------------------------------------------------------------ */
 
 static struct stage stage;
-static weft_loop *other; /* turned by the same thread */
+static weft_loop *other; /* runs on the same thread */
 static const struct suspend_scenario *now;
 
-/* As it is run again, for those who must tell it. */
+/* The arguments that repeat the current run, for the handlers in deaths.c. */
 static char now_text[160];
 
 static int
@@ -366,7 +370,7 @@ run_root(void *arg)
 	return 0;
 }
 
-/* Turn both loops until all have ended. */
+/* Run both loops until all threadlets have ended. */
 static void
 drive(weft_loop *loop)
 {
@@ -421,7 +425,7 @@ note_run(void)
 	               run.backend, (unsigned long long)run.n, hows[run.what][run.when]);
 }
 
-/* Run it with one disturbance; false if it went wrong. */
+/* Run the scenario with one disturbance.  False if a check failed. */
 static bool
 run_one(uint64_t n, enum what what, enum when when)
 {
@@ -445,8 +449,8 @@ run_one(uint64_t n, enum what what, enum when when)
 /* --- the sweep ---------------------------------------------------------- */
 
 struct sweep {
-	uint64_t points;   /* suspensions that were disturbed as they waited */
-	uint64_t problems; /* runs that were wrong */
+	uint64_t points;   /* suspensions that were disturbed while they waited */
+	uint64_t problems; /* failed runs */
 	bool quiet;
 };
 
@@ -464,7 +468,7 @@ try_one(struct sweep *sweep, uint64_t n, enum what what, enum when when)
 		printf("%s: %s\n", now_text, fault_problem_text());
 }
 
-/* 1 if it went wrong, or if it is planted and did not. */
+/* Returns 1 if it failed, or if it is planted and did not fail. */
 static int
 sweep_one(const struct suspend_scenario *scenario, const char *backend, bool planted)
 {
@@ -547,9 +551,9 @@ int
 main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	(void)unsetenv("WEFT_BACKEND"); /* the sweep chooses */
+	(void)unsetenv("WEFT_BACKEND"); /* the sweep sets the backend */
 	fault_install();
-	weft__hooks.silent = true; /* what fails on purpose is no news */
+	weft__hooks.silent = true; /* do not print errors that are caused on purpose */
 	deaths_catch(now_text);
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 5)

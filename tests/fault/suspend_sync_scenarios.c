@@ -1,15 +1,16 @@
-/* suspend_sync_scenarios.c - locks and the like, disturbed while they are waited for.
+/* suspend_sync_scenarios.c - locks and other sync objects, disturbed while threadlets wait for
+ * them.
  *
- * Nothing is lost by that, and nothing is made: whoever has something gives it back, told
- * to end or not; whoever still waits gets it; and afterwards it can be had at once.  What
- * is lost shows there, or as a hang.
+ * No ownership is lost or duplicated by a disturbance.  A threadlet releases what it holds,
+ * whether it must end or not.  A threadlet that still waits gets it.  At the end the object can
+ * be acquired at once.  A lost release shows there, or as a hang.
  */
 #include "fault.h"
 #include "suspend.h"
 
 enum { CROWD = 4, ROUNDS = 2 };
 
-/* Several do `fn`, and their owner `meanwhile`, if not NULL. */
+/* Several threadlets run `fn`, and the caller runs `meanwhile`, if not NULL. */
 static void
 crowd(const struct stage *stage, weft_threadlet_fn fn, weft_threadlet_fn meanwhile, void *arg)
 {
@@ -71,7 +72,7 @@ run_mutex(void *arg)
 struct board {
 	weft_rwlock lock;
 	int readers, writers;
-	int turns; /* of which every other one writes */
+	int turns; /* every other one writes */
 };
 
 static enum went
@@ -128,10 +129,11 @@ run_rwlock(void *arg)
 	return 0;
 }
 
-/* A writer that gives up lets in those who read: one reads until another does. */
+/* When a waiting writer gives up, the readers behind it get the lock: the first reader keeps
+ * the lock until the second one has it. */
 struct gallery {
 	weft_rwlock lock;
-	weft_event in; /* the second is */
+	weft_event in; /* set: the second reader has the lock */
 	weft_threadlet writer;
 };
 
@@ -196,8 +198,8 @@ run_rwlock_queue(void *arg)
 
 /* --- condition ---------------------------------------------------------- */
 
-/* One is woken for each item, and the next is made when that is taken: a wake that went
- * to somebody who is told to end would be missed. */
+/* The producer wakes one threadlet for each item, and makes the next item after that one was
+ * taken.  A wake that is lost to a canceled threadlet would show as a hang. */
 struct belt {
 	weft_mutex mutex;
 	weft_cond cond;
@@ -222,7 +224,7 @@ take_items(void *arg)
 		}
 		went = how(weft_cond_wait(&belt->cond, &belt->mutex, WEFT_NEVER), 0);
 	}
-	EXPECT(weft_mutex_unlock(&belt->mutex) == 0); /* held in any case */
+	EXPECT(weft_mutex_unlock(&belt->mutex) == 0); /* held even if the wait was disturbed */
 	return 0;
 }
 
@@ -237,14 +239,15 @@ make_item(struct belt *belt)
 	belt->made++;
 	belt->items++;
 	EXPECT(weft_cond_wake(&belt->cond) <= 1);
-	(void)nap(1); /* who is woken has to wait for the lock */
+	(void)nap(1); /* the woken threadlet must wait for the lock */
 	EXPECT(weft_mutex_unlock(&belt->mutex) == 0);
 	while (went == WELL && belt->items > 0)
 		went = nap(1) < 0 ? TOLD : WELL;
 	return went;
 }
 
-/* Told to end, it cannot lock any more; but nobody runs between this and that. */
+/* If it must end, it cannot lock the mutex.  But no other threadlet runs between the two
+ * statements. */
 static int
 make_items(void *arg)
 {
@@ -318,7 +321,7 @@ run_sem(void *arg)
 struct start {
 	weft_group group;
 	weft_event event;
-	bool given; /* what is waited for has come */
+	bool given; /* what the others wait for has happened */
 };
 
 static int
@@ -442,7 +445,7 @@ run_once(void *arg)
 
 /* --- planted ------------------------------------------------------------ */
 
-/* Forgets to unlock when it is told to end. */
+/* Keeps the lock when it must end. */
 static int
 keep_lock(void *arg)
 {

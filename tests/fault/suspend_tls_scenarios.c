@@ -1,8 +1,8 @@
-/* suspend_tls_scenarios.c - streams with TLS, disturbed at each of their suspensions.
+/* suspend_tls_scenarios.c - TLS streams, disturbed at each of their suspensions.
  *
- * A handshake that was disturbed is over, and says so ever after.  A read that was has taken
- * nothing; a write that was has perhaps sent some.  Whoever ends closes; the other hears the
- * end of what was said, or by an error that there was none.
+ * A disturbed handshake has failed, and every later call reports that.  A disturbed read has
+ * taken nothing; a disturbed write may have sent a part.  An end that stops closes its stream.
+ * The other end gets the end of the stream, or an error if the TLS close is missing.
  */
 #include <string.h>
 #include "fault.h"
@@ -19,9 +19,9 @@ struct end {
 	weft_stream *stream; /* NULL: closed */
 	weft_tls *tls;
 	int role;
-	size_t said, heard; /* bytes; what was said may not have been sent */
-	bool done;          /* all went well, */
-	bool gone;          /* or it will not go on */
+	size_t said, heard; /* bytes; those in `said` may not have been sent */
+	bool done;          /* every step succeeded */
+	bool gone;          /* it has closed its stream */
 };
 
 struct wire {
@@ -39,7 +39,7 @@ leave(struct end *end)
 	weft_stream_close(stream);
 }
 
-/* What one hears whose peer has gone without a word. */
+/* The errors that an end gets whose peer closed without a TLS close. */
 static bool
 is_cut(int64_t rc)
 {
@@ -54,7 +54,7 @@ how_here(const struct end *end, int64_t rc, int64_t want)
 	return how(rc, want);
 }
 
-/* --- what each does ------------------------------------------------------- */
+/* --- the steps of each end ------------------------------------------------ */
 
 static enum went
 shake_hands(struct end *end)
@@ -85,7 +85,7 @@ say(struct end *end, size_t size)
 
 	end->said += size;
 	n = weft_stream_write(end->stream, end->wire->bytes + end->said - size, size, WEFT_NEVER);
-	/* Some of it may have gone: one cannot go on. */
+	/* A part may have been sent, so this end cannot continue. */
 	return how_here(end, n, (int64_t)size) == WELL ? WELL : TOLD;
 }
 
@@ -131,7 +131,7 @@ hear_last(struct end *end)
 	return went;
 }
 
-/* The client says much, the server a little, and both the last. */
+/* The client sends much data, the server a little, and both half-close. */
 static int
 be_client(void *arg)
 {
@@ -175,7 +175,7 @@ open_wire(struct wire *wire)
 	EXPECT(weft_stream_set(wire->client.stream, "sndbuf", 5000) == 0);
 }
 
-/* One that was told to end before it has run at all has closed nothing. */
+/* A threadlet that is canceled before it runs has closed nothing. */
 static void
 close_end(struct end *end)
 {
@@ -213,7 +213,7 @@ struct door {
 	weft_listener *listener; /* NULL: closed */
 	weft_tls *client;
 	char address[WEFT_ADDR_TEXT_MAX];
-	bool over; /* nobody comes any more */
+	bool over; /* no client will connect */
 };
 
 static void
@@ -242,8 +242,8 @@ close_door(struct door *door)
 	weft_listener_close(listener);
 }
 
-/* The handshakes are done by threadlets of the library, which are disturbed, too: then
- * their connection fails. */
+/* Threadlets of the library do the handshakes.  They are disturbed, too, and then their
+ * connection fails. */
 static int
 visit(void *arg)
 {
@@ -294,7 +294,7 @@ let_in(void *arg)
 	while (rc == WEFT_EINTR && !door->over);
 	EXPECT((rc == 0) == (peer != NULL));
 	EXPECT(rc == 0 || target());
-	close_door(door); /* so that who comes late does not wait */
+	close_door(door); /* so that a later client does not wait */
 	if (rc == 0)
 		echo(peer);
 	return 0;

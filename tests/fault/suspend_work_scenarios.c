@@ -1,8 +1,8 @@
-/* suspend_work_scenarios.c - work in pools, disturbed while it is waited for.
+/* suspend_work_scenarios.c - work in pools, disturbed while a threadlet waits for it.
  *
- * Work that waits for a thread is taken back; work that runs is asked to end and waited
- * for.  So it has run exactly if its own result is told.  Calls for files go on without
- * their caller, whose memory they leave alone.
+ * Queued work is withdrawn.  Running work is requested to end, and the caller waits for it.  So
+ * the work has run if and only if the caller gets its result.  File calls continue without
+ * their caller, and do not access its memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -15,14 +15,14 @@
 
 enum { DONE = 7 };
 
-/* A pool of one thread: the first work has it, the second waits for it. */
+/* A pool of one thread: the first task occupies it, the second one waits for it. */
 struct task {
 	weft_pool *pool;
 	weft__a32 *open; /* 1: it may return */
 	weft__a32 ran;   /* times */
 };
 
-/* On the pool's thread. */
+/* Runs on the pool's thread. */
 static int
 do_task(void *arg)
 {
@@ -34,7 +34,7 @@ do_task(void *arg)
 	return DONE;
 }
 
-/* It runs before it is waited for. */
+/* The work runs before the threadlet waits for it. */
 static int
 await_running(void *arg)
 {
@@ -61,7 +61,7 @@ await_queued(void *arg)
 	return 0;
 }
 
-/* If the wait for the first is disturbed, nothing else lets it return. */
+/* If the wait for the first task is disturbed, only the cancellation ends that task. */
 int
 run_work(void *arg)
 {
@@ -83,7 +83,7 @@ run_work(void *arg)
 	EXPECT(weft_scope_close(&inner) == 0);
 	weft__store(&open, 1, WEFT__RELEASE);
 	EXPECT(weft_scope_close(&outer) == 0);
-	EXPECT(weft_pool_free(pool) == 0); /* nothing is left in it */
+	EXPECT(weft_pool_free(pool) == 0); /* fails if the pool is not empty */
 	return 0;
 }
 
@@ -105,7 +105,8 @@ run_file(void *arg)
 	return 0;
 }
 
-/* What is opened for nobody is closed; and closing cannot be disturbed. */
+/* If the caller of an open is disturbed, the descriptor is closed.  Closing cannot be
+ * disturbed. */
 int
 run_file_open(void *arg)
 {

@@ -2,23 +2,23 @@
  *
  *     sweep_test                                          all of them
  *     sweep_test SCENARIO|all [BACKEND]                   one, or on one backend
- *     sweep_test planted                                  those that are wrong
+ *     sweep_test planted                                  those that contain a mistake
  *     sweep_test SCENARIO BACKEND MEMBER N ERRNO          one run
  *
- * A run without faults counts the calls of each member of the sys table.  Then each
- * n-th call is given each of its errors (errnos.def, uring.def), each allocation fails
- * alone and with all later ones, and each call that moves bytes moves one.  Requests of
- * io_uring and their completions are struck like calls (request.c).  After each run no
- * allocation and no descriptor may be held that was not before, there may be no child,
- * and the scenario must have seen nothing wrong.  In place of ERRNO, `short` is a short
- * count, `one` and `from` are for the member `memory`, `once` and `ended` for requests
- * that have many results, `denied` for calls that a filter forbids.  The backend `small`
+ * A run without faults counts the calls of each member of the sys table.  Then there is one run
+ * for each call and each of its errors (errnos.def, uring.def), runs in which each allocation
+ * fails alone and together with all later ones, and runs in which each call that moves bytes
+ * moves one.  io_uring requests and completions fail like calls (request.c).  After each run,
+ * no allocation and no descriptor may be held that was not held before, there may be no child
+ * process, and all checks of the scenario must have passed.  In place of ERRNO, `short` is a
+ * short count; `one` and `from` are for the member `memory`; `once` and `ended` are for
+ * multishot requests; `denied` is for calls that a seccomp filter forbids.  The backend `small`
  * is uring with the smallest rings.
  *
- *   1. A point is a fault that did strike.  Fewer than the stored number fail: a sweep
- *      that visits nothing finds nothing.
- *   2. Planted scenarios are wrong; the sweep fails if it does not find that.
- *   3. Whatever ends or hangs the process, the run in which it did is printed.
+ *   1. A point is a fault that was injected.  The sweep fails if it has fewer points than the
+ *      stored number: a sweep that injects nothing finds nothing.
+ *   2. Planted scenarios contain a mistake.  The sweep fails if it does not find the mistake.
+ *   3. If the process dies or hangs, the current run is printed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,20 +39,21 @@
 #define HANG_S     120u
 #define WAIT_SHORT (20 * WEFT_MS)
 #define WAIT_LONG  (1000 * WEFT_MS)
-#define PRINT_MAX  8 /* problems of a scenario that are told */
+#define PRINT_MAX  8 /* problems printed per scenario */
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 
 enum { EPOLL, POLL, URING, SMALL, BACKENDS };
 static const char *const backends[] = { "epoll", "poll", "uring", "small" };
 static const char *const kinds[] = { "-", "-", "short", "one", "from", "once", "ended", "denied" };
 
-/* Names are found by c-ares, or by one call on a thread. */
+/* c-ares resolves host names, or else one blocking call on a thread does. */
 #define DNS_POINTS(n) (HAS_CARES ? (n) : 330)
 
 #define TLS_POINTS(n) (HAS_TLS ? (n) : 0)
 
-/* Points that each scenario has at least, by backend; 0: it is not run there.  Where
- * threads or the clock decide how often is waited, there is room. */
+/* The least number of points of each scenario, by backend; 0: it does not run there.  Where
+ * threads or the clock determine the number of waits, the stored number is lower than the usual
+ * one. */
 static const struct {
 	const char *name;
 	uint64_t points[BACKENDS];
@@ -102,9 +103,9 @@ static const struct {
 	{ "spawn_there", { 360, 360, 360, 360 } },
 };
 
-/* --- what is run now ---------------------------------------------------- */
+/* --- the current run ---------------------------------------------------- */
 
-/* As it is run again, for those who must tell it. */
+/* The arguments that repeat the current run, for the handlers in deaths.c. */
 static char now[160];
 
 static const char *
@@ -133,11 +134,11 @@ struct sweep {
 	const struct scenario *scenario;
 	const char *backend;
 	uint64_t points;
-	uint64_t problems; /* runs that were wrong */
+	uint64_t problems; /* failed runs */
 	bool quiet;
 };
 
-/* Is there a child, alive or dead?  No more, after this. */
+/* Whether there is a child, running or ended.  Waits for all children. */
 static bool
 has_child(void)
 {
@@ -150,7 +151,7 @@ has_child(void)
 	return any;
 }
 
-/* The name by which the library knows it. */
+/* The library's name of the backend. */
 static const char *
 name_of(const char *backend)
 {
@@ -160,7 +161,8 @@ name_of(const char *backend)
 	return small ? backends[URING] : backend;
 }
 
-/* Run the scenario under a plan with so much patience; false if it went wrong. */
+/* Run the scenario under `plan`; each of its waits lasts at most `wait_ns`.  False if a check
+ * failed. */
 static bool
 try_one(const struct sweep *sweep, const struct fault_plan *plan, uint64_t wait_ns)
 {
@@ -177,15 +179,16 @@ try_one(const struct sweep *sweep, const struct fault_plan *plan, uint64_t wait_
 	return fault_problems() == 0;
 }
 
-/* A machine that is busy can make a wait look lost.  What is wrong is so with fifty
- * times the patience too. */
+/* On a busy machine, a short wait can expire although nothing is wrong.  So a failed run is
+ * repeated with waits that are fifty times as long, and only that result counts. */
 static void
 run_one(struct sweep *sweep, const struct fault_plan *plan)
 {
 	bool good;
 
 	(void)alarm(HANG_S);
-	/* The one without a fault says how many calls there are: no wait may cut it. */
+	/* The run without a fault determines the number of calls, so a short wait must not
+	 * truncate it. */
 	good = plan->kind != FAULT_NONE && try_one(sweep, plan, WAIT_SHORT);
 	if (!good)
 		good = try_one(sweep, plan, WAIT_LONG);
@@ -224,7 +227,7 @@ sweep_kind(struct sweep *sweep, int member, enum fault_kind kind, uint64_t count
 	struct fault_plan plan = { .kind = kind, .member = (enum fault_member)member };
 
 	if (kind == FAULT_DENIED && count > 1)
-		count = 1; /* all of them */
+		count = 1; /* the fault affects every call */
 	for (plan.n = 1; plan.n <= count; plan.n++)
 		run_one(sweep, &plan);
 }
@@ -254,7 +257,7 @@ least_points(const char *name, size_t backend)
 	return 1;
 }
 
-/* It is in this build, and the kernel has what it needs. */
+/* The backend is part of this build, and the kernel supports it. */
 static bool
 works_here(const char *backend)
 {
@@ -264,7 +267,7 @@ works_here(const char *backend)
 	       && (strcmp(name, backends[URING]) != 0 || fault_has_rings());
 }
 
-/* 1 if it went wrong. */
+/* Returns 1 if it failed. */
 static int
 sweep_scenario(const struct scenario *scenario, size_t backend)
 {
@@ -286,11 +289,11 @@ sweep_scenario(const struct scenario *scenario, size_t backend)
 
 /* --- planted ------------------------------------------------------------ */
 
-/* What is forgotten on purpose, so that it is given back after the sweep. */
+/* Memory that the planted scenarios leak, so that the sweep can free it at the end. */
 static void *lost[4], *lost_stacks[4];
 static unsigned lost_count, lost_stack_count;
 
-/* Forgets the first of two allocations when the second fails. */
+/* Leaks the first of two allocations when the second fails. */
 static void
 run_leak(const char *backend)
 {
@@ -301,14 +304,14 @@ run_leak(const char *backend)
 		return;
 	second = weft__sys->alloc(16);
 	if (!second) {
-		lost[lost_count++] = first; /* `one` 2 and `from` 2 */
+		lost[lost_count++] = first; /* in the runs `one` 2 and `from` 2 */
 		return;
 	}
 	weft__sys->release(second);
 	weft__sys->release(first);
 }
 
-/* Closes in the error path what is closed at the end, too. */
+/* Closes a descriptor in the error path and again at the end. */
 static void
 run_twice(const char *backend)
 {
@@ -326,7 +329,7 @@ run_twice(const char *backend)
 	(void)weft__sys->close(fds[1]);
 }
 
-/* Forgets one end when the other's closing reports an error. */
+/* Leaks one end when closing the other reports an error. */
 static void
 run_forget(const char *backend)
 {
@@ -340,7 +343,7 @@ run_forget(const char *backend)
 	(void)weft__sys->close(fds[1]);
 }
 
-/* Leaves a child that has ended when the first attempt to reap it fails. */
+/* Does not reap an ended child when the first attempt fails. */
 static void
 run_zombie(const char *backend)
 {
@@ -357,7 +360,7 @@ run_zombie(const char *backend)
 
 #define STACK_BYTES ((size_t)65536)
 
-/* Forgets a stack that has got no guard. */
+/* Leaks a stack whose guard page could not be set. */
 static void
 run_unguarded(const char *backend)
 {
@@ -406,7 +409,7 @@ sweep_all_planted(void)
 
 /* --- the first loop of a process ---------------------------------------- */
 
-/* at_fork is called once in a process, so it is struck before all else. */
+/* at_fork is called once per process, so its fault comes before all others. */
 static int
 sweep_first_loop(void)
 {
@@ -431,7 +434,7 @@ sweep_first_loop(void)
 
 /* --- main --------------------------------------------------------------- */
 
-/* All scenarios, or one, on all backends, or one. */
+/* Sweep all scenarios or one, on all backends or one. */
 static int
 sweep_named(const char *name, const char *backend)
 {
@@ -483,7 +486,7 @@ read_error(struct fault_plan *plan, const char *text)
 	return plan->kind != FAULT_NONE;
 }
 
-/* One run, after one without faults, as it was in the sweep. */
+/* One run, preceded by one without faults, as in the sweep. */
 static int
 replay(char **args)
 {
@@ -514,9 +517,9 @@ main(int argc, char **argv)
 	int failed;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	(void)unsetenv("WEFT_BACKEND"); /* scenarios choose */
+	(void)unsetenv("WEFT_BACKEND"); /* the sweep sets the backend */
 	fault_install();
-	weft__hooks.silent = true; /* what fails on purpose is no news */
+	weft__hooks.silent = true; /* do not print errors that are injected on purpose */
 	deaths_catch(now);
 	failed = sweep_first_loop();
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");

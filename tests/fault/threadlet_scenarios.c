@@ -1,10 +1,9 @@
-/* threadlet_scenarios.c - threadlets under faults: whoever cannot be started has never
- * been there.
+/* threadlet_scenarios.c - threadlets under faults: a failed start leaves nothing behind.
  *
- *   1. A start returns a handle, or an error for which there is a reason; of those that
- *      are started each runs to its end, once.
- *   2. What is joined is what was returned.
- *   3. Stacks and handles are given back with the last loop, whatever has failed.
+ *   1. A start returns a handle, or an error that a fault explains.  Each started threadlet
+ *      runs to its end, once.
+ *   2. A join returns what the threadlet returned.
+ *   3. Stacks and handles are freed with the last loop, whatever failed.
  */
 #include "fault.h"
 #include "scenarios.h"
@@ -15,7 +14,7 @@ struct crew {
 	struct world world;
 	weft_loop *loop; /* where children are started */
 	int started, ended;
-	int dropped; /* values, of those that were set */
+	int dropped; /* values that were dropped, of those that were set */
 	int set;
 };
 
@@ -27,7 +26,7 @@ on_drop(void *arg)
 	((struct crew *)arg)->dropped++;
 }
 
-/* May it have gone wrong like that? */
+/* Whether the fault explains this error. */
 static bool
 is_excused(int64_t rc)
 {
@@ -54,7 +53,7 @@ child(void *arg)
 static weft_threadlet
 start_child(struct crew *crew, weft_scope *scope, int number)
 {
-	/* Small ones are many in a slab, and each has a guard. */
+	/* Small stacks share a slab, and each has its own guard page. */
 	static const size_t sizes[CHILDREN] = { 0, 1 << 20, 0, 64 << 20, 4 << 20 };
 	weft_go_opts opts = {
 		.name = "child", .loop = crew->loop, .scope = scope, .stack_bytes = sizes[number]
@@ -66,7 +65,7 @@ start_child(struct crew *crew, weft_scope *scope, int number)
 	return id;
 }
 
-/* Start some in a scope, and join them all. */
+/* Start some threadlets in a scope, and join all of them. */
 static int
 start_and_join(void *arg)
 {
@@ -103,7 +102,7 @@ start_root(struct crew *crew)
 	crew->started += id > 0;
 }
 
-/* Turn both loops until all that were started have ended. */
+/* Run both loops until all started threadlets have ended. */
 static void
 run_crew(struct crew *crew)
 {
@@ -120,7 +119,7 @@ run_crew(struct crew *crew)
 	EXPECT(crew->dropped == crew->set);
 }
 
-/* Once with the fault, and once when it has gone. */
+/* Once with the fault, and once after it was healed. */
 static void
 start_twice(struct crew *crew)
 {
@@ -152,7 +151,7 @@ run_spawn(const char *backend)
 	end_world(&crew.world);
 }
 
-/* On a second loop, which may be freed before the scope's or after it. */
+/* The children run on a second loop.  `first`: the scope's loop is freed before that one. */
 static void
 run_spawn_to(const char *backend, bool first)
 {

@@ -1,9 +1,9 @@
-/* tls_scenarios.c - streams with TLS, while a call fails: a handshake in both roles over a
- * pair, bytes both ways, both goodbyes; and a guest by address.
+/* tls_scenarios.c - TLS streams, while a call fails: a handshake in both roles over a pair,
+ * data in both directions, both closes; and a client that connects by address.
  *
- * Whatever fails, every call returns and every threadlet ends; what is read is the beginning
- * of what was written, and all of it if both ends were told that all went well.  Whoever fails
- * closes, so that the other hears of it: nobody waits for the deadline.
+ * Whatever fails, every call returns and every threadlet ends.  The data that is read is a
+ * prefix of the data that was written, and all of it if every call on both ends succeeded.  An
+ * end that fails closes its stream, so that the other end does not wait until its deadline.
  */
 #include <string.h>
 #include "fault.h"
@@ -18,8 +18,8 @@ struct end {
 	weft_stream *stream;
 	weft_tls *tls;
 	int role;
-	size_t said, heard; /* bytes; what was said may not have been sent */
-	bool done;          /* all went well */
+	size_t said, heard; /* bytes; those in `said` may not have been sent */
+	bool done;          /* every step succeeded */
 	int left;
 };
 
@@ -32,7 +32,7 @@ struct wire {
 	char bytes[MUCH];
 };
 
-/* --- what each does ------------------------------------------------------- */
+/* --- the steps of each end ------------------------------------------------ */
 
 static bool
 shake_hands(struct end *end)
@@ -89,7 +89,7 @@ hear_last(struct end *end)
 	return went_in_time(hear_some(end), 0);
 }
 
-/* The client says much, the server a little, and both the last. */
+/* The client sends much data, the server a little, and both half-close. */
 static int
 be_client(void *arg)
 {
@@ -217,7 +217,7 @@ serve(void *arg)
 {
 	struct wire *wire = arg;
 
-	if (wire->listener /* not closed before this began */
+	if (wire->listener /* it may be closed before this threadlet runs */
 	    && !went_in_time(weft_listener_serve(wire->listener, echo, wire, WEFT_NEVER),
 	                     WEFT_ESHUTDOWN))
 		close_door(wire);

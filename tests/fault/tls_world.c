@@ -28,7 +28,8 @@ weft_tls_opts
 tls_world_server(void)
 {
 	make_files();
-	/* It asks nobody for a certificate, but the system's authorities take long. */
+	/* The server requests no client certificate, but loading the system's CA store takes
+	 * long. */
 	return (weft_tls_opts){ .certs = &files, .cert_count = 1, .ca_file = ca_file };
 }
 

@@ -1,7 +1,7 @@
-/* tls_world.h - contexts of a client and a server that trust each other, for the sweeps.
+/* tls_world.h - TLS contexts of a client and a server that trust each other, for the sweeps.
  *
- * Certificates are made once, before a sweep begins: they are the scenario's own.  Where
- * the build has no TLS there are none.
+ * The certificates are generated once, outside of the counted calls.  A build without TLS has
+ * none.
  */
 #ifndef WEFT_FAULT_TLS_WORLD_H
 #define WEFT_FAULT_TLS_WORLD_H
@@ -12,7 +12,7 @@
 
 extern const bool tls_is_there;
 
-/* Options for the contexts, of files that are there. */
+/* Options for the contexts.  The files they name exist. */
 weft_tls_opts tls_world_server(void);
 weft_tls_opts tls_world_client(void);
 

@@ -1,4 +1,4 @@
-/* tls_world_none.c - no TLS in this build: its scenarios play nothing. */
+/* tls_world_none.c - used in a build without TLS, where the TLS scenarios do nothing. */
 #include "tls_world.h"
 
 const bool tls_is_there = false;

@@ -1,15 +1,14 @@
-/* uring.c - the calls of io_uring in the failing sys table.
+/* uring.c - the io_uring calls of the failing sys table.
  *
- * As it passes on uring_setup and map, it learns where the rings lie; so uring_enter
- * can look at the requests before the kernel takes them and at the completions before
- * the library does (request.c).  One ring is known at a time, the newest: no scenario
- * has two.
+ * The wrappers of uring_setup and map record where the rings are.  So uring_enter can inspect
+ * the requests before the kernel takes them, and the completions before the library does
+ * (request.c).  Only the newest ring is recorded: no scenario has two.
  *
- *   1. An error of uring_enter is told without the call: nothing has been taken.
- *   2. A short count of uring_enter is the truth: the first request is handed over, no
- *      more, and nothing is waited for.  So the kernel does without memory.
- *   3. Small rings have the smallest submission ring and a completion ring that
- *      overflows in earnest; what it does not hold comes later (NODROP).
+ *   1. If uring_enter fails, it fails without the real call: the kernel has taken nothing.
+ *   2. A short count of uring_enter is real: the wrapper submits only the first request and
+ *      does not wait.  The kernel does the same when it is short of memory.
+ *   3. Small rings have the smallest submission ring, and a completion ring that really
+ *      overflows.  The kernel delivers the entries that do not fit later (NODROP).
  */
 #include <errno.h>
 #include "fault.h"
@@ -131,10 +130,10 @@ on_uring_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags, const voi
 	bool known = fd == ring.fd && ring.mem && ring.sqes;
 
 	if (rc)
-		return rc; /* 1 */
+		return rc; /* invariant 1 */
 	if (submit > 1 && fault_is_aimed(FAULT_uring_enter, FAULT_SHORT, n)) {
 		fault_hit();
-		submit = 1; /* 2 */
+		submit = 1; /* invariant 2 */
 		wait = 0;
 	}
 	if (known)

@@ -1,18 +1,18 @@
-/* uring.h - what a sweep says and asks about the rings of io_uring. */
+/* uring.h - the sweep's interface to the io_uring rings. */
 #ifndef WEFT_FAULT_URING_H
 #define WEFT_FAULT_URING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Does the kernel make rings, for us and of the newest kind that is asked for? */
+/* Whether the kernel lets this process create rings, with the newest setup flags that are used. */
 bool fault_has_rings(void);
 
-/* Let rings that are set up from now on be as small as can be. */
+/* Make every ring that is set up from now on as small as possible. */
 void fault_set_small_rings(bool on);
 bool fault_has_small_rings(void);
 
-/* How often, ever, a completion ring was found to have overflowed. */
+/* How many times, in this process, a completion ring was seen to overflow. */
 uint64_t fault_overflows(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* uring_scenarios.c - what only a backend of requests has: choice, floods, late ends.
+/* uring_scenarios.c - cases that only a completion backend has: fallback, floods, late ends.
  *
- * Sockets are blocking here, so that requests of io_uring stay with the kernel.  The
- * programs know nothing of that, and run on each backend.
+ * The sockets are blocking here, so that io_uring requests stay in the kernel.  The programs do
+ * not depend on that, and run on each backend.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,9 +23,9 @@ make_blocking_pair(int fds[2])
 	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0;
 }
 
-/* --- choice: what io_uring refuses, another backend does ---------------- */
+/* --- choice: another backend replaces io_uring if that is refused ------- */
 
-/* Is the fault one that a program which asked for no backend does not notice? */
+/* Whether a program that requested no particular backend does not notice the fault. */
 static bool
 is_unnoticed(void)
 {
@@ -48,7 +48,7 @@ pass_byte(struct world *world, const int fds[2])
 	EXPECT((await(world, &in) == 1 && byte == 'x') || (fault_hits() > 0 && !is_unnoticed()));
 }
 
-/* The backend is the best that opens. */
+/* The backend is the best one that can be opened. */
 static void
 check_choice(const struct world *world)
 {
@@ -68,7 +68,7 @@ run_choice(const char *backend)
 	struct world world;
 	int fds[2];
 
-	(void)backend; /* none is asked for */
+	(void)backend; /* no backend is requested */
 	if (!make_world(&world, NULL, 0))
 		return;
 	if (make_blocking_pair(fds)) {
@@ -81,20 +81,20 @@ run_choice(const char *backend)
 	end_world(&world);
 }
 
-/* --- flood: many results at once, and who is first cancels the others --- */
+/* --- flood: many results at once, and the first cancels the others ------ */
 
 #define RIVALS 12 /* more than a small completion ring holds */
 
 struct flood {
 	struct world world;
 	int fds[RIVALS][2];
-	struct rival *rivals[RIVALS]; /* NULL: has finished */
+	struct rival *rivals[RIVALS]; /* NULL: it has finished */
 	struct rival *graves[2 * RIVALS];
 	int grave_count;
 	int left;
-	int cancelled; /* by the first */
+	int cancelled; /* callbacks so far; only the first one cancels */
 	size_t bytes;
-	bool rush; /* nobody cancels */
+	bool rush; /* the first does not cancel the others */
 };
 
 struct rival {
@@ -104,7 +104,7 @@ struct rival {
 	char byte;
 };
 
-/* Nobody may look at an op that has finished. */
+/* Poison an op that has finished.  The library must not access it. */
 static void
 bury(struct flood *flood, struct rival *rival)
 {
@@ -150,7 +150,7 @@ start_rival(struct flood *flood, int number)
 	flood->left++;
 }
 
-/* Late ones are cancelled. */
+/* Wait for all of them.  Cancel those that are late. */
 static void
 await_rivals(struct flood *flood)
 {
@@ -170,11 +170,11 @@ run_rivals(struct flood *flood)
 
 	for (int i = 0; i < RIVALS; i++)
 		start_rival(flood, i);
-	turn(flood->world.loop); /* the kernel has them all */
+	turn(flood->world.loop); /* the kernel has all requests now */
 	for (int i = 0; i < RIVALS; i++)
 		put_byte(flood->fds[i][1]);
 	await_rivals(flood);
-	flood->rush = true; /* what the others left is still there */
+	flood->rush = true; /* bytes of the canceled receives are still there */
 	for (int i = 0; i < RIVALS; i++)
 		start_rival(flood, i);
 	for (int i = 0; i < RIVALS; i++)
@@ -205,7 +205,7 @@ run_flood(const char *backend)
 		free(flood.graves[--flood.grave_count]);
 }
 
-/* --- late: requests with the kernel that end early, in every way -------- */
+/* --- late: requests in the kernel that end early, in every way ---------- */
 
 struct late {
 	struct world world;
@@ -216,7 +216,7 @@ struct late {
 	char byte;
 };
 
-/* A socket that takes no more. */
+/* Fill the socket until it accepts no more. */
 static void
 fill_up(int fd)
 {
@@ -254,7 +254,7 @@ start_late(struct late *late, uint64_t deadline_ns)
 	                               deadline_ns == WEFT_NEVER ? WEFT_MULTI : 0, deadline_ns));
 }
 
-/* All end, and with that error; or one of a pair with the end of the other. */
+/* All of them end with that error; or with the end of the stream, if the peer was closed first. */
 static void
 expect_late(struct late *late, int64_t why)
 {
@@ -275,7 +275,7 @@ cancel_late(struct late *late)
 	expect_late(late, WEFT_ECANCELED);
 }
 
-/* The descriptors are closed under them. */
+/* The descriptors are closed while the ops are pending. */
 static void
 close_late(struct late *late)
 {
@@ -296,10 +296,10 @@ run_late_ones(struct late *late)
 
 	fill_up(late->full[0]);
 	start_late(late, WEFT_NEVER);
-	cancel_late(late); /* before the kernel has seen them, */
+	cancel_late(late); /* before the kernel has the requests, */
 	start_late(late, WEFT_NEVER);
 	turn(loop);
-	cancel_late(late); /* and after */
+	cancel_late(late); /* and after that */
 	start_late(late, weft_after(300 * WEFT_US));
 	turn(loop);
 	expect_late(late, WEFT_ETIMEDOUT);
@@ -328,13 +328,13 @@ run_late(const char *backend)
 	end_world(&late.world);
 }
 
-/* --- caller: connects that nobody answers ------------------------------- */
+/* --- caller: connects that are never answered --------------------------- */
 
 struct caller {
 	struct world world;
 	struct sockaddr_in addr;
 	int listener;
-	int before[2]; /* those who fill its queue */
+	int before[2]; /* connections that fill its queue */
 };
 
 static bool
@@ -356,7 +356,7 @@ find_busy_one(struct caller *caller)
 	return true;
 }
 
-/* Call, and have it end early with `why`; `seen`: when the kernel has it. */
+/* Connect, and make it end early with `why`.  `seen`: after the kernel has the request. */
 static void
 call_in_vain(struct caller *caller, int64_t why, bool seen)
 {
@@ -398,11 +398,11 @@ run_caller(const char *backend)
 	end_world(&caller.world);
 }
 
-/* --- prompt: what is there is told at once ------------------------------ */
+/* --- prompt: readiness is reported at once ------------------------------ */
 
 struct bell {
 	weft_watch watch;
-	int left; /* 1: has not rung */
+	int left; /* 1: was not called */
 };
 
 static void
@@ -415,7 +415,7 @@ on_bell(weft_watch *watch, int what, void *arg)
 	(void)weft_watch_stop(watch);
 }
 
-/* A fault that may come at any time may cost a turn, but no wait. */
+/* A fault that may happen at any time may cost a loop iteration, but no wait. */
 void
 run_prompt(const char *backend)
 {
@@ -441,7 +441,7 @@ run_prompt(const char *backend)
 	end_world(&world);
 }
 
-/* --- early: asked to end while a non-blocking socket says EAGAIN -------- */
+/* --- early: ended while a nonblocking socket returns EAGAIN ------------- */
 
 static void
 run_early_one(struct world *world, int fd, bool multi, uint64_t deadline_ns)

@@ -1,7 +1,7 @@
-/* work_scenarios.c - a loop and a plain thread that have pools work for them.
+/* work_scenarios.c - a loop and a plain thread that use pools.
  *
- * Whatever fails, each work that was accepted has one result, and it has run exactly if
- * that is what it returned; at the end nothing is left in a pool, and it is freed.
+ * Whatever fails, each accepted work has exactly one result, and it has run if and only if that
+ * result is its return value.  At the end the pool is empty and can be freed.
  */
 #include <sched.h>
 #include <weft/weft.h>
@@ -15,7 +15,7 @@ struct task {
 	weft_op op;
 	int64_t result;
 	int left;       /* 1: started and not finished */
-	weft__a32 ran;  /* times, by a pool */
+	weft__a32 ran;  /* number of runs, by a pool */
 	weft__a32 gate; /* 1: it may return */
 };
 
@@ -50,8 +50,8 @@ start(struct world *world, struct task *task, weft_pool *pool, uint64_t deadline
 	task->left = task->result == 0;
 }
 
-/* The result, which is of the work if that has run.  Whatever is late is lost, but for
- * a wake that was lost to a lie: then turning takes the result. */
+/* Returns the result.  It is the return value of the work if the work has run.  If an untrue
+ * error lost the wake, running the loop delivers the result. */
 static int64_t
 finish(struct world *world, struct task *task)
 {
@@ -65,7 +65,7 @@ finish(struct world *world, struct task *task)
 	return task->result;
 }
 
-/* One runs, others wait, and of those one is cancelled and one is late. */
+/* One task runs, the others wait; one of those is canceled and one times out. */
 static void
 queue_much(struct world *world, weft_pool *pool)
 {
@@ -100,7 +100,7 @@ call(weft_pool *pool, uint64_t deadline_ns)
 	EXPECT(rc == VALUE || fault_hits() > 0);
 }
 
-/* Nothing is struck any more: work is done. */
+/* After check_works() no more faults are injected: work is done. */
 static void
 check_pools(struct world *world, weft_pool *pool)
 {

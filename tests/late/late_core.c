@@ -1,4 +1,4 @@
-/* late_core.c - the table of waiting calls: those that wait for the program itself. */
+/* late_core.c - the table of waiting calls: calls that wait for the program itself. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 #include "loop/process.h"
 #include "late/late.h"
 
-/* --- channels, locks and the like ----------------------------------------- */
+/* --- channels and sync objects -------------------------------------------- */
 
 static int64_t
 call_chan_recv(struct waiter *w, uint64_t deadline_ns)
@@ -86,7 +86,7 @@ call_select_chan(struct waiter *w, uint64_t deadline_ns)
 	return weft_select(&c, 1, deadline_ns);
 }
 
-/* What is waited for, one for each waiter. */
+/* The sync objects of one waiter. */
 struct sync {
 	weft_mutex mutex;
 	weft_rwlock lock;
@@ -299,7 +299,7 @@ feed_own_op_from_thread(struct waiter *w)
 	late_on_thread(finish_op, w);
 }
 
-/* Another loop, whose threadlets end when they are told. */
+/* Another loop, whose threadlets run until `over` is set. */
 struct elsewhere {
 	weft_loop *loop;
 	weft_event over;
@@ -366,7 +366,8 @@ note_turn(void *arg)
 	__atomic_store_n(&((struct elsewhere *)arg)->has_turned, 1, __ATOMIC_RELEASE);
 }
 
-/* All have ended, and in the turn after that they are on their way home. */
+/* End all threadlets there.  Then wait for one more iteration of that loop, which reports their
+ * ends to the loop of the joining threadlets. */
 static void
 end_elsewhere(struct stage *stage)
 {
@@ -382,10 +383,10 @@ end_elsewhere(struct stage *stage)
 
 /* --- pools ------------------------------------------------------------------ */
 
-/* A pool of one thread, which works off one thing after the other. */
+/* A pool of one thread, which runs one task after the other. */
 struct shop {
 	weft_pool *pool;
-	int door[2]; /* closed: all may go on */
+	int door[2]; /* when it is closed, all tasks return */
 	weft_op last;
 	uint32_t was_last; /* atomic */
 };
@@ -451,7 +452,7 @@ call_work_op(struct waiter *w, uint64_t deadline_ns)
 	return weft_op_wait(&w->op, WEFT_NEVER);
 }
 
-/* What comes behind the work of all waiters has begun: that has ended. */
+/* The task behind those of all waiters has started, so the tasks of the waiters have ended. */
 static void
 feed_shop(struct stage *stage)
 {

@@ -4,7 +4,7 @@
 #include "base/sys.h"
 #include "late/late.h"
 
-/* --- pairs of sockets ------------------------------------------------------ */
+/* --- socket pairs ---------------------------------------------------------- */
 
 static void
 open_pair_of(struct waiter *w, int type)
@@ -52,7 +52,7 @@ open_full_stream(struct waiter *w)
 	fill(w->fd);
 }
 
-/* What is queued is thrown away: a close would wait for the peer. */
+/* Discard the queued data: a close would wait for the peer. */
 static void
 close_stream(struct waiter *w)
 {
@@ -72,7 +72,7 @@ make_room(struct waiter *w)
 	CHECK(drain(w->peer) > 0);
 }
 
-/* --- streams that read ------------------------------------------------------- */
+/* --- streams: reading -------------------------------------------------------- */
 
 static int64_t
 call_read(struct waiter *w, uint64_t deadline_ns)
@@ -121,7 +121,7 @@ call_wait_for_peek(struct waiter *w, uint64_t deadline_ns)
 	return weft_op_wait(&w->op, deadline_ns);
 }
 
-/* Choose an op that has begun; it is over when this returns. */
+/* Select on an op that was started.  The op has ended when this returns. */
 static int64_t
 select_op(struct waiter *w, uint64_t deadline_ns)
 {
@@ -180,7 +180,7 @@ accept_descriptors(struct waiter *w)
 	OK(weft_stream_set(w->stream, "fds", 1));
 }
 
-/* --- deadlines of scopes ------------------------------------------------------ */
+/* --- scope deadlines ---------------------------------------------------------- */
 
 static int64_t
 call_in_scope(struct waiter *w, uint64_t deadline_ns)
@@ -205,7 +205,7 @@ call_in_bounded_scope(struct waiter *w, uint64_t deadline_ns)
 	return rc;
 }
 
-/* The signal cancels the scope, for its own reason. */
+/* The abort signal cancels the scope, with its own reason. */
 static int64_t
 call_in_aborted_scope(struct waiter *w, uint64_t deadline_ns)
 {
@@ -221,7 +221,7 @@ call_in_aborted_scope(struct waiter *w, uint64_t deadline_ns)
 	return rc == WEFT_ECANCELED ? WEFT_ETIMEDOUT : rc;
 }
 
-/* --- streams that write ------------------------------------------------------- */
+/* --- streams: writing --------------------------------------------------------- */
 
 static int64_t
 call_write(struct waiter *w, uint64_t deadline_ns)
@@ -275,7 +275,7 @@ call_send_fd(struct waiter *w, uint64_t deadline_ns)
 	return weft_stream_send_fd(w->stream, STDOUT_FILENO, deadline_ns);
 }
 
-/* Something to be sent before the end. */
+/* Queue a byte that must be sent before the half-close. */
 static void
 queue_byte(struct waiter *w)
 {
@@ -387,7 +387,7 @@ call_op_sendmsg(struct waiter *w, uint64_t deadline_ns)
 	return weft_op_wait(&w->op, WEFT_NEVER);
 }
 
-/* The first of many results; then it is over. */
+/* Keep the first of many results, then end the op. */
 static void
 on_received(weft_op *op, int64_t result, void *arg)
 {
@@ -415,8 +415,8 @@ call_op_recv_multi(struct waiter *w, uint64_t deadline_ns)
 
 /* --- connections ------------------------------------------------------------------ */
 
-/* Each waiter has an address of its own, 127.1.x.y, so that thousands of them do not use up
- * the ports of one address. */
+/* Each waiter has its own address, 127.1.x.y, so that thousands of them do not use up the ports
+ * of one address. */
 static struct sockaddr_in
 door_of(const struct waiter *w)
 {
@@ -634,7 +634,7 @@ call_dgram_send_op(struct waiter *w, uint64_t deadline_ns)
 	.prepare = open_fds, .call_it = call_it_, .finish = close_fds, .feed = send_line
 #define SENDS(call_it_) \
 	.prepare = open_full_fds, .call_it = call_it_, .finish = close_fds, .feed = make_room
-/* The kernel connects at once, so a connection that is not there cannot be had. */
+/* The kernel connects at once, so a connect that waits until its deadline is not possible. */
 #define CONNECTS(call_it_) \
 	.prepare = name_door, .call_it = call_it_, .finish = close_door, .at_once = true, \
 	.has_no_end = true, .max = 60

@@ -1,5 +1,5 @@
-/* late_proto.c - the table of waiting calls: Redis and HTTP, with a peer that is played by
- * the director. */
+/* late_proto.c - the table of waiting calls: Redis and HTTP.  The director acts as their
+ * server. */
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
@@ -10,16 +10,16 @@
 #define CONNS_MAX 3100
 #define HEARD_MAX ((size_t)1 << 20)
 
-/* A server on plain sockets, which never block. */
+/* A server on plain nonblocking sockets. */
 struct server {
 	int door;
 	uint16_t port;
-	const char *mark;                    /* of a request that is complete, */
-	uint32_t marks;                      /* and how many were heard */
-	const char *greeting, *reply, *head; /* to HELLO; to a request, later or at once */
+	const char *mark;                    /* the end of a complete request */
+	uint32_t marks;                      /* complete requests so far */
+	const char *greeting, *reply, *head; /* sent: on HELLO; by the feed; on a request */
 	int conns[CONNS_MAX];
 	uint32_t count;
-	size_t size; /* of what was heard since the last mark */
+	size_t size; /* bytes received since the last mark */
 	char heard[HEARD_MAX];
 	void *client;
 };
@@ -30,7 +30,7 @@ say(int fd, const char *text)
 	CHECK_EQ(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* Count the requests that are complete, and forget them. */
+/* Count the complete requests, and remove them from the buffer. */
 static void
 count_marks(struct server *server, int fd)
 {
@@ -75,7 +75,7 @@ pump(struct stage *stage)
 	int fd, on = 1;
 
 	while ((fd = accept(server->door, NULL, NULL)) >= 0) {
-		/* Else the kernel keeps small replies back. */
+		/* Otherwise the kernel delays small replies. */
 		OK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)));
 		server->conns[server->count++] = fd;
 	}
@@ -108,7 +108,7 @@ close_server(struct server *server)
 	free(server);
 }
 
-/* All requests are with the server, whichever came from whom. */
+/* The server has received as many requests as there are waiters. */
 static bool
 was_heard(struct waiter *w)
 {
@@ -179,8 +179,8 @@ close_redis(struct stage *stage)
 	close_server(server);
 }
 
-/* As many replies as there are waiters, on the connection that asked.  By one call: of
- * many small segments the kernel keeps some back until others are acknowledged. */
+/* Send one reply for each waiter, on the connection of the requests.  Use one call: the kernel
+ * delays some of many small segments until others are acknowledged. */
 static void
 reply_to_all(struct stage *stage)
 {
@@ -271,7 +271,7 @@ call_redis_there(void *arg)
 	return weft_redis_callf(redis_of(w), NULL, w->stage->deadline_ns, "GET a");
 }
 
-/* From a plain thread. */
+/* The call is made by a plain thread. */
 static int64_t
 call_redis_afar(struct waiter *w, uint64_t deadline_ns)
 {

@@ -1,10 +1,10 @@
-/* late_run.c - how a case of the table of waiting calls runs, and the clock it runs by. */
+/* late_run.c - runs a case of the table of waiting calls, under the test's clock. */
 #include "base/sys.h"
 #include "late/late.h"
 
 static const struct weft__sys *real_sys;
 static struct weft__sys late_sys;
-static uint64_t ahead_ns; /* of the real clock; any thread reads it */
+static uint64_t ahead_ns; /* offset to the real clock; read by any thread */
 
 static uint64_t
 late_now(void)
@@ -23,7 +23,7 @@ late_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 	return real_sys->park(word, value, deadline_ns);
 }
 
-/* Make it later than the deadline of all. */
+/* Move the clock past the common deadline. */
 static void
 pass_deadline(const struct stage *stage)
 {
@@ -82,7 +82,7 @@ start_waiters(struct stage *stage)
 	for (uint32_t i = 0; stage->row->seize && i < stage->count; i++)
 		stage->row->seize(&stage->waiters[i]);
 	OK(weft_event_set(&stage->go));
-	OK(weft_yield()); /* each has run when this returns */
+	OK(weft_yield()); /* each waiter has run when this returns */
 }
 
 static void
@@ -126,7 +126,7 @@ check_results(const struct stage *stage)
 	return false;
 }
 
-/* Between two turns the loop does not get to anything. */
+/* While this runs, the loop handles nothing else. */
 static void
 hold(void *arg)
 {
@@ -138,7 +138,7 @@ hold(void *arg)
 	OK(weft_event_set(&stage->held));
 }
 
-/* The director. */
+/* The director threadlet. */
 static int
 direct(void *arg)
 {
@@ -165,7 +165,7 @@ direct(void *arg)
 static void
 begin_time(void)
 {
-	if (weft__sys != &late_sys) /* a test that failed has left it */
+	if (weft__sys != &late_sys) /* otherwise a failed test has left it installed */
 		real_sys = weft__sys;
 	late_sys = *real_sys;
 	late_sys.now = late_now;

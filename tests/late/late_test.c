@@ -1,9 +1,10 @@
-/* late_test.c - what has already arrived beats the deadline: in every call, for any number
- * of waiters, also where the loop is late.
+/* late_test.c - data that has already arrived beats the deadline: in every call, for any number
+ * of waiters, also if the loop is late.
  *
- * The rows name the calls that are tried, EXCEPT those that are not, with the reason.
- * scripts/tidy.py compares both with the headers: each function that has a deadline, or
- * suspends, is in one of them. */
+ * The rows name the calls that are tested.  EXCEPT names those that are not, with the reason.
+ * scripts/tidy.py compares both with the headers: each function that has a deadline or suspends
+ * is in one of them.
+ */
 #include <sys/resource.h>
 #include "late/late.h"
 
@@ -56,7 +57,8 @@ EXCEPT(weft_stream_move, "has no deadline")
 #define SOME 300u
 #define MANY 3000u
 
-/* Each waiter has up to three descriptors.  The number of waiters there is room for. */
+/* Raise the descriptor limit.  A waiter has up to three descriptors.  Returns the possible
+ * number of waiters. */
 static uint32_t
 allow_many(void)
 {
@@ -79,7 +81,7 @@ run_rows(const struct row *rows, uint32_t count, bool fed)
 		if (!fed && row->has_no_end)
 			continue;
 		good &= late_run(row, n, fed, false);
-		if (n <= SOME) /* more of them would show nothing else */
+		if (n <= SOME) /* more of them would test nothing else */
 			good &= late_run(row, n, fed, true);
 	}
 	return good;
@@ -92,25 +94,25 @@ run_all(uint32_t count, bool fed)
 
 	good &= run_rows(late_net_rows, count, fed);
 	good &= run_rows(late_proto_rows, count, fed);
-	CHECK(good); /* else it was told above which call was not */
+	CHECK(good); /* late_run() has printed the calls that failed */
 }
 
-TEST(a_call_that_gets_nothing_reports_a_timeout)
+TEST(call_that_gets_nothing_reports_a_timeout)
 {
 	run_all(1, false);
 }
 
-TEST(what_has_arrived_beats_the_deadline_of_one_waiter)
+TEST(data_that_arrived_beats_the_deadline_of_one_waiter)
 {
 	run_all(1, true);
 }
 
-TEST(what_has_arrived_beats_the_deadline_of_300_waiters)
+TEST(data_that_arrived_beats_the_deadline_of_300_waiters)
 {
 	run_all(SOME, true);
 }
 
-TEST(what_has_arrived_beats_the_deadline_of_3000_waiters)
+TEST(data_that_arrived_beats_the_deadline_of_3000_waiters)
 {
 	if (TEST_TSAN) /* takes minutes, and adds no threads */
 		return;

@@ -69,7 +69,7 @@ const struct bad bad_requests[] = {
 	{ 400, S("CONNECT a:80/ HTTP/1.1\r\n") },
 	{ 400, S("CONNECT [::1:80 HTTP/1.1\r\n") },
 	{ 400, S("CONNECT [x]:80 HTTP/1.1\r\n") },
-	/* field lines */
+	/* header lines */
 	{ 400, S(GET "Host : a\r\n" END) },
 	{ 400, S(GET "Host\t: a\r\n" END) },
 	{ 400, S(GET " Host: a\r\n" END) },
@@ -151,7 +151,7 @@ const struct bad bad_requests[] = {
 	{ 501, S(POST TE "xchunked\r\n" END) },
 	{ 501, S(POST TE "chunke\r\n" END) },
 	{ 501, S(POST TE "x;a=\", chunked\r\n" END) },
-	/* the rest */
+	/* other headers */
 	{ 400, S(GET HOST "Connection: close;x\r\n" END) },
 	{ 400, S(GET HOST "Connection: a b\r\n" END) },
 	{ 417, S(POST CL "5\r\nExpect: 200-ok\r\n" END) },

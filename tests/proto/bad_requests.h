@@ -1,5 +1,5 @@
-/* bad_requests.h - requests that are refused, with their statuses; and words to write
- * requests with. */
+/* bad_requests.h - requests that are refused, with their statuses; and parts to write requests
+ * with. */
 #ifndef WEFT_TEST_BAD_REQUESTS_H
 #define WEFT_TEST_BAD_REQUESTS_H
 

@@ -1,4 +1,4 @@
-/* feed.c - one message in pieces. */
+/* feed.c - pass one HTTP message to the parser in pieces. */
 #include "proto/feed.h"
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@ struct source {
 	const char *data;
 	size_t size, arrived;
 	struct feed_cut cut;
-	char *copy; /* what was shown last */
+	char *copy; /* what the parser was given last */
 };
 
 static uint64_t
@@ -20,7 +20,7 @@ draw(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
-/* The next piece arrives; false if there was none left. */
+/* The next piece arrives.  False if none is left. */
 static bool
 arrive(struct source *s)
 {
@@ -39,7 +39,7 @@ arrive(struct source *s)
 	return true;
 }
 
-/* What has arrived, from `from` on, in memory of its own. */
+/* A copy of the bytes that have arrived from `from` on, in its own allocation. */
 static const char *
 show(struct source *s, size_t from)
 {
@@ -72,7 +72,7 @@ feed_head(const struct feed *feed, struct source *s, struct outcome *out)
 	return WEFT__HTTP_MORE;
 }
 
-/* A head that announces chunks, as if it had been read. */
+/* A parsed header section that announces a chunked body. */
 static void
 assume_chunked(const struct feed *feed, struct outcome *out)
 {
@@ -144,7 +144,7 @@ feed_run(const struct feed *feed, const char *data, size_t size, struct feed_cut
 	free(s.copy);
 }
 
-/* --- comparing --------------------------------------------------------------- */
+/* --- comparison -------------------------------------------------------------- */
 
 static bool
 same_lines(const struct weft__http_lines *a, const struct weft__http_lines *b)

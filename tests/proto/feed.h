@@ -1,8 +1,8 @@
-/* feed.h - one message given to the HTTP parser in pieces, and what came of it.
+/* feed.h - one message passed to the HTTP parser in pieces, and the outcome.
  *
- * Whatever the pieces, the outcome must be the same.  Before each call the bytes are
- * moved to memory of just their size, so that a sanitizer sees a look beyond them, and a
- * pointer that was kept shows.  For tests and for fuzzing; needs no test runner.
+ * The outcome must be the same however the message is split.  Before each call the bytes are
+ * copied to an allocation of their exact size, so that a sanitizer detects reads beyond them
+ * and uses of stale pointers.  For tests and for fuzzing; needs no test runner.
  */
 #ifndef WEFT_TEST_FEED_H
 #define WEFT_TEST_FEED_H
@@ -12,13 +12,13 @@
 enum feed_kind { FEED_REQUEST, FEED_RESPONSE, FEED_CHUNKED };
 
 struct feed {
-	enum feed_kind           kind; /* FEED_CHUNKED: a chunked body, without a head */
+	enum feed_kind           kind; /* FEED_CHUNKED: a chunked body without a header section */
 	enum weft__http_asked    asked;
-	uint32_t                 room; /* for fields; 0: WEFT__HTTP_FIELDS_MAX */
+	uint32_t                 room; /* for headers; 0: WEFT__HTTP_FIELDS_MAX */
 	struct weft__http_limits limits;
 };
 
-/* How the bytes are cut. */
+/* How the bytes are split. */
 enum feed_cuts { FEED_WHOLE, FEED_BYTES, FEED_TWO, FEED_RANDOM };
 
 struct feed_cut {
@@ -30,7 +30,7 @@ struct outcome {
 	int      rc;        /* of the last call: MORE, DONE or an error */
 	int      close_rc;  /* of the end of input in a body */
 	bool     has_head;
-	size_t   used;      /* bytes of the message that are done with; not of a fault */
+	size_t   used;      /* bytes of the message that were consumed; not after an error */
 	uint64_t body_size, body_hash;
 	size_t   trailers_at;
 	struct weft__http_fault fault;
@@ -44,7 +44,7 @@ struct outcome {
 void feed_run(const struct feed *feed, const char *data, size_t size, struct feed_cut cut,
               struct outcome *out);
 
-/* NULL if both are the same, else what differs. */
+/* NULL if both are equal; otherwise a text that names the difference. */
 const char *feed_difference(const struct outcome *a, const struct outcome *b);
 
 #endif

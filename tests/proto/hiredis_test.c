@@ -1,4 +1,4 @@
-/* hiredis_test.c - a program of hiredis on a loop of weft, against a redis-server. */
+/* hiredis_test.c - a program that uses hiredis on a weft loop, against a redis-server. */
 #include <arpa/inet.h>
 #include <unistd.h>
 #include <weft/hiredis.h>
@@ -6,15 +6,15 @@
 #include "real_redis.h"
 #include "unit/probe.h"
 
-/* One context, and what it was told. */
+/* One context, and the events it got. */
 struct user {
 	weft_loop *loop;
 	struct real_redis *redis;
 	redisAsyncContext *context;
 	int sent, replies, lost; /* commands; lost ones had no reply */
-	int total;               /* to be sent */
+	int total;               /* commands to send */
 	int connected, disconnected;
-	int status; /* of the last of these two */
+	int status; /* of the last of these two events */
 	void (*act)(struct user *user, const redisReply *reply);
 };
 
@@ -36,7 +36,7 @@ on_disconnect(const redisAsyncContext *context, int status)
 	user->status = status;
 }
 
-/* `data` is the number of the command, and so must be the reply's text. */
+/* `data` is the number of the command, and so is the text of its reply. */
 static void
 on_reply(redisAsyncContext *context, void *answer, void *data)
 {
@@ -76,7 +76,7 @@ attach(struct user *user, redisAsyncContext *context)
 	CHECK_EQ(redisAsyncSetDisconnectCallback(context, on_disconnect), REDIS_OK);
 }
 
-/* A server, a loop and a context with `count` commands under way. */
+/* Start a server, a loop and a context with `count` commands in flight. */
 static void
 begin(struct user *user, struct real_redis *redis, int count)
 {
@@ -95,7 +95,7 @@ end(struct user *user)
 	real_redis_stop(user->redis);
 }
 
-/* --- the usual --------------------------------------------------------------- */
+/* --- commands ---------------------------------------------------------------- */
 
 static void
 send_next(struct user *user, const redisReply *reply)
@@ -158,7 +158,7 @@ on_large(redisAsyncContext *context, void *answer, void *data)
 	redisAsyncDisconnect(context);
 }
 
-TEST(what_no_buffer_of_a_socket_holds_goes_through_whole)
+TEST(value_larger_than_socket_buffers_is_transferred)
 {
 	struct real_redis redis;
 	struct user user;
@@ -198,7 +198,7 @@ on_message(redisAsyncContext *context, void *answer, void *data)
 	redisAsyncDisconnect(other->context);
 }
 
-TEST(messages_are_heard)
+TEST(subscriber_gets_messages)
 {
 	struct real_redis redis;
 	struct user user, hearer;
@@ -214,7 +214,7 @@ TEST(messages_are_heard)
 	end(&user);
 }
 
-/* --- ends ------------------------------------------------------------------------ */
+/* --- disconnecting --------------------------------------------------------------- */
 
 static void
 disconnect(struct user *user, const redisReply *reply)
@@ -223,7 +223,7 @@ disconnect(struct user *user, const redisReply *reply)
 	redisAsyncDisconnect(user->context);
 }
 
-TEST(a_disconnect_in_a_callback_lets_those_in_flight_end)
+TEST(disconnect_in_a_callback_finishes_commands_in_flight)
 {
 	struct real_redis redis;
 	struct user user;
@@ -245,7 +245,7 @@ free_it(struct user *user, const redisReply *reply)
 		redisAsyncFree(user->context);
 }
 
-TEST(a_context_freed_in_a_callback_fails_the_others)
+TEST(context_freed_in_a_callback_fails_other_commands)
 {
 	struct real_redis redis;
 	struct user user;
@@ -259,7 +259,7 @@ TEST(a_context_freed_in_a_callback_fails_the_others)
 	end(&user);
 }
 
-TEST(a_context_freed_before_the_loop_has_run_is_gone)
+TEST(context_freed_before_the_loop_runs_leaves_nothing)
 {
 	struct real_redis redis;
 	struct user user;
@@ -282,10 +282,10 @@ kill_server(struct user *user, const redisReply *reply)
 	if (user->redis->pid)
 		real_redis_kill(user->redis);
 	if (user->sent < 2000)
-		echo(user); /* not to be answered, unless it was before */
+		echo(user); /* gets no reply, unless it was answered before */
 }
 
-TEST(a_server_that_dies_fails_what_is_in_flight)
+TEST(server_that_dies_fails_commands_in_flight)
 {
 	struct real_redis redis;
 	struct user user;
@@ -311,7 +311,7 @@ stop_loop(struct user *user, const redisReply *reply)
 		echo(user);
 }
 
-TEST(a_loop_that_stops_frees_the_context_and_fails_its_commands)
+TEST(loop_shutdown_frees_the_context_and_fails_its_commands)
 {
 	struct real_redis redis;
 	struct user user;
@@ -333,7 +333,7 @@ on_blocked(redisAsyncContext *context, void *answer, void *data)
 	(void)data;
 	CHECK(!answer);
 	user->lost++;
-	/* It is being freed: that must not happen twice. */
+	/* The context is being freed.  That must not happen twice. */
 	redisAsyncFree(context);
 	redisAsyncDisconnect(context);
 }
@@ -346,7 +346,7 @@ stop_now(struct user *user, const redisReply *reply)
 	weft_loop_shutdown(user->loop);
 }
 
-TEST(a_command_that_blocks_ends_with_the_loop)
+TEST(blocking_command_ends_with_the_loop)
 {
 	struct real_redis redis;
 	struct user user;
@@ -360,7 +360,7 @@ TEST(a_command_that_blocks_ends_with_the_loop)
 	end(&user);
 }
 
-TEST(a_context_that_asked_for_nothing_goes_with_its_loop)
+TEST(unused_context_is_freed_with_its_loop)
 {
 	struct real_redis redis;
 	struct user user = { .redis = &redis };
@@ -376,9 +376,9 @@ TEST(a_context_that_asked_for_nothing_goes_with_its_loop)
 	end(&user);
 }
 
-/* --- refused ------------------------------------------------------------------- */
+/* --- refused contexts ---------------------------------------------------------- */
 
-TEST(a_context_is_attached_once)
+TEST(context_can_be_attached_only_once)
 {
 	struct real_redis redis;
 	struct user user;
@@ -399,7 +399,7 @@ no_memory(size_t size)
 	return NULL;
 }
 
-TEST(without_memory_or_connection_nothing_is_attached)
+TEST(attach_fails_without_memory_or_connection)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys sys = *before;
@@ -423,7 +423,8 @@ TEST(without_memory_or_connection_nothing_is_attached)
 	end(&user);
 }
 
-/* A port of this machine that nobody listens on: bound, so that nobody can. */
+/* A port of this machine without a listener.  It stays bound, so that no process can listen on
+ * it. */
 static int
 closed_port(int *port)
 {
@@ -438,7 +439,7 @@ closed_port(int *port)
 	return fd;
 }
 
-TEST(a_refused_connection_is_told)
+TEST(refused_connection_is_reported)
 {
 	struct user user = { .loop = make() };
 	int port, fd = closed_port(&port);

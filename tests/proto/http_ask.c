@@ -2,7 +2,7 @@
  *
  *     http_ask CA-FILE BASE-URL
  *
- * Ends with 0 if all was answered as it should be; else says what was not.
+ * Exits with 0 if every reply was as expected; otherwise prints the requests that failed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ fetch(const char *path, weft_http_request request, weft_http **out)
 	return weft_http_fetch(all.client, &request, out, weft_after(PATIENCE_NS));
 }
 
-/* Whether the body is `want`, to the byte. */
+/* Whether the body is exactly `want`. */
 static bool
 is_body(weft_http *http, const char *want, size_t size)
 {
@@ -121,7 +121,7 @@ stream_body(const char *path, int status)
 	weft_http_close(http);
 }
 
-/* --- many ------------------------------------------------------------------- */
+/* --- concurrent requests ---------------------------------------------------- */
 
 static int
 ask_often(void *arg)

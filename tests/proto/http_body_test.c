@@ -1,6 +1,6 @@
 /* http_body_test.c - bodies: chunks, lengths, trailers, limits.
  *
- * Every input is given at once, byte by byte, and cut at every position.
+ * The parser gets every input at once, byte by byte, and split in two at every position.
  */
 #include <inttypes.h>
 #include "proto/feed.h"
@@ -64,7 +64,7 @@ static const struct good good_bodies[] = {
 	{ S("1\r\nx\r\n0\r\nA: b\r\nX-Checksum:  c \r\n\r\n\r\n"), "x", 2, 2 },
 };
 
-TEST(chunks_are_put_together_however_they_are_cut)
+TEST(chunks_are_joined_wherever_the_input_is_split)
 {
 	for (size_t i = 0; i < sizeof(good_bodies) / sizeof(good_bodies[0]); i++) {
 		const struct good *good = &good_bodies[i];
@@ -81,7 +81,7 @@ TEST(chunks_are_put_together_however_they_are_cut)
 	}
 }
 
-TEST(a_body_is_complete_only_with_its_last_byte)
+TEST(body_is_complete_only_with_its_last_byte)
 {
 	for (size_t i = 0; i < sizeof(good_bodies) / sizeof(good_bodies[0]); i++) {
 		const struct good *good = &good_bodies[i];
@@ -161,7 +161,7 @@ static const struct bad bad_bodies[] = {
 	{ 400, S("0\r\nExpect: 100-continue\r\n\r\n") },
 };
 
-TEST(malformed_chunks_and_trailers_are_refused_however_they_are_cut)
+TEST(malformed_chunks_and_trailers_are_refused_wherever_they_are_split)
 {
 	for (size_t i = 0; i < sizeof(bad_bodies) / sizeof(bad_bodies[0]); i++) {
 		const struct bad *bad = &bad_bodies[i];
@@ -174,7 +174,7 @@ TEST(malformed_chunks_and_trailers_are_refused_however_they_are_cut)
 	}
 }
 
-TEST(a_trailer_is_found_where_the_last_step_says)
+TEST(trailer_is_found_at_the_position_of_the_last_step)
 {
 	static const char text[] = "1\r\nx\r\n0\r\nName:  value \r\n\r\n";
 	const struct weft__http_field *field;
@@ -202,7 +202,7 @@ check(const struct feed *feed, size_t size, int status)
 	CHECK(status != 0 || whole.rc == WEFT__HTTP_DONE);
 }
 
-TEST(a_chunked_body_of_exactly_the_limit_passes_and_one_byte_more_is_413)
+TEST(chunked_body_at_the_limit_passes_and_one_byte_more_is_413)
 {
 	static const char text[] = "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
 	struct feed feed = { .kind = FEED_CHUNKED, .limits.body_max = 5 };
@@ -216,7 +216,7 @@ TEST(a_chunked_body_of_exactly_the_limit_passes_and_one_byte_more_is_413)
 	CHECK_EQ(whole.body_size, 3);
 }
 
-TEST(a_body_without_a_limit_may_be_as_large_as_a_number_can_say)
+TEST(body_without_a_limit_may_have_64_bit_sizes)
 {
 	static const char text[] = "1\r\nx\r\nfffffffffffffffe\r\nx";
 	static const char over[] = "1\r\nx\r\nffffffffffffffff\r\nx";
@@ -229,7 +229,7 @@ TEST(a_body_without_a_limit_may_be_as_large_as_a_number_can_say)
 	CHECK_EQ(whole.fault.status, 413);
 }
 
-TEST(a_body_until_close_is_cut_at_its_limit)
+TEST(body_until_close_is_refused_beyond_its_limit)
 {
 	static const char text[] = "HTTP/1.1 200 OK\r\n\r\n12345";
 	struct feed feed = { .kind = FEED_RESPONSE, .limits.body_max = 5 };
@@ -244,8 +244,8 @@ TEST(a_body_until_close_is_cut_at_its_limit)
 	CHECK_EQ(whole.body_size, 4);
 }
 
-/* Chunks of one byte, each with an extension of so many bytes, its semicolon not
- * counted; returns the size. */
+/* Make chunks of one byte, each with an extension of `extension` bytes, not counting its
+ * semicolon.  Returns the size. */
 static size_t
 make_extensions(size_t chunks, size_t extension)
 {
@@ -260,7 +260,7 @@ make_extensions(size_t chunks, size_t extension)
 	return at + (size_t)snprintf(big + at, sizeof(big) - at, "0\r\n\r\n");
 }
 
-TEST(extensions_are_bounded_for_a_chunk_and_for_the_body)
+TEST(chunk_extensions_are_limited_per_chunk_and_per_body)
 {
 	/* The CR that ends an extension is counted, too. */
 	struct feed feed = { .kind = FEED_CHUNKED, .limits.head_max = 2000 };
@@ -272,7 +272,7 @@ TEST(extensions_are_bounded_for_a_chunk_and_for_the_body)
 	check(&feed, make_extensions(21, 99), 400);
 }
 
-TEST(trailers_are_bounded_as_a_head_is)
+TEST(trailers_have_the_limits_of_a_header_section)
 {
 	struct feed feed = { .kind = FEED_CHUNKED, .limits.head_max = 100, .room = 2 };
 	size_t at = (size_t)snprintf(big, sizeof(big), "0\r\nA: ");
@@ -290,7 +290,7 @@ TEST(trailers_are_bounded_as_a_head_is)
 	check(&feed, at, 431);
 }
 
-TEST(mutated_chunks_come_to_the_same_however_they_are_cut)
+TEST(mutated_chunks_have_the_same_result_wherever_they_are_split)
 {
 	static const char likely[] = "\r\n\r\n01fF;=\"\\ \t:aX\0\x7f";
 	uint64_t seed = test_seed();

@@ -1,4 +1,4 @@
-/* http_both_test.c - the HTTP client and the HTTP server, with each other. */
+/* http_both_test.c - the HTTP client and the HTTP server together. */
 #include <weft/http.h>
 #include "unit/threadlet/crew.h"
 
@@ -24,7 +24,7 @@ move(weft_http *http, void *arg)
 	return weft_http_reply(http, 303, NULL, weft_text("over there"), WEFT_NEVER);
 }
 
-/* Send back what comes, as it comes, and its size behind it. */
+/* Send the body back as it arrives, and its size in a trailer. */
 static int
 echo(weft_http *http, void *arg)
 {
@@ -86,7 +86,7 @@ expect(weft_http *http, int status, const char *body)
 #define BIG   ((size_t)2 << 20)
 #define PIECE 10007u
 
-/* In pieces, with a trailer behind them. */
+/* Send a body in pieces, followed by a trailer. */
 static void
 stream(struct both *both)
 {
@@ -178,7 +178,7 @@ run(void *arg)
 	return 0;
 }
 
-TEST(the_client_and_the_server_understand_each_other_on_one_connection)
+TEST(client_and_server_exchange_all_kinds_on_one_connection)
 {
 	struct both both = { .server = weft_http_server_new(NULL) };
 

@@ -41,7 +41,7 @@ play_one(struct world *world)
 	OK(weft_http_client_free(NULL));
 }
 
-TEST(a_request_goes_out_and_its_reply_is_read)
+TEST(request_is_sent_and_its_reply_is_read)
 {
 	PLAY(play_one, says_hello);
 }
@@ -85,7 +85,7 @@ play_kinds(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(replies_of_every_framing_are_read_to_their_end_on_one_connection)
+TEST(replies_of_every_framing_are_read_on_one_connection)
 {
 	PLAY(play_kinds, says_all);
 }
@@ -115,7 +115,7 @@ CUT(cuts_1xx, "HTTP/1.1 100 Continue\r\n\r\n");
 static void
 play_bad(struct world *world)
 {
-	world->unplayed = SOME; /* one floods who has left */
+	world->unplayed = SOME; /* one script floods a client that has disconnected */
 	for (int i = 0; i < 7; i++)
 		get_error(world, "/bad", WEFT_EPROTO, "");
 	get_error(world, "/big", WEFT_EMSGSIZE, "");
@@ -127,7 +127,7 @@ play_bad(struct world *world)
 	CHECK_EQ(world->peer.accepted, 12);
 }
 
-TEST(heads_that_are_bad_or_cut_are_errors_that_name_the_url)
+TEST(malformed_or_truncated_reply_is_an_error_that_names_the_url)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -161,15 +161,15 @@ play_long_head(struct world *world)
 static void
 play_long_heads(struct world *world)
 {
-	world->unplayed = SOME; /* the last floods who has left */
+	world->unplayed = SOME; /* the last script floods a client that has disconnected */
 	play_long_head(world);
 	get(world, "/", 200, "hello");
 	get_error(world, "/", WEFT_EMSGSIZE, "");
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-/* In pieces that leave the queue fuller than it is by default. */
-TEST(a_head_may_be_as_long_as_the_caller_says)
+/* The header section arrives in pieces that fill the queue beyond its default size. */
+TEST(reply_header_section_may_be_as_long_as_header_max)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -185,7 +185,7 @@ TEST(a_head_may_be_as_long_as_the_caller_says)
 
 #define SECRET LENGTH("6\r\n\r\nsecret")
 
-/* As many 1xx as are too many, and not one more: nothing is left to be read. */
+/* Just one 1xx reply too many: no unread bytes are left. */
 SCRIPT(answers_the_next_one, { HEAR, "GET /alice", 0 }, { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 },
        { HEAR, "GET /bob", 0 }, { SAY, SECRET, 0 }, { WAIT, NULL, 0 });
 SCRIPT(answers_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
@@ -201,13 +201,13 @@ SCRIPT(switches_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
 static void
 play_interim(struct world *world)
 {
-	world->unplayed = 1; /* it hears no second request */
+	world->unplayed = 1; /* the peer gets no second request */
 	get_error(world, "/alice", WEFT_EPROTO, "1xx");
 	get(world, "/bob", 200, "hello");
 	CHECK_EQ(world->peer.accepted, 2);
 }
 
-TEST(a_reply_of_one_request_is_not_left_for_the_next)
+TEST(reply_to_one_request_is_not_given_to_the_next)
 {
 	PLAY(play_interim, answers_the_next_one, says_hello_to_any);
 }
@@ -231,7 +231,7 @@ play_interim_stream(struct world *world)
 	}
 }
 
-TEST(an_interim_reply_is_no_reply_and_too_many_are_too_many_for_good)
+TEST(too_many_interim_replies_fail_the_exchange_permanently)
 {
 	PLAY(play_interim_stream, answers_late, switches_late);
 }
@@ -263,7 +263,7 @@ play_cut(struct world *world)
 	UNTIL(world->peer.open == 0);
 }
 
-TEST(a_body_that_is_cut_is_not_taken_for_whole)
+TEST(truncated_body_is_an_error)
 {
 	PLAY(play_cut, cuts_length, cuts_chunk, cuts_trailers, bad_chunk, breaks_body);
 }
@@ -298,7 +298,7 @@ play_bodies(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(a_body_goes_along_with_its_length)
+TEST(request_body_is_sent_with_its_length)
 {
 	PLAY(play_bodies, takes_bodies);
 }
@@ -365,7 +365,7 @@ play_refused(struct world *world)
 	CHECK_EQ(world->peer.accepted, 0);
 }
 
-TEST(what_cannot_stand_in_a_request_or_is_ours_to_say_is_refused)
+TEST(invalid_and_reserved_request_parts_are_refused)
 {
 	PLAY(play_refused, says_hello);
 }
@@ -393,7 +393,7 @@ play_long(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(long_urls_and_fields_go_out_whole)
+TEST(long_urls_and_headers_are_sent_completely)
 {
 	PLAY(play_long, takes_long);
 }
@@ -434,7 +434,7 @@ play_streamed(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(a_streamed_body_goes_out_in_chunks_and_is_not_redirected)
+TEST(streamed_body_is_sent_in_chunks_and_not_redirected)
 {
 	PLAY(play_streamed, takes_chunks);
 }
@@ -464,7 +464,7 @@ play_much(struct world *world)
 	weft_http_close(http);
 }
 
-TEST(much_goes_out_and_much_comes_back)
+TEST(large_bodies_are_sent_and_received)
 {
 	PLAY(play_much, sinks_and_floods);
 }
@@ -519,12 +519,12 @@ play_early_stream(struct world *world)
 	UNTIL(world->peer.open == 0);
 }
 
-TEST(a_reply_that_comes_before_all_is_sent_is_heard)
+TEST(reply_that_arrives_before_the_body_is_sent_is_read)
 {
 	PLAY(play_early, refuses_and_closes, refuses_and_waits, agrees_early, goes_away);
 }
 
-TEST(a_reply_that_comes_while_a_body_is_streamed_is_heard)
+TEST(reply_that_arrives_while_a_body_is_streamed_is_read)
 {
 	PLAY(play_early_stream, refuses_and_closes, refuses_and_waits);
 }
@@ -552,7 +552,7 @@ play_early_bytes(struct world *world)
 	UNTIL(world->peer.open == 0);
 }
 
-TEST(a_refusal_is_seen_by_the_next_write)
+TEST(early_refusal_fails_the_next_write)
 {
 	PLAY(play_early_bytes, refuses_and_listens);
 }

@@ -1,4 +1,4 @@
-/* http_drain_test.c - the end of serving, while much goes on. */
+/* http_drain_test.c - a server drains while requests are in progress. */
 #include "base/sys.h"
 #include "proto/http_site.h"
 
@@ -36,7 +36,7 @@ prepare_much(struct site *site)
 	OK(weft_http_route(site->server, "/up", upgrade_and_leave, site));
 }
 
-/* How much comes, up to an end of any kind. */
+/* Counts the bytes up to any kind of end. */
 static size_t
 count_bytes(weft_stream *stream)
 {
@@ -72,8 +72,8 @@ check_whole(weft_stream *stream)
 #define ROUNDS 5
 #define PEERS  24
 
-/* Some requests come just before the end, and some just too late; but what is begun is
- * finished. */
+/* Some requests arrive just before the end, and some just too late.  But a reply that has begun
+ * is finished. */
 static void
 visit_at_the_end(struct site *site)
 {
@@ -88,7 +88,7 @@ visit_at_the_end(struct site *site)
 		check_whole(streams[i]);
 }
 
-TEST(replies_that_a_drain_meets_are_finished)
+TEST(drain_finishes_replies_in_progress)
 {
 	for (int i = 0; i < ROUNDS; i++)
 		site_run_loops(3, prepare_much, visit_at_the_end);
@@ -112,13 +112,13 @@ visit_and_upgrade(struct site *site)
 	}
 }
 
-TEST(a_drain_lets_go_of_what_was_upgraded)
+TEST(drain_releases_upgraded_connections)
 {
 	for (int i = 0; i < ROUNDS; i++)
 		site_run_loops(3, prepare_much, visit_and_upgrade);
 }
 
-/* --- requests on their way ------------------------------------------------------- */
+/* --- requests in transit --------------------------------------------------------- */
 
 static int
 reply_soon(weft_http *http, void *arg)
@@ -153,7 +153,7 @@ enter_and_ask(struct site *site)
 	return stream;
 }
 
-/* It is idle, and asks once more before it can know of the end. */
+/* The connection is idle, and the client sends another request before it can know of the drain. */
 static void
 visit_on_its_way(struct site *site)
 {
@@ -167,14 +167,14 @@ visit_on_its_way(struct site *site)
 	hear_last(fresh);
 }
 
-TEST(a_request_on_its_way_to_an_idle_connection_is_answered_in_a_drain)
+TEST(drain_answers_a_request_in_transit_on_an_idle_connection)
 {
 	weft_http_server_opts opts = { .drain_ns = HOUR };
 
 	site_run(&opts, prepare_soon, visit_on_its_way);
 }
 
-/* Two at once: the second is too late, but the first reply must not be lost by that. */
+/* Two requests at once: the second is too late, but that must not lose the first reply. */
 static void
 visit_with_two(struct site *site)
 {
@@ -186,7 +186,7 @@ visit_with_two(struct site *site)
 	hear_last(kept);
 }
 
-TEST(a_request_behind_the_last_does_not_reset_the_connection)
+TEST(request_after_the_last_does_not_reset_the_connection)
 {
 	weft_http_server_opts opts = { .drain_ns = HOUR };
 
@@ -204,14 +204,14 @@ visit_and_say_nothing(struct site *site)
 	CHECK_EQ(stats_of(site).idle, 0);
 }
 
-TEST(an_idle_connection_is_closed_at_the_end_of_its_time_in_a_drain)
+TEST(drain_closes_idle_connections_after_drain_ns)
 {
 	weft_http_server_opts opts = { .drain_ns = 20 * WEFT_MS };
 
 	site_run(&opts, prepare_soon, visit_and_say_nothing);
 }
 
-/* --- cancelling a drain --------------------------------------------------------- */
+/* --- canceling a drain ---------------------------------------------------------- */
 
 static const struct weft__sys *real_sys;
 static struct weft__sys ahead_sys;
@@ -283,7 +283,7 @@ visit_and_cancel(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_drain_that_is_cancelled_ends_five_seconds_later)
+TEST(canceled_drain_ends_five_seconds_later)
 {
 	weft_http_server_opts opts = { .request_ns = 100 * HOUR };
 
@@ -296,7 +296,7 @@ now_still(void)
 	return ahead_ns;
 }
 
-/* Those five seconds do not begin. */
+/* The clock does not move, so the five seconds do not pass. */
 static void
 visit_after_a_cancel(struct site *site)
 {
@@ -312,7 +312,7 @@ visit_after_a_cancel(struct site *site)
 	hear_last(kept);
 }
 
-TEST(a_server_that_is_cancelled_stops_to_listen_and_answers_who_is_there)
+TEST(canceled_server_stops_listening_and_answers_its_connections)
 {
 	ahead_ns = weft_now();
 	run_with_clock(now_still, NULL, prepare_soon, visit_after_a_cancel);

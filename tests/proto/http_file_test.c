@@ -1,4 +1,4 @@
-/* http_file_test.c - static files: what is found, what is not, and in which parts. */
+/* http_file_test.c - static files: lookup, ranges, conditions, slow clients. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -28,7 +28,7 @@ big_byte(size_t at)
 	return (char)('a' + at % 23);
 }
 
-/* A file of this very second may be younger than the date that the server has. */
+/* A file from the current second may be newer than the server's cached date. */
 static void
 make_old(const char *name)
 {
@@ -104,7 +104,7 @@ send_file(weft_http *http, void *arg)
 	return rc;
 }
 
-/* A name that no client can send. */
+/* Uses a path that no client can send. */
 static int
 send_other(weft_http *http, void *arg)
 {
@@ -155,7 +155,7 @@ body_of(const char *reply)
 	return end + 4;
 }
 
-/* --- names -------------------------------------------------------------------- */
+/* --- paths -------------------------------------------------------------------- */
 
 static void
 check_found(struct site *site, const char *path, const char *type, const char *body)
@@ -191,7 +191,7 @@ visit_names(struct site *site)
 	CHECK_EQ(status_of(get(site, "/f/..%2f..%2fetc/passwd", "")), 400);
 }
 
-TEST(files_are_found_below_their_root_and_nowhere_else)
+TEST(files_are_found_only_below_their_root)
 {
 	make_tree();
 	site_run(NULL, prepare, visit_names);
@@ -210,14 +210,14 @@ visit_folders(struct site *site)
 	CHECK_STR(field_of(reply, "Allow"), "GET, HEAD");
 }
 
-TEST(a_folder_is_led_to_and_nothing_is_posted)
+TEST(folder_is_redirected_to_its_slash_and_post_is_refused)
 {
 	make_tree();
 	site_run(NULL, prepare, visit_folders);
 	remove_tree();
 }
 
-/* --- parts ------------------------------------------------------------------------ */
+/* --- ranges ----------------------------------------------------------------------- */
 
 static void
 check_big(struct site *site, size_t from, size_t to)
@@ -276,7 +276,7 @@ visit_parts(struct site *site)
 	CHECK_STR(field_of(reply, "Content-Type"), "text/javascript; charset=utf-8");
 }
 
-TEST(a_part_of_a_file_is_sent_as_such)
+TEST(range_request_gets_a_partial_reply)
 {
 	make_tree();
 	site_run(NULL, prepare, visit_parts);
@@ -326,19 +326,19 @@ visit_conditions(struct site *site)
 	CHECK_EQ(count_of(reply, "ETag"), 1);
 }
 
-TEST(what_a_client_has_is_not_sent_again)
+TEST(conditional_request_gets_304_for_an_unchanged_file)
 {
 	make_tree();
 	site_run(NULL, prepare, visit_conditions);
 	remove_tree();
 }
 
-/* --- a peer that does not read -------------------------------------------------- */
+/* --- clients that do not read --------------------------------------------------- */
 
 static weft_event sent;
 static int sent_rc;
 
-/* Larger than all that buffers hold; most of it is a hole. */
+/* The file is larger than all buffers together; most of it is a hole. */
 static int
 send_huge(weft_http *http, void *arg)
 {
@@ -367,7 +367,7 @@ visit_and_not_read(struct site *site)
 	CHECK_EQ(stats_of(site).slow, 1);
 }
 
-TEST(who_does_not_read_a_file_is_dropped)
+TEST(client_that_does_not_read_a_file_is_dropped)
 {
 	weft_http_server_opts opts = { .grace_ns = 100 * WEFT_MS, .request_ns = 200 * WEFT_MS };
 	char path[128];
@@ -381,9 +381,9 @@ TEST(who_does_not_read_a_file_is_dropped)
 	remove_tree();
 }
 
-/* --- many ------------------------------------------------------------------------ */
+/* --- many files ------------------------------------------------------------------ */
 
-/* More names than are kept open, twice. */
+/* More files than are kept open, twice. */
 static void
 visit_many(struct site *site)
 {
@@ -404,14 +404,14 @@ visit_many(struct site *site)
 	}
 }
 
-TEST(more_files_are_sent_than_are_kept_open)
+TEST(more_files_are_served_than_are_kept_open)
 {
 	make_tree();
 	site_run(NULL, prepare, visit_many);
 	remove_tree();
 }
 
-/* --- slow peers ------------------------------------------------------------------ */
+/* --- slow clients ---------------------------------------------------------------- */
 
 #define MIB      (1 << 20)
 #define HUGE     (64 * MIB)
@@ -427,7 +427,7 @@ make_huge(void)
 	OK(truncate(path, HUGE));
 }
 
-/* Longer than the grace in all, but never without a byte for so long. */
+/* Takes longer than the grace period in total, but never without a byte for that long. */
 static void
 visit_and_dawdle(struct site *site)
 {
@@ -447,7 +447,7 @@ visit_and_dawdle(struct site *site)
 			longest_ns = weft_now() - since_ns;
 		since_ns = weft_now();
 	}
-	/* On a machine that held it up for that long nothing can be said. */
+	/* If the machine delayed the test for that long, the result is not meaningful. */
 	if (longest_ns < GRACE_NS / 4) {
 		CHECK_EQ(size, HUGE);
 		CHECK_EQ(stats_of(site).slow, 0);
@@ -455,7 +455,7 @@ visit_and_dawdle(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_peer_that_reads_a_file_slowly_gets_all_of_it)
+TEST(client_that_reads_a_file_slowly_gets_all_of_it)
 {
 	weft_http_server_opts opts = { .grace_ns = GRACE_NS };
 

@@ -1,4 +1,4 @@
-/* http_late_test.c - the HTTP client, asked to end at each point of an exchange. */
+/* http_late_test.c - the HTTP client, ended at each point of an exchange. */
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,12 +31,12 @@ play_deadlines(struct world *world)
 	weft_http *http = NULL;
 	char bytes[8];
 
-	world->unplayed = SOME; /* a request may end before it is heard */
+	world->unplayed = SOME; /* a request may end before it arrives */
 	CHECK_EQ(fetch_by(world, WEFT_NOWAIT, &http), WEFT_ETIMEDOUT);
 	world->request.method = "PUT";
 	world->request.body = (weft_span){ much, sizeof(much) };
 	CHECK_EQ(fetch_by(world, weft_after(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
-	CHECK(strstr(weft_detail(), "/late: ")); /* and what it was at then */
+	CHECK(strstr(weft_detail(), "/late: ")); /* followed by what it was doing then */
 	CHECK(strstr(weft_detail(), ": timed out"));
 	world->request = (weft_http_request){ 0 };
 	CHECK_EQ(fetch_by(world, weft_after(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
@@ -52,9 +52,9 @@ play_deadlines(struct world *world)
 	UNTIL(world->peer.open == 1); /* the last one is kept */
 }
 
-TEST(a_deadline_ends_each_part_of_an_exchange_and_reading_can_go_on)
+TEST(deadline_ends_each_part_of_an_exchange_and_a_read_can_continue)
 {
-	/* Which of the first it is for, the clock decides. */
+	/* The clock decides which script serves which of the first requests. */
 	PLAY(play_deadlines, never_reads, half_a_head, half_a_body);
 }
 
@@ -64,7 +64,7 @@ fire(void *arg)
 	(void)weft_abort_fire(arg, weft_value_text("enough"));
 }
 
-/* In a fetch, in a body, between two calls, and before the first. */
+/* During a fetch, during a body, between two calls, and before the first. */
 static void
 play_aborts(struct world *world)
 {
@@ -81,7 +81,7 @@ play_aborts(struct world *world)
 	(void)weft_abort_unref(abort);
 	world->request.abort = abort = weft_abort_new(NULL);
 	OK(fetch_by(world, weft_after(HOUR), &http));
-	(void)weft_abort_unref(abort); /* the exchange has it */
+	(void)weft_abort_unref(abort); /* the exchange has its own reference */
 	CHECK_EQ(weft_http_read(http, bytes, 8, weft_after(HOUR)), 2);
 	CHECK(weft_schedule_timeout(NULL, WEFT_MS, fire, abort) > 0);
 	CHECK_EQ(weft_http_read(http, bytes, 8, weft_after(HOUR)), WEFT_ECANCELED);
@@ -89,7 +89,7 @@ play_aborts(struct world *world)
 	weft_http_close(http);
 }
 
-TEST(a_signal_ends_an_exchange_at_any_point)
+TEST(abort_signal_ends_an_exchange_at_any_point)
 {
 	PLAY(play_aborts, never_reads, half_a_body);
 }
@@ -111,12 +111,12 @@ play_finish(struct world *world)
 	CHECK_EQ(world->peer.open, 1);
 }
 
-TEST(who_waits_for_a_reply_can_wait_again)
+TEST(http_finish_can_be_repeated_after_a_timeout)
 {
 	PLAY(play_finish, then_answers);
 }
 
-/* With bytes of the request missing, it would take the next one for them. */
+/* Bytes of the request are missing: the server would take the next request for them. */
 SCRIPT(refuses_slowly, { HEAR, "POST ", 0 }, { SAY, "HTTP/1.1 413 Too Large\r\n", 0 },
        { HOLD, NULL, 0 }, { SAY, "Content-Length: 3\r\n\r\nbig", 0 }, { HEAR, NULL, 0 },
        { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
@@ -128,7 +128,7 @@ play_refused_finish(struct world *world)
 	weft_http *http;
 	ssize_t n = 1;
 
-	world->unplayed = 1; /* it hears no second request */
+	world->unplayed = 1; /* the peer gets no second request */
 	world->request.method = "POST";
 	world->request.streamed = true;
 	OK(fetch_by(world, weft_after(HOUR), &http));
@@ -155,18 +155,18 @@ play_refused_finish(struct world *world)
 	CHECK_EQ(world->peer.accepted, 2);
 }
 
-TEST(a_connection_is_not_kept_if_the_request_was_refused_however_long_it_took)
+TEST(connection_of_a_request_refused_early_is_not_reused)
 {
 	PLAY(play_refused_finish, refuses_slowly, says_hello);
 }
 
-/* --- refused as it begins ----------------------------------------------------- */
+/* --- refused at the start ----------------------------------------------------- */
 
 #define BUSY "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy"
 
-/* A peer that answers at a moment that no script can hit: after a request has got its
- * connection, and before its first byte is sent.  Then there is memory taken for a field of
- * this size. */
+/* A peer that answers at a moment that no script can hit: after a request got its connection,
+ * and before its first byte is sent.  At that moment the client allocates memory for a header
+ * of this size. */
 #define FIELD_SIZE 20000
 static int listener_fd = -1, peer_fd = -1;
 
@@ -236,7 +236,7 @@ play_unheard(struct world *world)
 	};
 	OK(fetch(world, "", &http));
 	CHECK(peer_fd >= 0);
-	/* A ring may have the reply without anybody having looked into it. */
+	/* A ring may have received the reply although the client has not checked for it yet. */
 	unheard = weft_http_status(http) == 503;
 	CHECK(unheard || weft_http_status(http) == 0);
 	do
@@ -256,12 +256,12 @@ play_unheard(struct world *world)
 	listener_fd = peer_fd = -1;
 }
 
-TEST(of_a_request_that_is_refused_unheard_nothing_is_sent)
+TEST(request_refused_before_its_first_byte_sends_nothing)
 {
 	PLAY(play_unheard, nobody);
 }
 
-/* --- cancelled, or gone, at any time -------------------------------------------- */
+/* --- canceled or disconnected at any time --------------------------------------- */
 
 struct guest {
 	struct world *world;
@@ -286,7 +286,7 @@ be_guest(void *arg)
 	return 0;
 }
 
-/* Cancel a guest after `count` turns. */
+/* Cancel the client's threadlet after `count` yields. */
 static void
 cancel_after(struct world *world, int count, bool body)
 {
@@ -310,7 +310,7 @@ cancel_after(struct world *world, int count, bool body)
 static void
 play_cancel(struct world *world)
 {
-	world->unplayed = SOME; /* they are left as they speak */
+	world->unplayed = SOME; /* the client disconnects while they send */
 	for (int i = 0; i < 40; i++)
 		cancel_after(world, i, i & 1);
 	CHECK(world->peer.accepted > 20);
@@ -319,7 +319,7 @@ play_cancel(struct world *world)
 SCRIPT(slow, { HEAR, NULL, 0 }, { DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 0 },
        { WAIT, NULL, 0 });
 
-TEST(an_exchange_is_cancelled_at_any_time_and_closes_its_connection)
+TEST(exchange_canceled_at_any_time_closes_its_connection)
 {
 	static const struct step *scripts[64];
 	struct world *world = calloc(1, sizeof(*world));
@@ -339,8 +339,8 @@ stop_loop(void *arg)
 	weft_loop_shutdown(weft_loop_current());
 }
 
-/* One waits for a body, one for a head, one for a connection. */
-TEST(a_loop_that_stops_ends_its_exchanges)
+/* One exchange waits for a body, one for a header section, one for a connection. */
+TEST(loop_shutdown_ends_its_exchanges)
 {
 	struct guest guests[3];
 	struct world *world = calloc(1, sizeof(*world));
@@ -374,7 +374,7 @@ TEST(a_loop_that_stops_ends_its_exchanges)
 	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" \
 	"5\r\nhello\r\n0\r\nA: b\r\n\r\n"
 
-/* A peer that breaks the connection after so many bytes of its reply. */
+/* A peer that closes or resets the connection after each number of bytes of its reply. */
 static void
 play_resets(struct world *world)
 {
@@ -392,7 +392,7 @@ play_resets(struct world *world)
 	UNTIL(world->peer.open == 0);
 }
 
-TEST(a_connection_that_ends_after_any_byte_is_an_error)
+TEST(connection_that_ends_after_any_byte_is_an_error)
 {
 	static const struct step *scripts[256];
 	static struct step steps[256][4];
@@ -429,7 +429,7 @@ play_refused(struct world *world)
 	CHECK(strstr(weft_detail(), "nowhere"));
 }
 
-TEST(a_host_that_does_not_answer_is_named)
+TEST(connect_error_names_the_url)
 {
 	PLAY(play_refused, nobody);
 }
@@ -472,7 +472,7 @@ play_local(struct world *world)
 	(void)unlink(path + 5);
 }
 
-TEST(a_unix_socket_is_asked_like_a_host)
+TEST(unix_socket_url_works_like_a_host)
 {
 	PLAY(play_local, nobody);
 }

@@ -1,4 +1,4 @@
-/* http_life_test.c - how connections and servers end, and what they can become. */
+/* http_life_test.c - how connections and servers end; upgrades and event streams. */
 #include "proto/http_site.h"
 
 static weft_event entered, released;
@@ -75,7 +75,7 @@ visit_drained(struct site *site)
 	weft_stream_close(busy);
 }
 
-TEST(a_closed_listener_drains_what_is_in_flight)
+TEST(closing_the_listener_drains_requests_in_flight)
 {
 	weft_http_server_opts opts = { .drain_ns = 20 * WEFT_MS };
 
@@ -99,10 +99,10 @@ static void
 prepare_forced(struct site *site)
 {
 	prepare(site);
-	site->until_ns = weft_after(WEFT_S); /* it has a visitor by then */
+	site->until_ns = weft_after(WEFT_S); /* its visitor has connected by then */
 }
 
-TEST(a_drain_is_forced_at_the_deadline)
+TEST(deadline_of_serve_forces_the_drain)
 {
 	site_run(NULL, prepare_forced, visit_forced);
 }
@@ -125,7 +125,7 @@ visit_cancelled(struct site *site)
 	CHECK_EQ(site->served, WEFT_ECANCELED);
 }
 
-TEST(a_cancelled_server_drains_too)
+TEST(canceled_server_drains_too)
 {
 	site_run(NULL, prepare, visit_cancelled);
 }
@@ -188,7 +188,7 @@ visit_upgrade(struct site *site)
 	CHECK_EQ(status_of(ASK(site, "GET /unasked HTTP/1.1\r\n" HOST END)), 200);
 }
 
-TEST(a_connection_is_handed_over_with_what_has_come)
+TEST(upgraded_stream_includes_bytes_received_early)
 {
 	site_run(NULL, prepare_upgrade, visit_upgrade);
 }
@@ -206,7 +206,7 @@ visit_upgrade_drained(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(who_has_a_connection_is_cancelled_by_a_drain)
+TEST(drain_cancels_the_handler_of_an_upgraded_connection)
 {
 	site_run(NULL, prepare_upgrade, visit_upgrade_drained);
 }
@@ -271,7 +271,7 @@ visit_events(struct site *site)
 	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
 	OK(handler_rc);
 	weft_stream_close(stream);
-	/* Nobody listens to a HEAD. */
+	/* A HEAD request has no body, so events fail. */
 	CHECK_STR(ASK(site, "HEAD / HTTP/1.1\r\n" HOST END), EVENTS);
 	CHECK_EQ(handler_rc, WEFT_EPIPE);
 }
@@ -293,7 +293,7 @@ visit_after_events(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_request_behind_events_is_answered)
+TEST(request_pipelined_behind_events_is_answered)
 {
 	site_run(NULL, prepare_events, visit_after_events);
 }
@@ -312,7 +312,7 @@ visit_for_long(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(events_outlast_the_deadline_of_their_handler)
+TEST(event_stream_outlasts_the_handler_deadline)
 {
 	weft_http_server_opts opts = { .request_ns = 20 * WEFT_MS };
 
@@ -337,7 +337,7 @@ visit_and_vanish(struct site *site)
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
 }
 
-TEST(a_reader_of_events_that_goes_is_noticed)
+TEST(event_client_that_disconnects_is_noticed)
 {
 	site_run(NULL, prepare_events, visit_and_vanish);
 }
@@ -364,7 +364,7 @@ wait_cancelled(void)
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
 }
 
-/* Nobody reads the body, of which there may be more to come. */
+/* The handler does not read the body, and more of it may arrive. */
 static void
 visit_with_a_body_and_vanish(struct site *site)
 {
@@ -386,19 +386,19 @@ visit_with_a_body_and_vanish(struct site *site)
 	CHECK_EQ(handler_rc, 1);
 	weft_stream_close(stream);
 	wait_cancelled();
-	/* More than is kept for later. */
+	/* More than the server keeps for later. */
 	stream = begin_unread(site, GET HOST END);
 	say(stream, much, sizeof(much));
 	wait_cancelled();
 	weft_stream_close(stream);
 }
 
-TEST(a_reader_of_events_that_goes_is_noticed_behind_what_it_sent)
+TEST(event_client_that_disconnects_is_noticed_behind_unread_data)
 {
 	site_run(NULL, prepare_events, visit_with_a_body_and_vanish);
 }
 
-/* The body that nobody read is no request. */
+/* A body that was not read is not taken for a request. */
 static void
 visit_with_a_body(struct site *site)
 {
@@ -412,7 +412,7 @@ visit_with_a_body(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_request_follows_events_whose_request_had_a_body)
+TEST(request_is_answered_after_events_with_an_unread_body)
 {
 	site_run(NULL, prepare_events, visit_with_a_body);
 }
@@ -428,7 +428,7 @@ visit_events_drained(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_drain_ends_events)
+TEST(drain_ends_event_streams)
 {
 	site_run(NULL, prepare_events, visit_events_drained);
 }
@@ -461,12 +461,12 @@ visit_with_half_a_body(struct site *site)
 	CHECK_EQ(stats_of(site).faults, 1);
 }
 
-TEST(a_body_that_ends_early_is_the_fault_of_the_client)
+TEST(truncated_request_body_counts_as_a_client_error)
 {
 	site_run(NULL, prepare_reader, visit_with_half_a_body);
 }
 
-/* --- peers that vanish ----------------------------------------------------------- */
+/* --- clients that disconnect ----------------------------------------------------- */
 
 #define ECHO_TWICE                                          \
 	"POST /echo HTTP/1.1\r\n" HOST TE "chunked\r\n" END \
@@ -496,7 +496,7 @@ visit_in_part(struct site *site)
 	CHECK_STR(ASK(site, GET HOST END), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" END "hello");
 }
 
-TEST(peers_may_vanish_at_any_point)
+TEST(clients_may_disconnect_at_any_point)
 {
 	site_run(NULL, prepare, visit_in_part);
 }
@@ -525,7 +525,7 @@ visit_many(struct site *site)
 	CHECK_EQ(stats_of(site).connections, 20);
 }
 
-/* --- who the other side is --------------------------------------------------- */
+/* --- peer address ------------------------------------------------------------ */
 
 static int
 tell_peer(weft_http *http, void *arg)
@@ -559,7 +559,7 @@ visit_as_peer(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_handler_knows_the_address_of_its_peer)
+TEST(handler_gets_the_address_of_its_peer)
 {
 	weft_addr peer;
 

@@ -1,4 +1,4 @@
-/* http_limit_test.c - what a server refuses, sheds and drops. */
+/* http_limit_test.c - requests that a server refuses, sheds and drops. */
 #include "http/server.h"
 #include "proto/http_site.h"
 
@@ -11,7 +11,7 @@ count(weft_http *http, void *arg)
 	return weft_http_reply(http, 200, NULL, weft_text("hello"), WEFT_NEVER);
 }
 
-/* Read to the end; a failure is the request's. */
+/* Read to the end.  A failure fails the request. */
 static int
 swallow(weft_http *http, void *arg)
 {
@@ -34,7 +34,7 @@ prepare(struct site *site)
 	OK(weft_http_route(site->server, "/swallow", swallow, site));
 }
 
-/* --- heads ----------------------------------------------------------------- */
+/* --- header sections ------------------------------------------------------- */
 
 static void
 visit_with_nonsense(struct site *site)
@@ -69,7 +69,7 @@ add(char *at, const char *text)
 	return strlen(text);
 }
 
-/* A path and a field of so many bytes. */
+/* Send a request with a path and a header of these sizes.  Returns the status. */
 static int
 ask_long(struct site *site, size_t target, size_t field)
 {
@@ -98,7 +98,7 @@ visit_with_long_heads(struct site *site)
 	CHECK_EQ(site->calls, 2);
 }
 
-TEST(long_heads_and_targets_are_refused)
+TEST(long_header_sections_and_targets_are_refused)
 {
 	weft_http_server_opts opts = { .header_max = 1024, .target_max = 100 };
 
@@ -112,7 +112,7 @@ visit_with_much_larger_heads(struct site *site)
 	CHECK_EQ(ask_long(site, 5000, 250000), 431);
 }
 
-TEST(heads_may_be_larger_than_the_queue_of_a_stream)
+TEST(header_section_may_be_larger_than_the_stream_queue)
 {
 	weft_http_server_opts opts = { .header_max = 200000 };
 
@@ -136,7 +136,7 @@ visit_with_many_fields(struct site *site)
 	CHECK_EQ(site->calls, 1);
 }
 
-TEST(more_fields_than_a_hundred_are_refused)
+TEST(more_than_a_hundred_headers_are_refused)
 {
 	site_run(NULL, prepare, visit_with_many_fields);
 }
@@ -182,12 +182,12 @@ visit_with_too_much(struct site *site)
 	CHECK_EQ(site->calls, 0);
 }
 
-TEST(who_sends_too_much_is_heard_out_and_not_reset)
+TEST(client_that_sends_too_much_gets_the_reply_and_no_reset)
 {
 	site_run(NULL, prepare, visit_with_too_much);
 }
 
-/* The peer does not say its last first. */
+/* The client does not half-close before it reads. */
 static void
 check_closed(struct site *site, const char *text, int status)
 {
@@ -229,14 +229,14 @@ visit_to_the_last(struct site *site)
 	check_closed(site, POST CL "70000\r\n" END, 200);
 }
 
-TEST(replies_that_are_the_last_say_so)
+TEST(last_reply_has_connection_close)
 {
 	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS };
 
 	site_run(&opts, prepare_little, visit_to_the_last);
 }
 
-/* The peer goes on sending, and still gets the reply. */
+/* The client continues to send, and still gets the reply. */
 static void
 visit_regardless(struct site *site)
 {
@@ -249,12 +249,12 @@ visit_regardless(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_peer_that_sends_on_still_gets_the_reply)
+TEST(client_that_continues_to_send_still_gets_the_reply)
 {
 	site_run(NULL, prepare, visit_regardless);
 }
 
-/* --- slow peers -------------------------------------------------------------- */
+/* --- slow clients ------------------------------------------------------------ */
 
 static void
 visit_slowly(struct site *site)
@@ -272,7 +272,7 @@ visit_slowly(struct site *site)
 	weft_stream_close(stream);
 	CHECK_EQ(stats_of(site).slow, 2);
 	CHECK_EQ(site->calls, 1);
-	/* A body that nobody wants, and that does not come. */
+	/* The handler does not read the body, and the body does not arrive. */
 	stream = site_enter(site);
 	SAY(stream, POST CL "100\r\n" END "x");
 	CHECK_EQ(status_of(hear_all(stream)), 200);
@@ -280,15 +280,15 @@ visit_slowly(struct site *site)
 	CHECK_EQ(stats_of(site).slow, 3);
 }
 
-TEST(peers_that_send_too_slowly_are_dropped)
+TEST(clients_that_send_too_slowly_are_dropped)
 {
-	/* A head that is said at once must not be too late. */
+	/* A header section that is sent at once must not be too late. */
 	weft_http_server_opts opts = { .header_ns = WEFT_S, .grace_ns = 20 * WEFT_MS };
 
 	site_run(&opts, prepare, visit_slowly);
 }
 
-/* For how long the server waits for a peer that moves so many bytes at a time: an hour at
+/* How long the server waits for a peer that moves `bytes` bytes every `every_ns`: an hour at
  * most. */
 static uint64_t
 patience(uint64_t every_ns, uint64_t bytes)
@@ -310,21 +310,21 @@ patience(uint64_t every_ns, uint64_t bytes)
 	return HOUR;
 }
 
-TEST(peers_just_above_the_least_rate_last_and_those_just_below_do_not)
+TEST(clients_at_the_minimum_rate_stay_and_slower_ones_are_dropped)
 {
 	CHECK_EQ(patience(WEFT_S, 0), 10 * WEFT_S);
 	CHECK_EQ(patience(WEFT_S, 64), 39 * WEFT_S / 2);
 	CHECK_EQ(patience(WEFT_S, 128), HOUR);
 	CHECK_EQ(patience(WEFT_S, 129), HOUR);
-	/* Of each second it has 1/128 less: until there is not all of one. */
+	/* It loses 1/128 s in each second, until less than a second is left. */
 	CHECK_EQ(patience(WEFT_S, 127), (9 * 128 + 1) * WEFT_S + 127 * WEFT_S / 128);
 	CHECK_EQ(patience(WEFT_S / 128, 1), HOUR);
 	CHECK(patience(WEFT_S / 127, 1) < HOUR);
-	/* The first bytes have to come within the grace. */
+	/* The first bytes must arrive within the grace period. */
 	CHECK_EQ(patience(11 * WEFT_S, 11 * 200), 10 * WEFT_S);
 }
 
-TEST(what_a_peer_has_moved_allows_it_a_longer_pause)
+TEST(bytes_moved_earn_a_longer_pause)
 {
 	const struct weft__http_wire wire = { .rate_min = 128,
 		                              .grace_ns = 10 * WEFT_S,
@@ -373,7 +373,7 @@ visit_and_not_read(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(peers_that_do_not_read_are_dropped)
+TEST(clients_that_do_not_read_are_dropped)
 {
 	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS, .request_ns = 40 * WEFT_MS };
 
@@ -401,7 +401,7 @@ TEST(idle_connections_are_closed)
 	site_run(&opts, prepare, visit_and_idle);
 }
 
-/* Whether the server has closed the connection; a reset counts. */
+/* Whether the server has closed or reset the connection. */
 static bool
 is_closed(weft_stream *stream)
 {
@@ -423,7 +423,7 @@ visit_among_many(struct site *site)
 	(void)hear(kept, "hello");
 	for (int i = 0; i < MANY; i++) {
 		crowd[i] = site_enter(site);
-		if (i % 2) /* it waits for the rest of a head */
+		if (i % 2) /* the server waits for the rest of a header section */
 			SAY(crowd[i], "GET / HTTP");
 		turn_often();
 	}
@@ -439,7 +439,7 @@ visit_among_many(struct site *site)
 	weft_stream_close(kept);
 }
 
-TEST(the_connection_that_waits_longest_makes_room_for_others)
+TEST(connection_that_waits_longest_is_closed_for_a_new_one)
 {
 	weft_http_server_opts opts = { .header_ns = HOUR, .idle_ns = HOUR, .idle_max = 4 };
 
@@ -463,7 +463,7 @@ visit_with_proven(struct site *site)
 	}
 }
 
-TEST(among_connections_that_were_answered_the_longest_idle_makes_room)
+TEST(longest_idle_connection_is_closed_among_answered_ones)
 {
 	weft_http_server_opts opts = { .header_ns = HOUR, .idle_ns = HOUR, .idle_max = 4 };
 
@@ -511,7 +511,7 @@ visit_with_others(struct site *site)
 	CHECK_EQ(site->calls, 1);
 	OK(weft_event_set(&released));
 	CHECK_EQ(status_of(hear(first, "hello")), 200);
-	/* The first has ended when it waits again, which is now. */
+	/* The first request has ended when its connection waits again, which is now. */
 	OK(weft_yield());
 	SAY(other, GET HOST END);
 	CHECK_EQ(status_of(hear(other, "hello")), 200);
@@ -520,14 +520,14 @@ visit_with_others(struct site *site)
 	weft_stream_close(other);
 }
 
-TEST(more_requests_at_once_than_allowed_are_shed)
+TEST(requests_over_the_concurrency_limit_get_503)
 {
 	weft_http_server_opts opts = { .requests_max = 1 };
 
 	site_run(&opts, prepare_load, visit_with_others);
 }
 
-/* Sleeps for so many milliseconds, and says when it had to end before. */
+/* Sleeps for that many milliseconds, and replies 504 if it timed out. */
 static int
 take_time(weft_http *http, void *arg)
 {
@@ -564,7 +564,7 @@ visit_one_after_the_other(struct site *site)
 	CHECK_EQ(stats_of(site).failed, 0);
 }
 
-TEST(each_of_the_handlers_of_a_batch_has_its_deadline)
+TEST(each_handler_of_pipelined_requests_has_its_own_deadline)
 {
 	weft_http_server_opts opts = { .request_ns = 700 * WEFT_MS };
 
@@ -591,7 +591,7 @@ visit_waiting(struct site *site)
 	CHECK_EQ(stats_of(site).failed, 2);
 }
 
-TEST(a_handler_has_a_deadline)
+TEST(handler_has_a_deadline)
 {
 	weft_http_server_opts opts = { .request_ns = 10 * WEFT_MS };
 
@@ -600,7 +600,7 @@ TEST(a_handler_has_a_deadline)
 
 /* --- defaults --------------------------------------------------------------- */
 
-/* Answers with what it has found in a local of 128 KiB. */
+/* Replies with a local array of 128 KiB. */
 static int
 use_much_stack(weft_http *http, void *arg)
 {
@@ -623,7 +623,7 @@ visit_much_stack(struct site *site)
 	CHECK_EQ(status_of(ASK(site, GET HOST END)), 200);
 }
 
-TEST(handlers_have_the_stack_that_the_server_was_given)
+TEST(handlers_have_the_stack_size_of_the_server_options)
 {
 	weft_http_server_opts opts = { .stack_bytes = 256 << 10 };
 
@@ -639,8 +639,8 @@ TEST(stack_of_handlers_is_at_most_a_gibibyte)
 	OK(weft_http_server_free(server));
 }
 
-/* As weft/http.h tells them; the simulation meets those that take time. */
-TEST(a_server_that_is_told_nothing_has_the_limits_that_are_told_of)
+/* The defaults documented in weft/http.h.  The simulation tests those that take time. */
+TEST(server_without_options_has_the_documented_limits)
 {
 	const weft_http_server_opts none = WEFT_INIT;
 	const weft_http_server_opts *given[] = { NULL, &none };
@@ -665,14 +665,14 @@ visit_at_the_limits(struct site *site)
 
 	CHECK_EQ(ask_long(site, 0, most - rest), 200);
 	CHECK_EQ(ask_long(site, 0, most - rest + 1), 431);
-	CHECK_EQ(ask_long(site, 8191, 0), 200); /* and its slash */
+	CHECK_EQ(ask_long(site, 8191, 0), 200); /* plus the slash */
 	CHECK_EQ(ask_long(site, 8192, 0), 414);
 	CHECK_EQ(site->calls, 2);
 	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777216\r\n\r\n")), 200);
 	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777217\r\n\r\n")), 413);
 }
 
-TEST(heads_targets_and_bodies_have_exact_limits_by_default)
+TEST(header_target_and_body_limits_are_exact_by_default)
 {
 	site_run(NULL, prepare, visit_at_the_limits);
 }

@@ -1,5 +1,5 @@
-/* http_linear_test.c - a message that comes byte by byte costs no more than one that
- * comes at once, by count of the bytes looked at, not by the clock.
+/* http_linear_test.c - a message that arrives byte by byte is parsed in linear time, measured
+ * by the number of bytes inspected, not by the clock.
  *
  * The parser is compiled into this program with a counter in its scans.
  */
@@ -11,7 +11,7 @@ uint64_t weft__http_looked_at;
 
 static char text[1 << 16];
 
-/* A head of `size` bytes: one long field, or many short ones. */
+/* A header section of `size` bytes: one long header, or many short ones. */
 static size_t
 make_head(size_t size, bool one)
 {
@@ -46,7 +46,7 @@ cost(size_t size, size_t piece)
 	return weft__http_looked_at;
 }
 
-TEST(bytes_one_by_one_are_looked_at_a_fixed_number_of_times)
+TEST(header_bytes_are_inspected_a_constant_number_of_times)
 {
 	for (size_t size = 1000; size <= 60000; size *= 2) {
 		for (int one = 0; one < 2; one++) {
@@ -59,7 +59,7 @@ TEST(bytes_one_by_one_are_looked_at_a_fixed_number_of_times)
 	}
 }
 
-TEST(trailers_one_by_one_are_looked_at_a_fixed_number_of_times)
+TEST(trailer_bytes_are_inspected_a_constant_number_of_times)
 {
 	static const char request[] = "POST / HTTP/1.1\r\nHost: a\r\n"
 				      "Transfer-Encoding: chunked\r\n\r\n";

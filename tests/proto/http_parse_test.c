@@ -1,7 +1,8 @@
-/* http_parse_test.c - heads of HTTP messages: what is accepted, and what is refused how.
+/* http_parse_test.c - header sections of HTTP messages: which are accepted, and how others are
+ * refused.
  *
- * Every input of a table is given to the parser at once, byte by byte, and in two pieces
- * cut at every position; all must come to the same.
+ * The parser gets every input of a table at once, byte by byte, and in two pieces split at
+ * every position.  All results must be equal.
  */
 #include <inttypes.h>
 #include "proto/bad_requests.h"
@@ -15,7 +16,7 @@ struct good {
 	unsigned flags;
 	const char *path, *query, *host;
 	uint64_t body_size;
-	size_t rest; /* bytes that are not of this message */
+	size_t rest; /* bytes that do not belong to this message */
 };
 
 static const struct feed request = { .kind = FEED_REQUEST };
@@ -32,7 +33,7 @@ check_same(struct feed_cut cut, size_t input)
 		          (int)cut.how, cut.number, what, whole.rc, other.rc);
 }
 
-/* Feed in all ways; `whole` is then the outcome. */
+/* Feed the input in all ways; `whole` is the result. */
 static void
 feed_all_ways(const struct feed *feed, const char *data, size_t size, size_t input)
 {
@@ -48,7 +49,7 @@ feed_all_ways(const struct feed *feed, const char *data, size_t size, size_t inp
 	}
 }
 
-TEST(malformed_requests_are_refused_with_their_status_however_they_are_cut)
+TEST(malformed_requests_get_their_status_wherever_they_are_split)
 {
 	size_t count = bad_requests_count;
 
@@ -137,7 +138,7 @@ check_part(const char *text, struct weft__http_part part, const char *want, size
 		          text + part.at, want);
 }
 
-TEST(well_formed_requests_mean_what_they_say_however_they_are_cut)
+TEST(well_formed_requests_are_parsed_wherever_they_are_split)
 {
 	for (size_t i = 0; i < sizeof(good_requests) / sizeof(good_requests[0]); i++) {
 		const struct good *good = &good_requests[i];
@@ -156,7 +157,7 @@ TEST(well_formed_requests_mean_what_they_say_however_they_are_cut)
 	}
 }
 
-TEST(fields_are_found_by_name_in_any_case_and_in_order)
+TEST(headers_are_found_by_name_in_any_case_and_in_order)
 {
 	static const char text[] = GET HOST "Accept: a\r\nX-^: b\r\n"
 					    "aCCEPT:\tc d \r\n" END;
@@ -182,7 +183,7 @@ TEST(fields_are_found_by_name_in_any_case_and_in_order)
 	check_part(text, whole.head.target, "/", 0);
 }
 
-TEST(a_fault_stays_and_its_text_is_the_detail)
+TEST(parse_error_persists_and_its_text_is_the_detail)
 {
 	static const char text[] = "GET / HTTP/3.0\r\n";
 	struct weft__http_field fields[4];
@@ -195,7 +196,7 @@ TEST(a_fault_stays_and_its_text_is_the_detail)
 	CHECK_EQ(head.fault.status, 505);
 }
 
-TEST(bytes_that_are_gone_again_are_misuse)
+TEST(parse_with_fewer_bytes_than_before_is_misuse)
 {
 	static const char text[] = "GET / HTTP/1.1\r\nHost: a";
 	struct weft__http_field fields[4];
@@ -208,7 +209,7 @@ TEST(bytes_that_are_gone_again_are_misuse)
 	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1), WEFT__HTTP_MORE);
 }
 
-TEST(a_head_is_complete_only_with_its_empty_line)
+TEST(header_section_is_complete_only_with_its_empty_line)
 {
 	static const char text[] = GET HOST "X: y\r\n" END;
 
@@ -255,7 +256,7 @@ static const struct bad bad_responses[] = {
 	{ 400, S("HTTP/1.1 199 x\r\n" TE "chunked\r\n" END) },
 };
 
-TEST(malformed_responses_are_refused_however_they_are_cut)
+TEST(malformed_responses_are_refused_wherever_they_are_split)
 {
 	const struct feed feed = { .kind = FEED_RESPONSE };
 
@@ -322,7 +323,7 @@ static const struct reply replies[] = {
 	  KEEP, 0, DONE, 0 },
 };
 
-TEST(responses_end_where_status_and_request_and_fields_say)
+TEST(response_framing_depends_on_status_request_and_headers)
 {
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
 		const struct reply *reply = &replies[i];
@@ -340,7 +341,7 @@ TEST(responses_end_where_status_and_request_and_fields_say)
 	}
 }
 
-TEST(the_reason_is_what_follows_the_status)
+TEST(reason_is_the_text_after_the_status)
 {
 	static const char text[] = "HTTP/1.1 404 Not  Found\r\n" END;
 	const struct feed feed = { .kind = FEED_RESPONSE };
@@ -353,8 +354,8 @@ TEST(the_reason_is_what_follows_the_status)
 
 static char big[1 << 16];
 
-/* "GET /aaa HTTP/1.1" with a target of `target` bytes, and a field that makes the head
- * `size` bytes long.  Returns its size. */
+/* Makes "GET /aaa HTTP/1.1" with a target of `target` bytes, and a header that makes the header
+ * section `size` bytes long.  Returns its size. */
 static size_t
 make_head(size_t target, size_t size)
 {
@@ -383,7 +384,7 @@ check_limit(const struct feed *feed, size_t size, int status)
 	CHECK_EQ(whole.rc, status ? WEFT_EMSGSIZE : WEFT__HTTP_DONE);
 }
 
-TEST(a_head_of_exactly_the_limit_passes_and_one_byte_more_is_431)
+TEST(header_section_at_the_limit_passes_and_one_byte_more_is_431)
 {
 	check_limit(&request, make_head(1, 32 << 10), 0);
 	check_limit(&request, make_head(1, (32 << 10) + 1), 431);
@@ -397,7 +398,7 @@ TEST(a_head_of_exactly_the_limit_passes_and_one_byte_more_is_431)
 	}
 }
 
-TEST(a_request_line_longer_than_a_head_may_be_is_431)
+TEST(request_line_over_the_header_limit_is_431)
 {
 	for (uint32_t max = 1; max < 40; max++) {
 		struct feed feed = { .limits.head_max = max };
@@ -406,7 +407,7 @@ TEST(a_request_line_longer_than_a_head_may_be_is_431)
 	}
 }
 
-TEST(a_target_of_exactly_the_limit_passes_and_one_byte_more_is_414)
+TEST(target_at_the_limit_passes_and_one_byte_more_is_414)
 {
 	struct feed small = { .limits.target_max = 20 };
 
@@ -419,7 +420,7 @@ TEST(a_target_of_exactly_the_limit_passes_and_one_byte_more_is_414)
 		check_limit(&small, make_head(size, 0), size <= 20 ? 0 : 414);
 }
 
-TEST(a_request_line_without_end_is_refused_as_soon_as_it_must_be)
+TEST(endless_request_line_is_refused_at_the_target_limit)
 {
 	struct weft__http_field fields[1];
 	struct weft__http_head head;
@@ -436,7 +437,7 @@ TEST(a_request_line_without_end_is_refused_as_soon_as_it_must_be)
 	CHECK(size < (8 << 10) + 64);
 }
 
-TEST(as_many_fields_as_there_is_room_for_pass_and_one_more_is_431)
+TEST(headers_that_fit_the_array_pass_and_one_more_is_431)
 {
 	for (uint32_t room = 1; room <= 100; room += 33) {
 		struct feed feed = { .room = room };
@@ -452,7 +453,7 @@ TEST(as_many_fields_as_there_is_room_for_pass_and_one_more_is_431)
 	}
 }
 
-TEST(a_length_of_exactly_the_limit_passes_and_one_more_is_413)
+TEST(content_length_at_the_limit_passes_and_one_more_is_413)
 {
 	static const char text[] = POST CL "5\r\n" END "hello";
 	struct feed feed = { .limits.body_max = 5 };
@@ -465,7 +466,7 @@ TEST(a_length_of_exactly_the_limit_passes_and_one_more_is_413)
 
 /* --- mutations ---------------------------------------------------------------- */
 
-/* Change a few bytes of `big` to what is likely to matter; returns the new size. */
+/* Change a few bytes of `big` to bytes that are likely to matter.  Returns the new size. */
 static size_t
 mutate(uint64_t *seed, size_t size)
 {
@@ -497,7 +498,7 @@ mutate(uint64_t *seed, size_t size)
 	return size;
 }
 
-TEST(mutated_messages_come_to_the_same_however_they_are_cut)
+TEST(mutated_messages_have_the_same_result_wherever_they_are_split)
 {
 	uint64_t seed = test_seed();
 	size_t count = sizeof(good_requests) / sizeof(good_requests[0]);

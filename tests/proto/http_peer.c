@@ -1,4 +1,4 @@
-/* http_peer.c - a peer for the HTTP client that does what a script says. */
+/* http_peer.c - a scripted server for tests of the HTTP client. */
 #include "proto/http_peer.h"
 
 struct seat {
@@ -7,7 +7,7 @@ struct seat {
 	const struct step *script;
 };
 
-/* The text with ports put in. */
+/* Copies the text, with port numbers inserted. */
 static void
 with_ports(const struct peer *peer, const char *text, char *out, size_t room)
 {

@@ -1,4 +1,4 @@
-/* http_pool_test.c - connections of the HTTP client: kept, limited, queued, tried again. */
+/* http_pool_test.c - connections of the HTTP client: reuse, limits, queue, retries. */
 #include "http/client.h"
 #include "proto/http_world.h"
 
@@ -23,18 +23,18 @@ play_reuse(struct world *world)
 
 	get(world, "/1", 200, "hello");
 	get(world, "/2", 200, "hello");
-	OK(fetch(world, "/3", &http)); /* not read: what is there is dropped */
+	OK(fetch(world, "/3", &http)); /* not read: the data that has arrived is discarded */
 	weft_http_close(http);
 	CHECK_EQ(world->peer.accepted, 1);
 	CHECK_EQ(world->peer.open, 1);
 }
 
-TEST(a_connection_serves_one_exchange_after_the_other)
+TEST(connection_is_reused_for_the_next_exchange)
 {
 	PLAY(play_reuse, serves_three);
 }
 
-/* One connection after the other: none is kept. */
+/* Each request needs a new connection: none is reused. */
 static void
 play_no_reuse(struct world *world)
 {
@@ -52,7 +52,7 @@ play_no_reuse(struct world *world)
 	CHECK_EQ(world->peer.accepted, 6);
 }
 
-TEST(a_connection_that_ended_or_said_too_much_serves_no_other)
+TEST(connection_that_ended_or_has_extra_data_is_not_reused)
 {
 	PLAY(play_no_reuse, serves_last, serves_old, serves_and_closes, serves_and_chatters,
 	     serves_too_much, serves_one);
@@ -68,7 +68,7 @@ play_unread(struct world *world)
 	weft_http *http;
 	char byte;
 
-	world->unplayed = SOME; /* one floods who has left */
+	world->unplayed = SOME; /* one script floods a client that has disconnected */
 	for (int i = 0; i < 2; i++) {
 		OK(fetch(world, "/", &http));
 		CHECK_EQ(weft_http_read(http, &byte, 1, WEFT_NEVER), 1);
@@ -79,7 +79,7 @@ play_unread(struct world *world)
 	CHECK_EQ(world->peer.accepted, 3);
 }
 
-TEST(a_reply_that_is_not_read_to_its_end_closes_its_connection)
+TEST(unread_reply_closes_its_connection)
 {
 	PLAY(play_unread, serves_long, serves_half, serves_one);
 }
@@ -94,7 +94,7 @@ play_idle(struct world *world)
 	CHECK_EQ(world->peer.accepted, 2);
 }
 
-TEST(an_idle_connection_is_kept_for_a_time_only)
+TEST(idle_connection_is_closed_after_idle_ns)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -134,7 +134,8 @@ visit(void *arg)
 SCRIPT(serves_many, { HOLD, NULL, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
        { SAY, HELLO, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
-/* Two connections, three who wait, one too many, and one who does not wait so long. */
+/* Two connections, three requests in the queue, one too many, and one that times out in the
+ * queue. */
 static void
 play_queue(struct world *world)
 {
@@ -170,7 +171,7 @@ play_queue(struct world *world)
 	CHECK_EQ(world->peer.open, 2);
 }
 
-TEST(who_finds_all_connections_in_use_waits_in_a_bounded_queue)
+TEST(request_without_a_free_connection_waits_in_a_limited_queue)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -182,7 +183,8 @@ TEST(who_finds_all_connections_in_use_waits_in_a_bounded_queue)
 	free(world);
 }
 
-/* Who is given a slot as it is cancelled gives it on, whichever was first. */
+/* A queued request that is canceled as it gets a slot passes the slot on, whichever happens
+ * first. */
 static void
 give(struct world *world, bool cancel_first)
 {
@@ -217,7 +219,7 @@ play_given(struct world *world)
 	give(world, false);
 }
 
-TEST(who_is_cancelled_with_a_slot_in_hand_gives_it_on)
+TEST(canceled_request_passes_its_slot_on)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -228,7 +230,7 @@ TEST(who_is_cancelled_with_a_slot_in_hand_gives_it_on)
 	free(world);
 }
 
-/* A connection that cannot be used again still makes room for the next. */
+/* A connection that cannot be reused still makes room for the next one. */
 static void
 play_slots(struct world *world)
 {
@@ -251,7 +253,7 @@ play_slots(struct world *world)
 
 SCRIPT(says_nonsense, { HEAR, NULL, 0 }, { SAY, "nonsense\r\n\r\n", 0 }, { WAIT, NULL, 0 });
 
-TEST(a_slot_goes_to_the_next_also_without_a_connection)
+TEST(slot_is_passed_on_even_without_a_connection)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -279,7 +281,7 @@ play_idle_max(struct world *world)
 	CHECK_EQ(world->other.open, 1);
 }
 
-TEST(of_all_idle_connections_so_many_are_kept_the_latest)
+TEST(most_recently_used_idle_connections_are_kept)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -291,7 +293,7 @@ TEST(of_all_idle_connections_so_many_are_kept_the_latest)
 	free(world);
 }
 
-/* The one that was used last is the one that is used next, and the others grow old. */
+/* The connection that was used last is used next, and the others become old. */
 static void
 play_latest(struct world *world)
 {
@@ -306,12 +308,12 @@ play_latest(struct world *world)
 	CHECK_EQ(world->peer.accepted, 2);
 }
 
-TEST(the_latest_connection_is_used_first)
+TEST(most_recently_used_connection_is_used_first)
 {
 	PLAY(play_latest, serves_three, serves_one);
 }
 
-/* --- trying again ------------------------------------------------------------- */
+/* --- retries ------------------------------------------------------------------ */
 
 SCRIPT(dies_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 });
 SCRIPT(breaks_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
@@ -326,9 +328,9 @@ static void
 play_again(struct world *world)
 {
 	get(world, "/", 200, "hello");
-	get(world, "/", 200, "hello"); /* dies, then a new one */
+	get(world, "/", 200, "hello"); /* the connection ends; retried on a new one */
 	CHECK_EQ(world->peer.accepted, 2);
-	get(world, "/", 200, "hello"); /* is broken, then a new one */
+	get(world, "/", 200, "hello"); /* the connection is reset; retried on a new one */
 	CHECK_EQ(world->peer.accepted, 3);
 	world->request.method = "PUT";
 	world->request.body = weft_text("x");
@@ -338,7 +340,7 @@ play_again(struct world *world)
 
 SCRIPT(takes_put, { HEAR, "PUT", 0 }, { TAKE, "x", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
-TEST(a_request_on_a_dead_connection_is_sent_once_more)
+TEST(request_on_a_dead_connection_is_retried_once)
 {
 	PLAY(play_again, dies_on_second, breaks_on_second, dies_on_second, takes_put);
 }
@@ -359,20 +361,20 @@ play_not_again(struct world *world)
 	get(world, "/", 200, "hello");
 	get_error(world, "/", WEFT_ETRUNCATED, "");
 	CHECK_EQ(world->peer.accepted, 3);
-	get_error(world, "/", WEFT_ETRUNCATED, ""); /* a new one is not tried again */
+	get_error(world, "/", WEFT_ETRUNCATED, ""); /* a new connection is not retried */
 	CHECK_EQ(world->peer.accepted, 4);
 	get(world, "/", 200, "hello");
-	get_error(world, "/", WEFT_ETRUNCATED, ""); /* and neither is the second */
+	get_error(world, "/", WEFT_ETRUNCATED, ""); /* and neither is the retry */
 	CHECK_EQ(world->peer.accepted, 6);
 }
 
-TEST(what_may_have_been_done_or_answered_is_not_sent_once_more)
+TEST(request_that_may_have_been_processed_is_not_retried)
 {
 	PLAY(play_not_again, dies_on_second, dies_in_head, dies_after_1xx, dies_at_once,
 	     dies_on_second, dies_at_once);
 }
 
-/* --- who may use it ------------------------------------------------------------ */
+/* --- threads ------------------------------------------------------------------- */
 
 static void
 call_from_callback(void *arg)
@@ -393,7 +395,7 @@ play_callback(struct world *world)
 	UNTIL(arrivals == 1);
 }
 
-TEST(a_client_is_for_threadlets_of_its_loop)
+TEST(client_works_only_in_threadlets_of_its_loop)
 {
 	weft_loop *loop = make();
 	weft_http_client_opts opts = { .loop = loop };
@@ -420,7 +422,7 @@ leave_idle(void *arg)
 	return 0;
 }
 
-TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
+TEST(idle_connection_does_not_keep_the_loop_alive)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *loop = make();
@@ -439,7 +441,7 @@ TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
 	free(world);
 }
 
-TEST(a_client_is_freed_after_its_loop_has_run)
+TEST(client_can_be_freed_after_its_loop_has_run)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *loop = make();
@@ -463,8 +465,8 @@ TEST(a_client_is_freed_after_its_loop_has_run)
 
 /* --- defaults --------------------------------------------------------------- */
 
-/* As weft/http.h tells them. */
-TEST(a_client_that_is_told_nothing_has_the_limits_that_are_told_of)
+/* The defaults documented in weft/http.h. */
+TEST(client_without_options_has_the_documented_limits)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	const weft_http_client_opts opts = { .loop = loop };

@@ -1,4 +1,4 @@
-/* http_redirect_test.c - where the HTTP client is sent, and what it takes along. */
+/* http_redirect_test.c - redirects of the HTTP client, and what it sends along. */
 #include <errno.h>
 #include "proto/http_world.h"
 
@@ -78,13 +78,13 @@ play_heads(struct world *world)
 	get(world, "/a", 200, "");
 }
 
-TEST(method_and_body_are_kept_or_dropped_by_the_status)
+TEST(redirect_status_decides_about_method_and_body)
 {
 	PLAY(play_methods, keeps_and_drops);
 	PLAY(play_heads, heads);
 }
 
-/* --- what stays at an origin ---------------------------------------------------- */
+/* --- credentials ---------------------------------------------------------------- */
 
 SCRIPT(leads_away, { HEAR, "GET /a", 0 }, { SAY, TO("302", "/b"), 0 }, { HEAR, "GET /b", 0 },
        { SAY, TO("302", "http://127.0.0.1:%Q/c"), 0 }, { HEAR, "GET /d", 0 }, { SAY, HELLO, 0 },
@@ -113,7 +113,7 @@ play_away(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(what_proves_who_one_is_does_not_leave_its_origin)
+TEST(credentials_are_not_sent_to_another_origin)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -124,7 +124,7 @@ TEST(what_proves_who_one_is_does_not_leave_its_origin)
 	free(world);
 }
 
-/* --- where nobody goes ---------------------------------------------------------- */
+/* --- redirects that are not followed -------------------------------------------- */
 
 SCRIPT(loops, { HEAR, NULL, 0 }, { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 },
        { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 }, { SAY, TO("302", "/a"), 0 },
@@ -177,7 +177,7 @@ play_wrong(struct world *world)
 	UNTIL(world->peer.open == 0);
 }
 
-TEST(a_way_that_leads_around_for_ever_is_left)
+TEST(redirect_loop_ends_at_the_limit)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -188,13 +188,13 @@ TEST(a_way_that_leads_around_for_ever_is_left)
 	free(world);
 }
 
-TEST(a_redirect_without_a_place_and_one_not_wanted_are_replies)
+TEST(redirect_without_location_or_with_no_redirect_is_a_reply)
 {
 	PLAY(play_nowhere, leads_nowhere);
 	PLAY(play_not_followed, leads_to_ftp);
 }
 
-TEST(nobody_is_led_to_what_is_not_http_or_not_of_the_net)
+TEST(redirect_to_a_non_http_url_or_unix_socket_is_refused)
 {
 	PLAY(play_wrong, leads_to_ftp, leads_to_script, leads_to_user, leads_to_space,
 	     leads_to_socket);

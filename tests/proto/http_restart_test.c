@@ -1,10 +1,9 @@
-/* http_restart_test.c - a server is replaced by another on the same port, again and again,
- * while clients ask: no request may be lost.
+/* http_restart_test.c - servers on the same port replace each other repeatedly while clients
+ * send requests: no request may be lost.
  *
- * Clients have one request at a time under way.  One that reads "Connection: close" makes
- * the next on a new connection; any other end of a connection is a lost request.  Every other
- * client makes a connection for each request.  WEFT_REQUESTS says how many requests there
- * are.
+ * A client has one request in flight at a time.  After "Connection: close" it sends the next
+ * request on a new connection.  Any other end of a connection is a lost request.  Every other
+ * client uses a new connection for each request.  WEFT_REQUESTS is the number of requests.
  */
 #include <stdlib.h>
 #include <weft/http.h>
@@ -49,7 +48,7 @@ static void
 open_place(struct place *place, struct town *town)
 {
 	weft_listener_opts listen = { .reuse_port = true };
-	/* A client may be held up for long on a busy machine. */
+	/* On a busy machine, a client may be delayed for long. */
 	weft_http_server_opts opts = { .drain_ns = HOUR, .idle_ns = HOUR, .header_ns = HOUR };
 	weft_addr addr;
 
@@ -147,7 +146,7 @@ client_kept(void *arg)
 	return ask_often(arg, false);
 }
 
-/* --- both ------------------------------------------------------------------- */
+/* --- clients and servers ---------------------------------------------------- */
 
 static int
 live(void *arg)

@@ -1,7 +1,8 @@
-/* http_scan_test.c - all variants of a scan find the same byte, and none looks further.
+/* http_scan_test.c - all variants of a scan find the same byte, and none reads beyond the
+ * input.
  *
- * Inputs lie at the end of memory of just their size, so that a sanitizer sees a look
- * beyond; and at every offset from its beginning.
+ * The inputs are at the end of allocations of their exact size, so that a sanitizer detects
+ * reads beyond; and at every offset from the start.
  */
 #include "http/scan.h"
 #include "test.h"
@@ -41,12 +42,12 @@ compare(const char *data, size_t at, size_t size)
 	}
 }
 
-TEST(there_is_a_variant_of_the_cpu)
+TEST(scan_has_a_variant_for_this_cpu)
 {
 	CHECK(sizeof(variants) / sizeof(variants[0]) >= 3);
 }
 
-TEST(every_byte_at_every_place_stops_all_variants_alike)
+TEST(every_byte_at_every_position_stops_all_variants_alike)
 {
 	char *data = malloc(50);
 
@@ -62,7 +63,7 @@ TEST(every_byte_at_every_place_stops_all_variants_alike)
 	free(data);
 }
 
-TEST(what_stops_a_scan_is_what_the_grammar_says)
+TEST(scans_stop_at_the_bytes_of_the_grammar)
 {
 	for (int byte = 0; byte < 256; byte++) {
 		char data = (char)byte;

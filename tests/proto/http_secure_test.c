@@ -1,4 +1,4 @@
-/* http_secure_test.c - a server behind TLS. */
+/* http_secure_test.c - an HTTP server over TLS. */
 #include <weft/tls.h>
 #include "proto/http_site.h"
 #include "unit/net/certs.h"
@@ -63,7 +63,7 @@ visit_with_a_silent_one(struct site *site)
 	weft_stream_close(silent);
 }
 
-TEST(a_drain_does_not_wait_for_handshakes)
+TEST(drain_does_not_wait_for_tls_handshakes)
 {
 	make_tls();
 	site_run_tls(server_tls, prepare, visit_with_a_silent_one);

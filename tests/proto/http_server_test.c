@@ -1,4 +1,4 @@
-/* http_server_test.c - what a server answers to requests that are right. */
+/* http_server_test.c - replies of a server to valid requests. */
 #include "proto/http_site.h"
 
 static int
@@ -10,7 +10,7 @@ hello(weft_http *http, void *arg)
 	return weft_http_reply(http, 200, "text/plain", weft_text("hello"), WEFT_NEVER);
 }
 
-/* Say which route it was, and its parameters. */
+/* Reply with the route and its parameters. */
 static int
 name_route(weft_http *http, void *arg)
 {
@@ -99,7 +99,7 @@ visit_routes(struct site *site)
 	check_route(site, "CONNECT a:80", "501 Not Implemented\n");
 }
 
-TEST(the_most_specific_pattern_answers)
+TEST(most_specific_route_pattern_wins)
 {
 	site_run(NULL, add_routes, visit_routes);
 }
@@ -126,12 +126,12 @@ visit_methods(struct site *site)
 	          "Content-Length: 14\r\n\r\n");
 }
 
-TEST(methods_that_nobody_answers_are_told_which_are)
+TEST(unsupported_method_gets_405_with_allow)
 {
 	site_run(NULL, add_routes, visit_methods);
 }
 
-TEST(patterns_are_checked_and_each_is_there_once)
+TEST(route_patterns_are_checked_and_unique)
 {
 	weft_http_server *server = weft_http_server_new(NULL);
 	static const char *const bad[] = {
@@ -171,7 +171,7 @@ TEST(patterns_are_checked_and_each_is_there_once)
 	OK(weft_http_server_free(NULL));
 }
 
-/* --- one after the other --------------------------------------------------- */
+/* --- keep-alive and pipelining --------------------------------------------- */
 
 static void
 say_hello(struct site *site)
@@ -202,12 +202,12 @@ visit_kept_alive(struct site *site)
 	CHECK_EQ(stats_of(site).connections, 2);
 }
 
-TEST(connections_are_kept_alive_as_their_version_has_it)
+TEST(keep_alive_follows_the_http_version)
 {
 	site_run(NULL, say_hello, visit_kept_alive);
 }
 
-/* Many at once, cut anywhere. */
+/* Many requests at once, split anywhere. */
 static void
 visit_pipelined(struct site *site)
 {
@@ -228,7 +228,7 @@ visit_pipelined(struct site *site)
 	CHECK_EQ(site->calls, 200);
 }
 
-TEST(pipelined_requests_are_answered_in_their_order)
+TEST(pipelined_requests_are_answered_in_order)
 {
 	site_run(NULL, say_hello, visit_pipelined);
 }
@@ -248,7 +248,7 @@ visit_pipelined_bodies(struct site *site)
 	          "1\r\na\r\n2\r\nbc\r\n0\r\n\r\n");
 }
 
-TEST(bodies_that_nobody_reads_are_skipped)
+TEST(unread_request_bodies_are_skipped)
 {
 	site_run(NULL, say_hello, visit_pipelined_bodies);
 }
@@ -262,7 +262,7 @@ visit_old_client(struct site *site)
 	          "HTTP/1.1 200 OK\r\n" CLOSE END "abc");
 }
 
-/* A reply of what was read, if it has at most ten bytes. */
+/* Reply with the body, if it has at most ten bytes. */
 static int
 echo_short(weft_http *http, void *arg)
 {
@@ -293,12 +293,12 @@ visit_short(struct site *site)
 	         413);
 }
 
-TEST(a_body_is_read_as_a_whole_or_refused_as_too_large)
+TEST(http_read_all_returns_the_body_or_refuses_a_larger_one)
 {
 	site_run(NULL, prepare_short, visit_short);
 }
 
-TEST(a_client_of_1_0_gets_no_chunks)
+TEST(http_1_0_client_gets_no_chunks)
 {
 	site_run(NULL, say_hello, visit_old_client);
 }
@@ -313,23 +313,23 @@ visit_with_expectations(struct site *site)
 	SAY(stream, "abc");
 	CHECK_STR(hear(stream, "0\r\n\r\n"),
 	          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END "3\r\nabc\r\n0\r\n\r\n");
-	/* Nobody reads it: no telling whether it will come. */
+	/* The handler does not read the body, so the server cannot know whether it will arrive. */
 	SAY(stream, "POST / HTTP/1.1\r\n" HOST CL "3\r\nExpect: 100-continue\r\n" END);
 	CHECK_STR(hear_all(stream), HELLO CLOSE END "hello");
 	weft_stream_close(stream);
-	/* It is there already. */
+	/* The body has already arrived. */
 	CHECK_EQ(count_of(ASK(site, "POST /echo HTTP/1.1\r\n" HOST CL
 	                            "3\r\nExpect: 100-continue\r\n" END "abc"),
 	                  "100 Continue"),
 	         0);
 }
 
-TEST(a_client_that_asks_is_told_to_go_on_when_its_body_is_read)
+TEST(expect_continue_is_answered_when_the_body_is_read)
 {
 	site_run(NULL, say_hello, visit_with_expectations);
 }
 
-/* Read all, then tell of the trailers by trailers. */
+/* Read everything, then send the trailers back as trailers. */
 static int
 pass_trailers(weft_http *http, void *arg)
 {
@@ -368,18 +368,18 @@ visit_trailers(struct site *site)
 	          "HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\n"
 	          "Transfer-Encoding: chunked\r\nTrailer: x-a, x-b\r\n" END
 	          "3\r\nabc\r\n0\r\nx-z: 1\r\nx-a: 1\r\nx-b: two\r\n\r\n");
-	/* The handler is not to know that its peer has no place for them. */
+	/* The handler does not need to know that an HTTP/1.0 client gets no trailers. */
 	CHECK_STR(ASK(site, "POST / HTTP/1.0\r\nx-z: 1\r\n" CL "3\r\n" END "abc"),
 	          "HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\n" CLOSE
 	          "Trailer: x-a, x-b\r\n" END "abc");
 }
 
-TEST(trailers_come_and_go)
+TEST(trailers_are_received_and_sent)
 {
 	site_run(NULL, prepare_trailers, visit_trailers);
 }
 
-/* --- heads ------------------------------------------------------------------- */
+/* --- headers ----------------------------------------------------------------- */
 
 static int
 set_fields(weft_http *http, void *arg)
@@ -437,7 +437,7 @@ visit_fields(struct site *site)
 	CHECK(strlen(reply) > 30000);
 }
 
-TEST(fields_are_set_in_place_of_others_and_none_ends_a_line)
+TEST(set_header_replaces_and_refuses_line_breaks)
 {
 	site_run(NULL, prepare_fields, visit_fields);
 }
@@ -537,12 +537,12 @@ visit_replies(struct site *site)
 	CHECK_EQ(strlen(body_of(ASK(site, "GET /much HTTP/1.1\r\n" HOST END))), 300000);
 }
 
-TEST(replies_are_whole_or_seen_not_to_be)
+TEST(incomplete_reply_resets_the_connection)
 {
 	site_run(NULL, prepare_replies, visit_replies);
 }
 
-/* A visitor that says nothing new gets nothing new. */
+/* The visitor sends no request; it only misuses the API. */
 static void
 visit_misuse(struct site *site)
 {
@@ -566,12 +566,12 @@ visit_misuse(struct site *site)
 	CHECK(!weft_http_header_at(NULL, 0, NULL));
 }
 
-TEST(misuse_is_refused)
+TEST(api_misuse_is_refused)
 {
 	site_run(NULL, say_hello, visit_misuse);
 }
 
-TEST(memory_of_the_library_is_taken_and_given)
+TEST(weft_alloc_and_weft_release_use_the_librarys_allocator)
 {
 	int64_t before = test_live_allocations();
 	void *mem = weft_alloc(0);

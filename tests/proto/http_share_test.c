@@ -9,7 +9,7 @@ struct place {
 	struct house *house;
 	weft_listener *listener;
 	weft_loop *loop;
-	int served; /* requests, by its loop's thread */
+	int served; /* requests, counted on its loop's thread */
 	int result;
 };
 
@@ -24,7 +24,7 @@ greet(weft_http *http, void *arg)
 {
 	struct house *house = arg;
 
-	for (int i = 0; i < LOOPS; i++) /* each its own only */
+	for (int i = 0; i < LOOPS; i++) /* each loop writes only its own */
 		if (house->places[i].loop == weft_loop_current())
 			house->places[i].served++;
 	return weft_http_reply(http, 200, "text/plain", weft_text("hello"), WEFT_NEVER);
@@ -46,7 +46,7 @@ close_listener(void *arg)
 	return 0;
 }
 
-/* Twice over one connection: it stays where it was accepted. */
+/* Two requests on one connection: it stays on the loop that accepted it. */
 static void
 visit(const struct house *house)
 {
@@ -110,7 +110,7 @@ visit_many(void *arg)
 	return 0;
 }
 
-TEST(each_loop_can_serve_one_http_server_at_one_address)
+TEST(several_loops_serve_one_http_server_at_one_address)
 {
 	weft_runtime_opts opts = { .loops = LOOPS };
 	struct house house = { .server = weft_http_server_new(NULL) };
@@ -125,8 +125,8 @@ TEST(each_loop_can_serve_one_http_server_at_one_address)
 	CHECK_EQ(stats.open, 0);
 	CHECK_EQ(house.places[0].served + house.places[1].served, 2 * GUESTS);
 	for (int i = 0; i < LOOPS; i++) {
-		/* By a hash of ports: all 64 on one side is a chance of one in
-		 * 2^63. */
+		/* The kernel distributes by a hash of the ports.  The probability that all 64
+		 * go to one loop is 2^-63. */
 		CHECK(house.places[i].served > 0);
 		CHECK_EQ(house.places[i].served % 2, 0);
 		CHECK_EQ(house.places[i].result, WEFT_ESHUTDOWN);

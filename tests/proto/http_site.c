@@ -1,4 +1,4 @@
-/* http_site.c - a server on the loopback, and a visitor that speaks bytes with it. */
+/* http_site.c - an HTTP server on loopback, and a visitor that exchanges raw bytes with it. */
 #include "proto/http_site.h"
 
 static char heard[1 << 20];
@@ -99,7 +99,7 @@ site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
                void (*visiting)(struct site *site))
 {
 	const weft_runtime_opts opts = { .loops = loops };
-	/* It visits many at once, and reads from one after the other. */
+	/* The visitor has many connections, and reads from one after the other. */
 	const weft_http_server_opts patient = { .grace_ns = HOUR, .request_ns = HOUR };
 	struct site site = { .visit = visiting, .served = 1, .until_ns = WEFT_NEVER };
 

@@ -1,7 +1,7 @@
-/* http_slow_test.c - transfers that take longer than any limit, and peers that stop.
+/* http_slow_test.c - transfers that take longer than any time limit, and peers that stop.
  *
- * The clock is the test's own: it stands still but for pass(), so a download of minutes takes
- * as long as its bytes do.  The sockets are the kernel's, with all that it buffers.
+ * The test controls the clock, which advances only in pass().  So a download of minutes takes
+ * no longer than moving its bytes.  The sockets are real, with all kernel buffers.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "proto/http_site.h"
 
 #define SIZE    (12u << 20) /* more than the kernel buffers on both sides */
-#define PIECE   10240u      /* in half a second: 20 KiB/s */
+#define PIECE   10240u      /* per half second: 20 KiB/s */
 #define STEP_NS (WEFT_S / 2)
 
 static const struct weft__sys *real_sys;
@@ -24,7 +24,7 @@ now_slow(void)
 	return __atomic_load_n(&clock_ns, __ATOMIC_RELAXED);
 }
 
-/* Let time go by, and the server notice it. */
+/* Advance the clock, and let the server notice it. */
 static void
 pass(uint64_t ns)
 {
@@ -116,9 +116,9 @@ prepare(struct site *site)
 	OK(weft_http_route(site->server, "/body", take_body, NULL));
 }
 
-/* --- who goes on ------------------------------------------------------------ */
+/* --- clients that continue -------------------------------------------------- */
 
-/* Read to the end at the rate; how much that was. */
+/* Read to the end at that rate.  Returns the number of bytes. */
 static size_t
 read_slowly(weft_stream *stream)
 {
@@ -160,19 +160,19 @@ visit_whole(struct site *site)
 	download(site, "GET /whole HTTP/1.1\r\n" HOST LAST, 0);
 }
 
-TEST(a_slow_download_finishes_however_long_it_takes)
+TEST(slow_download_finishes_however_long_it_takes)
 {
 	run_slowly(prepare, visit_whole);
 }
 
-/* Acknowledgements come in bursts: a sixteenth of the buffer each. */
+/* Acknowledgements arrive in bursts of a sixteenth of the buffer. */
 static void
 visit_with_buffer(struct site *site)
 {
 	download(site, "GET /whole HTTP/1.1\r\n" HOST LAST, 4 << 20);
 }
 
-TEST(a_slow_download_finishes_though_the_reader_has_a_large_buffer)
+TEST(slow_download_finishes_with_a_large_receive_buffer)
 {
 	run_slowly(prepare, visit_with_buffer);
 }
@@ -183,7 +183,7 @@ visit_pieces(struct site *site)
 	download(site, "GET /pieces HTTP/1.1\r\n" HOST LAST, 0);
 }
 
-TEST(a_slow_download_that_is_written_in_pieces_finishes)
+TEST(slow_download_written_in_pieces_finishes)
 {
 	run_slowly(prepare, visit_pieces);
 }
@@ -202,7 +202,7 @@ visit_file(struct site *site)
 	download(site, "GET /file HTTP/1.1\r\n" HOST LAST, 0);
 }
 
-TEST(a_slow_download_of_a_file_finishes)
+TEST(slow_download_of_a_file_finishes)
 {
 	char path[64];
 	int fd;
@@ -217,14 +217,14 @@ TEST(a_slow_download_of_a_file_finishes)
 	OK(unlink(path));
 }
 
-/* The second reply is in the server's buffer when its connection is to be closed. */
+/* The second reply is in the server's buffer when the server wants to close the connection. */
 static void
 visit_twice(struct site *site)
 {
 	download(site, "GET /whole HTTP/1.1\r\n" HOST END "GET /little HTTP/1.1\r\n" HOST LAST, 0);
 }
 
-TEST(the_last_reply_waits_for_a_slow_reader)
+TEST(last_reply_waits_for_a_slow_client)
 {
 	run_slowly(prepare, visit_twice);
 }
@@ -251,12 +251,12 @@ visit_upload(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_slow_upload_finishes_however_long_it_takes)
+TEST(slow_upload_finishes_however_long_it_takes)
 {
 	run_slowly(prepare, visit_upload);
 }
 
-/* --- who stops -------------------------------------------------------------- */
+/* --- clients that stop ------------------------------------------------------ */
 
 static void
 visit_and_stop(struct site *site)
@@ -272,7 +272,7 @@ visit_and_stop(struct site *site)
 	/* Its last bytes may have been acknowledged some seconds ago. */
 	pass(30 * WEFT_S);
 	CHECK_EQ(handler_rc, 1);
-	/* The kernel may acknowledge late what the reader has read, by this clock. */
+	/* By this clock, the kernel may acknowledge late what the client has read. */
 	for (int i = 0; i < 10 && handler_rc == 1; i++)
 		pass(60 * WEFT_S);
 	CHECK_EQ(handler_rc, WEFT_ETIMEDOUT);
@@ -280,12 +280,12 @@ visit_and_stop(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_reader_that_stops_is_dropped_after_a_minute)
+TEST(client_that_stops_reading_is_dropped_after_a_minute)
 {
 	run_slowly(prepare, visit_and_stop);
 }
 
-/* One byte a second: its first minute is the last. */
+/* One byte per second: it is dropped within a minute. */
 static void
 visit_too_slowly(struct site *site)
 {
@@ -302,7 +302,7 @@ visit_too_slowly(struct site *site)
 	weft_stream_close(stream);
 }
 
-TEST(a_sender_below_the_least_rate_is_dropped)
+TEST(client_that_sends_below_the_minimum_rate_is_dropped)
 {
 	run_slowly(prepare, visit_too_slowly);
 }

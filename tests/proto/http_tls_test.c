@@ -1,8 +1,8 @@
-/* http_tls_test.c - the HTTP client over TLS: whom it speaks to, and whom not. */
+/* http_tls_test.c - the HTTP client over TLS: trusted and untrusted servers, redirects, ends. */
 #include "proto/http_world.h"
 #include "proto/tls_three.h"
 
-/* The peer speaks TLS, the other one not. */
+/* `peer` uses TLS, `other` does not. */
 static void
 play_tls(void (*play)(struct world *world), bool trusts, const struct step *const *scripts,
          const struct step *const *others)
@@ -33,7 +33,7 @@ play_good(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(a_host_with_a_good_certificate_is_spoken_to_on_one_connection)
+TEST(server_with_a_valid_certificate_is_used_on_one_connection)
 {
 	play_tls(play_good, true, SCRIPTS(serves_two), NULL);
 }
@@ -46,7 +46,7 @@ play_untrusted(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "GET"), 0);
 }
 
-TEST(a_host_that_is_not_trusted_hears_no_request)
+TEST(untrusted_server_gets_no_request)
 {
 	play_tls(play_untrusted, false, SCRIPTS(serves_two), NULL);
 }
@@ -64,12 +64,12 @@ play_wrong_name(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "GET"), 0);
 }
 
-TEST(a_certificate_for_another_name_is_refused)
+TEST(certificate_for_another_name_is_refused)
 {
 	play_tls(play_wrong_name, true, SCRIPTS(serves_two), NULL);
 }
 
-/* --- redirects between them ------------------------------------------------------ */
+/* --- redirects between HTTP and HTTPS -------------------------------------------- */
 
 #define TO(where) "HTTP/1.1 302 Go\r\nContent-Length: 0\r\nLocation: " where "\r\n\r\n"
 
@@ -98,13 +98,13 @@ play_up(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "Cookie"), 0);
 }
 
-TEST(a_redirect_may_lead_to_https_and_never_away_from_it)
+TEST(redirect_from_https_to_http_is_refused)
 {
 	play_tls(play_down, true, SCRIPTS(leads_down), SCRIPTS(nobody));
 	play_tls(play_up, true, SCRIPTS(serves_one), SCRIPTS(leads_up));
 }
 
-/* --- ends and strangers ----------------------------------------------------------- */
+/* --- ends, and servers without TLS ------------------------------------------------ */
 
 SCRIPT(until_close, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\n\r\nuntil close", 0 });
 SCRIPT(until_broken, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\n\r\nuntil", 0 },
@@ -126,7 +126,7 @@ play_close(struct world *world)
 	weft_http_close(http);
 }
 
-TEST(a_body_until_the_end_of_the_connection_needs_a_proper_end)
+TEST(body_until_close_needs_a_tls_close)
 {
 	play_tls(play_close, true, SCRIPTS(until_close, until_broken), NULL);
 }
@@ -150,7 +150,7 @@ play_plain(struct world *world)
 	CHECK(strstr(weft_detail(), url));
 }
 
-TEST(a_host_without_tls_is_an_error_and_one_that_is_silent_is_left)
+TEST(server_without_tls_is_an_error_and_a_silent_one_times_out)
 {
 	play_tls(play_plain, true, SCRIPTS(nobody), SCRIPTS(speaks_plain, nobody));
 }

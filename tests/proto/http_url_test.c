@@ -23,7 +23,7 @@ static const struct {
 	  "localhost", "/x" },
 };
 
-TEST(a_url_is_written_in_one_form)
+TEST(urls_are_normalized)
 {
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		struct weft__http_url url;
@@ -40,7 +40,7 @@ TEST(a_url_is_written_in_one_form)
 	}
 }
 
-TEST(what_is_no_url_of_a_host_is_refused)
+TEST(invalid_urls_are_refused)
 {
 	static const char *const bad[] = {
 		"",
@@ -95,8 +95,8 @@ TEST(what_is_no_url_of_a_host_is_refused)
 	}
 }
 
-/* Whatever it is that they are refused for. */
-TEST(of_a_url_that_is_refused_no_user_and_no_query_is_told)
+/* Whatever the reason for the refusal is. */
+TEST(error_text_contains_no_user_and_no_query)
 {
 	static const char *const bad[] = {
 		"http://secret@h/",       "http://me:secret@h/x",
@@ -120,7 +120,7 @@ TEST(of_a_url_that_is_refused_no_user_and_no_query_is_told)
 	CHECK_STR(weft_detail(), "url http://h:0/y: no such port");
 }
 
-TEST(a_url_that_is_too_long_is_refused_and_secrets_are_not_told)
+TEST(url_that_is_too_long_is_refused_without_revealing_secrets)
 {
 	static char text[WEFT__HTTP_URL_MAX + 2];
 	struct weft__http_url url, base;
@@ -154,7 +154,7 @@ TEST(a_url_that_is_too_long_is_refused_and_secrets_are_not_told)
 static const struct {
 	const char *reference, *written;
 } references[] = {
-	/* of RFC 3986, section 5.4, as far as they are of http */
+	/* from RFC 3986, section 5.4, as far as they apply to http */
 	{ "g", "http://a/b/c/g" },
 	{ "./g", "http://a/b/c/g" },
 	{ "g/", "http://a/b/c/g/" },
@@ -190,7 +190,7 @@ static const struct {
 	{ "/a b", NULL },
 };
 
-TEST(a_reference_is_resolved_as_the_rfc_says)
+TEST(references_are_resolved_as_in_rfc_3986)
 {
 	struct weft__http_url base, url;
 

@@ -80,7 +80,7 @@ TEST(paths_are_decoded_once_and_cannot_leave_their_root)
 	}
 }
 
-TEST(a_path_that_has_no_room_is_refused)
+TEST(path_that_does_not_fit_the_buffer_is_refused)
 {
 	char out[8];
 
@@ -110,7 +110,7 @@ check_query(const char *text, const char *want)
 	CHECK(!weft__http_query_next(&query, &pair));
 }
 
-TEST(a_query_is_pairs_of_which_the_first_equals_sign_counts)
+TEST(query_pairs_are_split_at_the_first_equals_sign)
 {
 	check_query("", "");
 	check_query("&&", "");
@@ -123,7 +123,7 @@ TEST(a_query_is_pairs_of_which_the_first_equals_sign_counts)
 	check_query("a=b=c;d&a=x", "[a|b=c;d][a|x]");
 }
 
-TEST(a_query_is_decoded_with_plus_as_space)
+TEST(query_is_decoded_with_plus_as_space)
 {
 	char out[16];
 
@@ -142,7 +142,7 @@ TEST(a_query_is_decoded_with_plus_as_space)
 
 /* --- dates -------------------------------------------------------------------- */
 
-#define NOW INT64_C(1800000000) /* 2027 */
+#define NOW INT64_C(1800000000) /* in the year 2027 */
 
 static int64_t
 parse_date(const char *text)
@@ -165,7 +165,7 @@ TEST(dates_are_read_in_all_three_forms)
 	CHECK_EQ(parse_date("Sat, 31 Dec 2016 23:59:60 GMT"), 1483228800);
 }
 
-TEST(a_year_of_two_digits_is_at_most_fifty_years_ahead)
+TEST(two_digit_year_is_at_most_fifty_years_ahead)
 {
 	CHECK_EQ(parse_date("Friday, 01-Jan-77 00:00:00 GMT"),
 	         parse_date("Fri, 01 Jan 2077 00:00:00 GMT"));
@@ -175,7 +175,7 @@ TEST(a_year_of_two_digits_is_at_most_fifty_years_ahead)
 	         parse_date("Sat, 01 Jan 2000 00:00:00 GMT"));
 }
 
-TEST(what_is_no_date_is_refused)
+TEST(invalid_dates_are_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -211,7 +211,7 @@ TEST(what_is_no_date_is_refused)
 			test_fail(__FILE__, __LINE__, "taken: %s", texts[i]);
 }
 
-TEST(every_date_that_is_written_is_read_again)
+TEST(formatted_dates_can_be_parsed_again)
 {
 	uint64_t seed = test_seed();
 	char text[WEFT__HTTP_DATE_SIZE];
@@ -238,7 +238,7 @@ TEST(every_date_that_is_written_is_read_again)
 	}
 }
 
-TEST(what_is_older_than_the_date_is_not_modified_since)
+TEST(modified_since_compares_with_the_date)
 {
 	static const char date[] = "Sun, 06 Nov 1994 08:49:37 GMT";
 	size_t size = sizeof(date) - 1;
@@ -297,7 +297,7 @@ static const struct range ranges[] = {
 	{ "bytes=99999999999999999999-", 10, 0, { { 0, 0 } } },
 };
 
-TEST(ranges_are_those_bytes_that_are_there)
+TEST(ranges_are_limited_to_the_existing_bytes)
 {
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		const struct range *range = &ranges[i];
@@ -343,7 +343,7 @@ TEST(entity_tags_are_compared_weakly_or_strongly)
 	CHECK(!match("W/\"a\"", "W/\"a\"", false));
 }
 
-TEST(a_list_of_entity_tags_that_is_not_well_formed_has_none)
+TEST(malformed_entity_tag_list_matches_nothing)
 {
 	CHECK(!match("a", "a", true));
 	CHECK(!match("\"a", "\"a\"", true));

@@ -1,7 +1,7 @@
-/* http_world.c - what tests of the HTTP client have: a client and two peers. */
+/* http_world.c - the fixture of the HTTP client tests: a client and two peers. */
 #include "proto/http_world.h"
 
-/* A script that stopped half-way has not seen what it was to see. */
+/* A script that stopped early has not checked everything. */
 static void
 end_peer(struct peer *peer, int unplayed)
 {

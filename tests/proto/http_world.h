@@ -1,4 +1,4 @@
-/* http_world.h - what tests of the HTTP client have: a client and two peers. */
+/* http_world.h - the fixture of the HTTP client tests: a client and two peers. */
 #ifndef WEFT_TESTS_HTTP_WORLD_H
 #define WEFT_TESTS_HTTP_WORLD_H
 
@@ -7,15 +7,15 @@
 
 struct world {
 	weft_http_client     *client;
-	struct peer           peer, other; /* the other one if it has scripts */
+	struct peer           peer, other; /* `other` is used if it has scripts */
 	weft_http_client_opts opts;
 	void                (*play)(struct world *world);
 	weft_http_request     request;     /* for fetch() */
-	int                   unplayed;    /* scripts of the peer that stop half-way; or */
-#define SOME (-1)                          /* time decides whether any do */
+	int                   unplayed;    /* scripts of `peer` that stop early; or */
+#define SOME (-1)                          /* timing decides whether any do */
 };
 
-/* Run `play` in a threadlet of a new loop; then all must have been given back. */
+/* Run `play` in a threadlet of a new loop.  Then everything must have been freed. */
 void world_run(struct world *world, void (*play)(struct world *world));
 
 #define SCRIPTS(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
@@ -31,16 +31,17 @@ void world_run(struct world *world, void (*play)(struct world *world));
 /* Send world->request, with the URL of `path` at the peer if it has none. */
 int fetch(struct world *world, const char *path, weft_http **out);
 
-/* Read a body to its end: its text, at most 8 KiB of it, or the name of the error. */
+/* Read a body to its end.  Returns its text, at most 8 KiB, or the name of the error. */
 const char *body_of(weft_http *http);
 
 /* Fetch, check status and body, and close. */
 void get(struct world *world, const char *path, int status, const char *body);
 
-/* Fetch, which fails with this error, and a text that has the URL and these words. */
+/* Fetch.  It must fail with this error, and the error text must contain the URL and these
+ * words. */
 void get_error(struct world *world, const char *path, int error, const char *words);
 
-/* Let others go on, until `condition`. */
+/* Let other threadlets run until `condition` holds. */
 #define UNTIL(condition)                               \
 	while (!(condition))                           \
 		OK(weft_sleep_until(weft_after(WEFT_US)))

@@ -16,7 +16,7 @@ become_server(const struct real_redis *redis, int out)
 	_exit(127);
 }
 
-/* Whether the server has said that it is ready, before its end. */
+/* Whether the server has printed that it is ready, before its end. */
 static bool
 says_ready(int from)
 {

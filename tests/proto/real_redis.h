@@ -1,7 +1,7 @@
-/* real_redis.h - a redis-server of one's own, for as long as a test needs it.
+/* real_redis.h - a private redis-server, for as long as a test needs it.
  *
- * It listens on a socket in a folder of its own, has no port, keeps nothing, and dies
- * with the test.
+ * It listens on a socket in its own folder, has no port, stores nothing on disk, and dies with
+ * the test.
  */
 #ifndef WEFT_TESTS_REAL_REDIS_H
 #define WEFT_TESTS_REAL_REDIS_H
@@ -9,15 +9,16 @@
 #include <sys/types.h>
 
 struct real_redis {
-	pid_t pid; /* 0: it does not run */
+	pid_t pid; /* 0: it is not running */
 	char  folder[64];
 	char  socket[96];
 };
 
-/* Start it and wait until it is ready; the program is skipped if there is none. */
+/* Start it and wait until it is ready.  Skips the test program if redis-server is not
+ * installed. */
 void real_redis_start(struct real_redis *redis);
 
-/* End it by force, and wait until it is gone; its socket stays until the stop. */
+/* Kill it, and wait until it is gone.  Its socket stays until real_redis_stop(). */
 void real_redis_kill(struct real_redis *redis);
 void real_redis_stop(struct real_redis *redis);
 

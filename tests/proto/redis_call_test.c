@@ -1,4 +1,4 @@
-/* redis_call_test.c - commands of the Redis client: pairing, deadlines, queues, refusals. */
+/* redis_call_test.c - commands of the Redis client: pairing, deadlines, queue, refusals. */
 #include "proto/redis_peer.h"
 
 struct caller {
@@ -31,7 +31,7 @@ make_caller(struct world *world, const char *name, int number)
 	return caller;
 }
 
-/* --- pairing ------------------------------------------------------------------ */
+/* --- pairing replies with commands -------------------------------------------- */
 
 static int
 call_often(void *arg)
@@ -67,22 +67,22 @@ TEST(many_callers_share_one_connection_and_each_gets_its_own_reply)
 	PLAY(play_many, .user = NULL);
 }
 
-TEST(replies_pair_also_in_single_bytes_with_messages_between_them)
+TEST(replies_are_paired_even_byte_by_byte_with_pushes_between_them)
 {
 	PLAY(play_many, .peer = { .drips = true, .pushes = true });
 }
 
-TEST(replies_pair_with_a_server_that_knows_only_resp2)
+TEST(replies_are_paired_with_a_resp2_server)
 {
 	PLAY(play_many, .peer = { .is_old = true });
 }
 
-TEST(a_narrow_window_serves_all_of_them)
+TEST(small_inflight_max_serves_all_callers)
 {
 	PLAY(play_many, .opts = { .inflight_max = 3 });
 }
 
-/* --- kinds of replies ----------------------------------------------------------- */
+/* --- types and sizes of replies ------------------------------------------------- */
 
 static void
 play_kinds(struct world *world)
@@ -106,7 +106,7 @@ play_kinds(struct world *world)
 	OK(ask(world, "GET", "after", WEFT_NEVER));
 }
 
-TEST(replies_of_all_sizes_and_errors_come_as_they_are)
+TEST(replies_of_all_sizes_and_errors_are_returned)
 {
 	PLAY(play_kinds, .user = NULL);
 }
@@ -132,7 +132,7 @@ call_big(void *arg)
 	return 0;
 }
 
-/* Around the size above which replies keep the memory they were received in. */
+/* Sizes around the limit above which a reply keeps the buffer it was received in. */
 static void
 play_bulks(struct world *world)
 {
@@ -167,7 +167,8 @@ put_big(void *arg)
 	return 0;
 }
 
-/* More than the kernel takes at once: the rest is sent while others gather. */
+/* More than the kernel takes at once: the rest is sent while other commands are queued behind
+ * it. */
 static void
 play_big_request(struct world *world)
 {
@@ -182,14 +183,14 @@ play_big_request(struct world *world)
 	CHECK(stats_of(world).bytes_out > 6 << 20);
 }
 
-TEST(a_large_request_is_sent_while_others_wait_behind_it)
+TEST(large_request_is_sent_while_others_wait_behind_it)
 {
 	PLAY(play_big_request, .user = NULL);
 }
 
-/* --- deadlines and cancels ------------------------------------------------------ */
+/* --- deadlines and cancellation ------------------------------------------------- */
 
-/* Of eight commands in flight those whose bits are set are given up. */
+/* Of eight commands in flight, those with their bit set are given up. */
 static void
 give_up(struct world *world, unsigned bits, bool cancel)
 {
@@ -244,12 +245,12 @@ play_given_up(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 }
 
-TEST(who_gives_up_leaves_its_slot_and_nobody_gets_its_reply)
+TEST(reply_to_an_abandoned_command_is_discarded)
 {
 	PLAY(play_given_up, .user = NULL);
 }
 
-TEST(who_gives_up_leaves_its_slot_also_when_replies_come_in_bytes)
+TEST(reply_to_an_abandoned_command_is_discarded_byte_by_byte)
 {
 	PLAY(play_given_up, .peer = { .drips = true, .pushes = true });
 }
@@ -265,12 +266,12 @@ play_mute(struct world *world)
 	UNTIL(world->peer.accepted == 1);
 }
 
-TEST(a_server_that_never_answers_costs_deadlines)
+TEST(silent_server_times_commands_out)
 {
 	PLAY(play_mute, .peer = { .is_mute = true });
 }
 
-TEST(a_server_that_never_answers_costs_deadlines_also_those_who_queue)
+TEST(silent_server_times_queued_commands_out)
 {
 	PLAY(play_mute, .peer = { .is_mute = true }, .opts = { .inflight_max = 4 });
 }
@@ -284,7 +285,7 @@ play_deaf(struct world *world)
 	CHECK_EQ(ask(world, "GET", "k", WEFT_NEVER), WEFT_ETIMEDOUT);
 }
 
-TEST(a_server_that_accepts_and_never_greets_costs_an_error)
+TEST(missing_handshake_reply_is_an_error)
 {
 	PLAY(play_deaf, .peer = { .is_deaf = true },
 	     .opts = { .connect_ns = 20 * WEFT_MS, .backoff_max_ns = WEFT_MS });
@@ -297,7 +298,7 @@ play_now(struct world *world)
 	CHECK_EQ(world->peer.accepted, 0);
 }
 
-TEST(a_command_that_may_not_wait_is_not_sent)
+TEST(command_with_an_immediate_deadline_is_not_sent)
 {
 	PLAY(play_now, .user = NULL);
 }
@@ -325,14 +326,14 @@ play_cancelled(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "INCR never"), 0);
 }
 
-TEST(who_is_cancelled_before_the_call_sends_nothing)
+TEST(canceled_caller_sends_nothing)
 {
 	PLAY(play_cancelled, .user = NULL);
 }
 
 /* --- queues ------------------------------------------------------------------- */
 
-/* Two in flight, three who wait, one too many. */
+/* Two commands in flight, three in the queue, one too many. */
 static void
 play_queue(struct world *world)
 {
@@ -367,7 +368,7 @@ play_queue(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "INCR k3"), 0);
 }
 
-TEST(above_inflight_max_callers_wait_in_order_in_a_bounded_queue)
+TEST(callers_over_inflight_max_wait_in_order_in_a_limited_queue)
 {
 	PLAY(play_queue, .opts = { .inflight_max = 2, .queue_max = 3 });
 }
@@ -403,7 +404,7 @@ play_refused(struct world *world)
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "CLIENT ID"));
 }
 
-TEST(what_would_change_a_shared_connection_is_refused)
+TEST(commands_that_change_a_shared_connection_are_refused)
 {
 	PLAY(play_refused, .user = NULL);
 }
@@ -419,7 +420,7 @@ play_broken(struct world *world)
 	CHECK(*weft_detail());
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 2);
-	OK(ask(world, "TWICE", "k", WEFT_NEVER)); /* the second is nobody's */
+	OK(ask(world, "TWICE", "k", WEFT_NEVER)); /* the second reply belongs to no command */
 	UNTIL(stats_of(world).connections == 0);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 3);
@@ -429,12 +430,12 @@ play_broken(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "BIG 20000"), 1);
 }
 
-TEST(a_reply_that_is_none_or_too_large_or_nobodys_ends_the_connection)
+TEST(invalid_or_large_or_unexpected_reply_ends_the_connection)
 {
 	PLAY(play_broken, .opts = { .reply_max = 10000 });
 }
 
-/* --- the end ------------------------------------------------------------------- */
+/* --- closing ------------------------------------------------------------------- */
 
 static void
 play_close(struct world *world)
@@ -456,7 +457,7 @@ play_close(struct world *world)
 	world->redis = NULL;
 }
 
-TEST(closing_ends_commands_in_flight_and_in_the_queue)
+TEST(close_ends_commands_in_flight_and_in_the_queue)
 {
 	PLAY(play_close, .peer = { .is_mute = true }, .opts = { .inflight_max = 4 });
 }
@@ -471,7 +472,7 @@ leave_open(void *arg)
 	return 0;
 }
 
-TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
+TEST(idle_connection_does_not_keep_the_loop_alive)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *loop = make();
@@ -511,7 +512,7 @@ stop_inside(void *arg)
 	return 0;
 }
 
-TEST(a_loop_that_stops_ends_commands_in_flight)
+TEST(loop_shutdown_ends_commands_in_flight)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *loop = make();

@@ -1,9 +1,9 @@
-/* redis_feed_test.c - feeds and the cache of the Redis client. */
+/* redis_feed_test.c - subscriptions and the cache of the Redis client. */
 #include "proto/redis_peer.h"
 
 #define MESSAGE(channel, text) ">3\r\n+message\r\n+" channel "\r\n+" text "\r\n"
 
-/* --- feeds ------------------------------------------------------------------- */
+/* --- subscriptions ----------------------------------------------------------- */
 
 static void
 hear(weft_redis_subscription *feed, const char *channel, const char *text)
@@ -52,10 +52,10 @@ play_feed(struct world *world)
 	hear(other, "b", "5");
 	weft_redis_subscription_close(other);
 	weft_redis_subscription_close(NULL);
-	UNTIL(world->peer.open == 0); /* nobody needs it any more */
+	UNTIL(world->peer.open == 0); /* no subscription needs the connection */
 }
 
-TEST(feeds_share_a_connection_and_get_what_they_asked_for)
+TEST(subscriptions_share_a_connection_and_get_their_messages)
 {
 	PLAY(play_feed, .user = NULL);
 }
@@ -72,7 +72,7 @@ play_old_feed(struct world *world)
 	weft_redis_subscription_close(feed);
 }
 
-TEST(feeds_are_there_in_resp2_too)
+TEST(subscriptions_work_in_resp2)
 {
 	PLAY(play_old_feed, .peer = { .is_old = true });
 }
@@ -100,7 +100,7 @@ play_feed_loss(struct world *world)
 	weft_redis_subscription_close(feed);
 }
 
-TEST(feeds_survive_lost_connections)
+TEST(subscriptions_survive_lost_connections)
 {
 	PLAY(play_feed_loss, .opts = { .backoff_max_ns = WEFT_MS });
 }
@@ -133,7 +133,7 @@ play_slow_reader(struct world *world)
 	weft_redis_subscription_close(feed);
 }
 
-TEST(a_slow_reader_loses_the_oldest_messages_and_is_told_once)
+TEST(slow_subscriber_loses_the_oldest_messages_and_gets_one_error)
 {
 	PLAY(play_slow_reader, .user = NULL);
 }
@@ -163,7 +163,7 @@ play_feed_end(struct world *world)
 	OK(weft_scope_close(&scope));
 }
 
-TEST(who_waits_for_a_message_is_told_that_the_feed_was_closed)
+TEST(closing_a_subscription_ends_its_receivers)
 {
 	PLAY(play_feed_end, .user = NULL);
 }
@@ -178,13 +178,13 @@ play_no_feed(struct world *world)
 	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, weft_after(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER),
-	         WEFT_ETIMEDOUT); /* of the greeting */
+	         WEFT_ETIMEDOUT); /* from the handshake */
 	peer_close(&world->peer);
 	CHECK_EQ(weft_redis_subscribe(world->redis, names, &feed, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(!feed);
 }
 
-TEST(a_feed_that_cannot_be_opened_says_why)
+TEST(subscription_that_fails_reports_the_reason)
 {
 	PLAY(play_no_feed, .peer = { .is_deaf = true },
 	     .opts = { .connect_ns = 5 * WEFT_MS, .backoff_max_ns = WEFT_MS });
@@ -200,7 +200,7 @@ play_no_room(struct world *world)
 	         world->opts.session ? WEFT_EINVAL : WEFT_EAGAIN);
 }
 
-TEST(a_feed_needs_a_connection_of_its_own)
+TEST(subscription_needs_a_second_connection)
 {
 	PLAY(play_no_room, .opts = { .connections_max = 1 });
 	PLAY(play_no_room, .opts = { .session = true });
@@ -244,11 +244,12 @@ play_cache_drop(struct world *world)
 	UNTIL(stats_of(world).invalidated == 1);
 	OK(ask(world, "GET", "a", WEFT_NEVER));
 	OK(ask(world, "HGET", "a", WEFT_NEVER));
-	OK(ask(world, "GET", "b", WEFT_NOWAIT)); /* it is there at once */
+	OK(ask(world, "GET", "b", WEFT_NOWAIT)); /* returned at once */
 	CHECK_EQ(peer_heard(peer, "GET a"), 2);
 	CHECK_EQ(peer_heard(peer, "HGET a"), 2);
 	CHECK_EQ(peer_heard(peer, "GET b"), 1);
-	OK(ask(world, "DEL", "b", WEFT_NEVER)); /* ours: without being told */
+	OK(ask(world, "DEL", "b", WEFT_NEVER)); /* the client's own write: no invalidation is
+	                                         * needed */
 	OK(ask(world, "GET", "b", WEFT_NEVER));
 	CHECK_EQ(peer_heard(peer, "GET b"), 2);
 	CHECK(stats_of(world).cached_bytes > 0);
@@ -262,12 +263,12 @@ play_cache_drop(struct world *world)
 	CHECK_EQ(peer_heard(peer, "GET b"), 4);
 }
 
-TEST(the_cache_answers_what_it_has)
+TEST(cache_answers_repeated_reads)
 {
 	PLAY(play_cache, .opts = { .cache_bytes = 1 << 20 });
 }
 
-TEST(the_cache_drops_what_has_changed_and_all_with_its_connection)
+TEST(cache_drops_changed_keys_and_everything_on_connection_loss)
 {
 	PLAY(play_cache_drop, .opts = { .cache_bytes = 1 << 20 });
 }
@@ -306,7 +307,7 @@ play_twins(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "GET same"), 1);
 }
 
-TEST(who_wants_the_same_at_once_shares_a_request)
+TEST(concurrent_reads_of_one_key_share_a_request)
 {
 	PLAY(play_twins, .peer = { .holds = true }, .opts = { .cache_bytes = 1 << 20 });
 }
@@ -326,7 +327,7 @@ play_bound(struct world *world)
 	CHECK_EQ(ask(world, "GET", "k0", WEFT_NOWAIT), WEFT_ETIMEDOUT);
 }
 
-TEST(the_cache_is_bounded_and_keeps_what_was_used_last)
+TEST(cache_is_limited_and_keeps_recently_used_entries)
 {
 	PLAY(play_bound, .opts = { .cache_bytes = 10000 });
 }
@@ -340,7 +341,7 @@ play_untracked(struct world *world)
 	CHECK_EQ(stats_of(world).cached_bytes, 0);
 }
 
-TEST(without_tracking_nothing_is_cached)
+TEST(nothing_is_cached_without_tracking)
 {
 	PLAY(play_untracked, .peer = { .is_old = true }, .opts = { .cache_bytes = 10000 });
 }

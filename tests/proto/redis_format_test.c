@@ -1,4 +1,4 @@
-/* redis_format_test.c - words for a server: as spans, and from a format. */
+/* redis_format_test.c - command arguments: from spans, and from a format. */
 #include <locale.h>
 #include "base/sys.h"
 #include "proto/resp_feed.h"
@@ -16,7 +16,7 @@ format(struct weft__resp_words *out, const char *text, ...)
 	return rc;
 }
 
-/* Whether the words are these, with a bar between them; releases them. */
+/* Check that the arguments, joined by bars, are `want`.  Releases them. */
 static void
 words_are(struct weft__resp_words words, const char *want)
 {
@@ -41,7 +41,7 @@ words_are(struct weft__resp_words words, const char *want)
 		words_are(words_, want);                   \
 	} while (0)
 
-TEST(spaces_of_the_format_part_words)
+TEST(spaces_in_the_format_separate_arguments)
 {
 	WORDS("GET|key", "GET key");
 	WORDS("GET|key", "  GET   key ");
@@ -49,7 +49,7 @@ TEST(spaces_of_the_format_part_words)
 	WORDS("100%|a", "100%% a");
 }
 
-TEST(values_are_never_split)
+TEST(formatted_values_are_never_split)
 {
 	WORDS("SET|a key|two words\r\n", "SET %s %s", "a key", "two words\r\n");
 	WORDS("GET|user:7:name", "GET user:%d:%s", 7, "name");
@@ -59,7 +59,7 @@ TEST(values_are_never_split)
 	WORDS("x|", "x %s ", "");
 }
 
-TEST(bytes_may_be_any)
+TEST(byte_values_may_contain_any_bytes)
 {
 	struct weft__resp_words words;
 
@@ -70,7 +70,7 @@ TEST(bytes_may_be_any)
 	weft_release(words.words);
 }
 
-TEST(numbers_are_written_as_printf_does)
+TEST(numbers_are_formatted_as_by_printf)
 {
 	WORDS("-1|2|3|ff|17", "%d %i %u %x %o", -1, 2, 3u, 255u, 15u);
 	WORDS("-1|-2|18446744073709551615", "%ld %lld %lu", -1L, -2LL, ~0UL);
@@ -82,7 +82,7 @@ TEST(numbers_are_written_as_printf_does)
 	WORDS("   1|1   |", "%4d %-4d %s", 1, 1, "");
 }
 
-TEST(a_width_makes_no_words)
+TEST(padding_does_not_split_arguments)
 {
 	struct weft__resp_words words;
 
@@ -92,7 +92,7 @@ TEST(a_width_makes_no_words)
 	weft_release(words.words);
 }
 
-TEST(a_point_is_a_point_in_every_locale)
+TEST(decimal_point_does_not_depend_on_the_locale)
 {
 	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE",
 		                               "ps_AF.UTF-8" };
@@ -107,7 +107,7 @@ TEST(a_point_is_a_point_in_every_locale)
 		printf("no locale with a comma is installed\n");
 }
 
-TEST(a_wrong_format_is_refused_with_its_place)
+TEST(invalid_format_is_refused_with_its_position)
 {
 	static const char *const wrong[] = {
 		"GET %",
@@ -137,7 +137,7 @@ TEST(a_wrong_format_is_refused_with_its_place)
 	CHECK_EQ(words.count, 99);
 }
 
-TEST(no_words_and_no_values_are_refused)
+TEST(empty_formats_and_null_values_are_refused)
 {
 	struct weft__resp_words words;
 
@@ -155,7 +155,7 @@ no_memory(size_t size)
 	return NULL;
 }
 
-TEST(without_memory_there_are_no_words)
+TEST(format_fails_without_memory)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys sys = *before;
@@ -167,7 +167,7 @@ TEST(without_memory_there_are_no_words)
 	weft__sys = before;
 }
 
-/* --- as bytes -------------------------------------------------------------- */
+/* --- wire format ----------------------------------------------------------- */
 
 static void
 check_put(const weft_span *words, size_t count)
@@ -191,7 +191,7 @@ check_put(const weft_span *words, size_t count)
 	free(bytes);
 }
 
-TEST(words_are_written_as_a_list_of_texts)
+TEST(arguments_are_encoded_as_a_list_of_bulk_strings)
 {
 	weft_span words[] = { weft_text("GET"), weft_text("a") };
 	char bytes[64];
@@ -202,7 +202,7 @@ TEST(words_are_written_as_a_list_of_texts)
 	CHECK_EQ(weft__resp_size(words, 2), end - bytes);
 }
 
-TEST(words_of_all_sizes_and_numbers_are_read_back)
+TEST(arguments_of_all_sizes_and_counts_are_read_back)
 {
 	static char data[100001];
 	static weft_span words[1200];

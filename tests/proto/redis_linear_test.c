@@ -1,5 +1,5 @@
-/* redis_linear_test.c - a reply that comes byte by byte costs no more than one that comes
- * at once, by count of the bytes looked at, not by the clock.
+/* redis_linear_test.c - a reply that arrives byte by byte is parsed in linear time, measured by
+ * the number of bytes inspected, not by the clock.
  *
  * The parser is compiled into this program with a counter in its scan.
  */
@@ -22,7 +22,7 @@ cost(const struct resp_text *text, size_t piece)
 	return weft__resp_looked_at;
 }
 
-/* One item again and again; a line that is long; a text that is long. */
+/* A list of the same item; a long line; a long bulk string. */
 static struct resp_text
 make(int kind, size_t size)
 {
@@ -43,7 +43,7 @@ make(int kind, size_t size)
 	return text;
 }
 
-TEST(bytes_one_by_one_are_looked_at_a_fixed_number_of_times)
+TEST(reply_bytes_are_inspected_a_constant_number_of_times)
 {
 	for (size_t size = 1000; size <= 32000; size *= 2) {
 		for (int kind = 0; kind < 7; kind++) {
@@ -57,7 +57,7 @@ TEST(bytes_one_by_one_are_looked_at_a_fixed_number_of_times)
 	}
 }
 
-TEST(the_bytes_of_a_text_are_not_looked_at)
+TEST(bytes_of_a_bulk_string_are_not_inspected)
 {
 	struct resp_text text = make(6, 100000);
 

@@ -1,5 +1,5 @@
-/* redis_loss_test.c - connections of the Redis client: lost at every point, made again,
- * greeted, leased. */
+/* redis_loss_test.c - connections of the Redis client: lost at every point, reconnected,
+ * handshakes, dedicated connections. */
 #include "proto/redis_peer.h"
 
 struct caller {
@@ -18,13 +18,13 @@ call_once(void *arg)
 	return 0;
 }
 
-/* --- a pipeline that is cut ------------------------------------------------------ */
+/* --- a connection that ends in the middle of a pipeline -------------------------- */
 
 #define PIPE 6
 
-static int answered, lost; /* over all points */
+static int answered, lost; /* over all positions */
 
-/* Six commands at once, every second of which must not be repeated. */
+/* Six commands at once.  Every second one must not be repeated. */
 static void
 play_cut(struct world *world)
 {
@@ -66,7 +66,7 @@ cut_everywhere(bool resets, bool drips)
 	answered = lost = 0;
 	for (int64_t at = 0; at <= all; at++) {
 		cuts[0] = at;
-		cuts[1] = at / 2; /* and the second one too */
+		cuts[1] = at / 2; /* and the second connection, too */
 		PLAY(play_cut,
 		     .peer = { .cuts = cuts,
 		               .cut_count = at & 1 ? 2 : 1,
@@ -77,23 +77,23 @@ cut_everywhere(bool resets, bool drips)
 	CHECK(answered > all && lost > all);
 }
 
-TEST(a_pipeline_cut_at_any_byte_repeats_what_reads_and_nothing_else)
+TEST(pipeline_cut_at_any_byte_repeats_only_reads)
 {
 	cut_everywhere(false, false);
 }
 
-TEST(a_pipeline_reset_at_any_byte_repeats_what_reads_and_nothing_else)
+TEST(pipeline_reset_at_any_byte_repeats_only_reads)
 {
 	cut_everywhere(true, true);
 }
 
-TEST(a_pipeline_cut_before_any_command_repeats_what_reads_and_nothing_else)
+TEST(pipeline_cut_before_any_command_repeats_only_reads)
 {
 	for (int i = 1; i <= PIPE; i++)
 		PLAY(play_cut, .peer = { .dies_at = i }, .opts = { .backoff_max_ns = 1000 });
 }
 
-/* Twice repeated, it is given up. */
+/* After two repetitions, the command fails. */
 static void
 play_thrice(struct world *world)
 {
@@ -107,7 +107,7 @@ play_thrice(struct world *world)
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 }
 
-TEST(a_command_that_reads_is_repeated_twice_at_most)
+TEST(read_command_is_repeated_twice_at_most)
 {
 	static const int64_t cuts[] = { 0, 3, 5, 2 };
 
@@ -115,7 +115,7 @@ TEST(a_command_that_reads_is_repeated_twice_at_most)
 	     .opts = { .backoff_max_ns = 1000 });
 }
 
-/* What waits in the queue has not been sent, whatever it does. */
+/* Commands in the queue were not sent, whatever they do. */
 static void
 play_unsent(struct world *world)
 {
@@ -134,7 +134,7 @@ play_unsent(struct world *world)
 		CHECK_EQ(callers[i].result, 0);
 }
 
-TEST(what_was_not_sent_goes_on_with_the_next_connection)
+TEST(queued_commands_are_sent_on_the_next_connection)
 {
 	static const int64_t cuts[] = { 0 };
 
@@ -155,8 +155,8 @@ put_big(void *arg)
 	return 0;
 }
 
-/* The server reads nothing behind the first command: the second is under way, and the
- * third is not. */
+/* The server reads nothing after the first command: the second one is partly sent, and the
+ * third one is not. */
 static void
 play_unflushed(struct world *world)
 {
@@ -182,7 +182,7 @@ play_unflushed(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "INCR c"), 1);
 }
 
-TEST(what_has_not_left_the_output_goes_on_with_the_next_connection)
+TEST(unflushed_commands_are_sent_on_the_next_connection)
 {
 	static const int64_t cuts[] = { 0 };
 
@@ -201,7 +201,7 @@ play_idle_drop(struct world *world)
 	CHECK_EQ(stats_of(world).connects, 2);
 }
 
-TEST(an_idle_connection_that_is_lost_is_made_again_by_the_next_command)
+TEST(next_command_reconnects_a_lost_idle_connection)
 {
 	PLAY(play_idle_drop, .user = NULL);
 }
@@ -230,12 +230,12 @@ play_gone(struct world *world)
 	CHECK_EQ(ask(world, "BLPOP", "k", WEFT_NEVER), WEFT_ECONNREFUSED);
 }
 
-TEST(a_server_that_is_gone_costs_errors_and_nobody_hangs)
+TEST(missing_server_fails_all_calls_and_none_hangs)
 {
 	PLAY(play_gone, .opts = { .backoff_max_ns = 5 * WEFT_MS });
 }
 
-/* After errors it recovers by itself. */
+/* It recovers by itself after errors. */
 static void
 play_back(struct world *world)
 {
@@ -250,12 +250,12 @@ play_back(struct world *world)
 	}
 }
 
-TEST(a_server_that_comes_back_is_connected_to_again)
+TEST(client_reconnects_when_the_server_is_back)
 {
 	PLAY(play_back, .opts = { .backoff_max_ns = WEFT_MS });
 }
 
-/* --- greetings ------------------------------------------------------------------ */
+/* --- handshakes ----------------------------------------------------------------- */
 
 static void
 play_well(struct world *world)
@@ -285,7 +285,7 @@ play_closed(struct world *world)
 	CHECK(strstr(weft_detail(), "NOAUTH"));
 }
 
-TEST(user_and_password_are_of_the_address_or_of_options)
+TEST(user_and_password_come_from_the_address_or_the_options)
 {
 	PLAY(play_well, .peer = { .password = "p@ss" }, .user = ":p%40ss@");
 	PLAY(play_well, .peer = { .user = "ann", .password = "x" }, .user = "ann:x@");
@@ -296,20 +296,20 @@ TEST(user_and_password_are_of_the_address_or_of_options)
 	PLAY(play_closed, .peer = { .password = "x" });
 }
 
-TEST(user_and_password_are_told_to_old_servers_too)
+TEST(user_and_password_are_sent_to_resp2_servers)
 {
 	PLAY(play_well, .peer = { .password = "x", .is_old = true }, .user = ":x@");
 	PLAY(play_wrong, .peer = { .password = "x", .is_old = true }, .user = ":y@");
 	PLAY(play_closed, .peer = { .password = "x", .is_old = true });
 }
 
-TEST(the_database_of_the_address_is_selected)
+TEST(database_of_the_address_is_selected)
 {
 	PLAY(play_database, .path = "/7");
 	PLAY(play_database, .path = "/07", .peer = { .is_old = true });
 }
 
-/* --- commands that block -------------------------------------------------------- */
+/* --- blocking commands ---------------------------------------------------------- */
 
 static int
 call_blocked(void *arg)
@@ -340,15 +340,15 @@ play_blocked(struct world *world)
 	for (int i = 0; i < 5; i++)
 		OK(callers[i].result);
 	OK(ask(world, "BLPOP", "soon", WEFT_NEVER));
-	CHECK_EQ(world->peer.accepted, 4); /* they are kept */
+	CHECK_EQ(world->peer.accepted, 4); /* they are reused */
 }
 
-TEST(commands_that_block_have_connections_of_their_own)
+TEST(blocking_commands_have_dedicated_connections)
 {
 	PLAY(play_blocked, .opts = { .connections_max = 4 });
 }
 
-/* With a line that is connected, it is sent before any deadline. */
+/* There is a connection already, so the command is sent before its deadline. */
 static void
 play_blocked_deadline(struct world *world)
 {
@@ -357,14 +357,14 @@ play_blocked_deadline(struct world *world)
 	for (int i = 0; i < 3; i++) {
 		OK(ask(world, "BLPOP", "soon", WEFT_NEVER));
 		CHECK_EQ(ask(world, "BLPOP", "never", weft_after(5 * WEFT_MS)), WEFT_ETIMEDOUT);
-		UNTIL(world->peer.open == 1); /* the server sees it go */
+		UNTIL(world->peer.open == 1); /* the server sees the connection end */
 		OK(ask(world, "GET", "k", WEFT_NEVER));
 		CHECK_EQ(world->peer.accepted, 2 + i);
 		CHECK_EQ(stats_of(world).connections, 1);
 	}
 }
 
-TEST(a_deadline_of_a_command_that_blocks_takes_its_connection_along)
+TEST(deadline_of_a_blocking_command_closes_its_connection)
 {
 	PLAY(play_blocked_deadline, .opts = { .connections_max = 2 });
 }
@@ -384,7 +384,7 @@ play_blocked_loss(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "BLPOP never"), 1);
 }
 
-TEST(a_command_that_blocks_is_not_repeated)
+TEST(blocking_command_is_not_repeated)
 {
 	PLAY(play_blocked_loss, .user = NULL);
 }
@@ -396,12 +396,12 @@ play_one_connection(struct world *world)
 	CHECK(strstr(weft_detail(), "connections_max"));
 }
 
-TEST(with_one_connection_nothing_may_block)
+TEST(blocking_command_is_refused_with_one_connection)
 {
 	PLAY(play_one_connection, .opts = { .connections_max = 1 });
 }
 
-/* --- units, scripts, sessions ----------------------------------------------------- */
+/* --- transactions, scripts, sessions ---------------------------------------------- */
 
 static void
 play_unit(struct world *world)
@@ -428,7 +428,7 @@ play_unit(struct world *world)
 	OK(ask(world, "GET", "after", WEFT_NEVER));
 }
 
-TEST(a_unit_is_answered_as_a_whole)
+TEST(transaction_returns_all_its_replies)
 {
 	PLAY(play_unit, .user = NULL);
 	PLAY(play_unit, .peer = { .drips = true, .is_old = true });
@@ -446,7 +446,7 @@ play_unit_cut(struct world *world)
 	OK(ask(world, "GET", "after", WEFT_NEVER));
 }
 
-TEST(a_unit_that_was_sent_is_never_repeated)
+TEST(transaction_that_was_sent_is_never_repeated)
 {
 	for (int64_t at = 0; at < 50; at++)
 		PLAY(play_unit_cut, .peer = { .cuts = &at, .cut_count = 1 });
@@ -465,7 +465,7 @@ play_script(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "EVAL return 1 1 key"), world->peer.knows ? 0 : 1);
 }
 
-TEST(a_script_is_sent_only_if_the_server_lacks_it)
+TEST(script_is_sent_only_if_the_server_does_not_have_it)
 {
 	PLAY(play_script, .peer = { .knows = true });
 	PLAY(play_script, .user = NULL);
@@ -487,7 +487,7 @@ play_session(struct world *world)
 	CHECK_EQ(world->peer.accepted, 3);
 }
 
-TEST(a_session_has_one_connection_with_a_state)
+TEST(session_keeps_state_on_one_connection)
 {
 	PLAY(play_session, .opts = { .session = true });
 }
@@ -509,7 +509,7 @@ play_session_cut(struct world *world)
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 }
 
-TEST(on_a_session_nothing_is_repeated)
+TEST(session_repeats_no_command)
 {
 	static const int64_t cuts[] = { 13 };
 
@@ -519,7 +519,7 @@ TEST(on_a_session_nothing_is_repeated)
 
 /* --- addresses ------------------------------------------------------------------ */
 
-TEST(addresses_that_make_no_sense_are_refused)
+TEST(invalid_addresses_are_refused)
 {
 	static const char *const wrong[] = {
 		"",

@@ -1,24 +1,24 @@
-/* redis_peer.c - a server for the Redis client that checks it, and misbehaves as told. */
+/* redis_peer.c - a server that checks the Redis client, and misbehaves as configured. */
 #include <unistd.h>
 #include "proto/redis_peer.h"
 
 #define WORDS       16
-#define PORTS_FIRST 20000 /* below those that the system chooses */
+#define PORTS_FIRST 20000 /* below the ephemeral ports of the system */
 #define PORTS       12000
 
 struct peer_seat {
 	struct peer *peer;
 	weft_stream *stream;
 	struct peer_seat *next;
-	int64_t left; /* bytes until it ends; < 0: for ever */
+	int64_t left; /* bytes until it closes; < 0: no limit */
 	bool first, greeted, in_unit, unit_failed;
 	int unit_count;
-	char unit[4096]; /* replies of a unit */
+	char unit[4096]; /* replies of a transaction */
 	char *words[WORDS];
 	size_t count;
 };
 
-/* --- hearing ----------------------------------------------------------------- */
+/* --- reading commands -------------------------------------------------------- */
 
 static int
 hear_number(struct peer_seat *seat, char kind, size_t *out)
@@ -83,7 +83,7 @@ keep_heard(struct peer_seat *seat)
 	(void)snprintf(heard + used, room, "\n");
 }
 
-/* --- saying ------------------------------------------------------------------ */
+/* --- sending replies --------------------------------------------------------- */
 
 static int
 say_bytes(struct peer_seat *seat, const char *bytes, size_t size)
@@ -142,7 +142,7 @@ say_big(struct peer_seat *seat, size_t size)
 	return rc;
 }
 
-/* --- greetings --------------------------------------------------------------- */
+/* --- handshakes -------------------------------------------------------------- */
 
 static bool
 is(const struct peer_seat *seat, const char *name)
@@ -195,7 +195,7 @@ greet(struct peer_seat *seat)
 	if (seat->peer->password && seat->count < 5)
 		return say_bytes(seat, closed, sizeof(closed) - 1);
 	if (seat->peer->password) {
-		seat->count -= 2; /* SETNAME and the name */
+		seat->count -= 2; /* without SETNAME and the name */
 		seat->greeted = may_enter(seat, 3);
 		seat->count += 2;
 		if (!seat->greeted)
@@ -248,7 +248,7 @@ begin_unit(struct peer_seat *seat)
 	return say(seat, "+OK\r\n");
 }
 
-/* Until the other side goes, but for the key "soon". */
+/* Wait until the client disconnects; for the key "soon", only until peer_go_on(). */
 static int
 block(struct peer_seat *seat)
 {
@@ -391,7 +391,7 @@ accept_all(void *arg)
 		peer->open++;
 		CHECK(weft_go_with(&opts, sit, seat) > 0);
 	}
-	if (peer->listener == listener) /* the loop stops */
+	if (peer->listener == listener) /* the loop shuts down */
 		peer_close(peer);
 	return 0;
 }
@@ -406,8 +406,8 @@ listen_at(struct peer *peer, unsigned port)
 	return weft_listener_open(text, &opts, &peer->listener);
 }
 
-/* A port that is still free when the peer comes back: none that the system gives to
- * whoever connects meanwhile. */
+/* Choose a port that is still free when the peer listens again: not one that the system gives
+ * to outgoing connections. */
 static void
 choose_port(struct peer *peer)
 {
@@ -488,7 +488,7 @@ peer_address(const struct peer *peer, const char *user, const char *path)
 	return text;
 }
 
-/* --- the world ---------------------------------------------------------------- */
+/* --- the fixture -------------------------------------------------------------- */
 
 static int
 enter(void *arg)

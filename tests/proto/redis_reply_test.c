@@ -1,10 +1,10 @@
-/* redis_reply_test.c - what is in a reply: kinds, items, texts, numbers, fields, owners. */
+/* redis_reply_test.c - the contents of a reply: types, items, texts, numbers, fields, owners. */
 #include <locale.h>
 #include <math.h>
 #include "proto/resp_feed.h"
 #include "unit/probe.h"
 
-/* The reply of the bytes; each test frees its own. */
+/* Parses a reply.  The caller frees it. */
 static weft_redis_reply *
 reply_of(const char *bytes)
 {
@@ -24,7 +24,7 @@ text_is(const weft_redis_reply *reply, const char *want)
 	CHECK_STR(text.data, want);
 }
 
-TEST(each_kind_is_told)
+TEST(each_reply_type_is_reported)
 {
 	static const struct {
 		const char *bytes;
@@ -58,7 +58,7 @@ TEST(each_kind_is_told)
 	}
 }
 
-TEST(no_reply_is_nil)
+TEST(null_reply_is_nil)
 {
 	weft_span text;
 	int64_t integer;
@@ -75,7 +75,7 @@ TEST(no_reply_is_nil)
 	weft_redis_reply_free(NULL);
 }
 
-TEST(texts_and_errors_have_bytes_and_a_nul)
+TEST(texts_and_errors_are_nul_terminated)
 {
 	weft_redis_reply *reply = reply_of("*5\r\n+ab\r\n$2\r\ncd\r\n-ERR e\r\n"
 	                                   "=6\r\ntxt:fg\r\n(12\r\n");
@@ -88,7 +88,7 @@ TEST(texts_and_errors_have_bytes_and_a_nul)
 	weft_redis_reply_free(reply);
 }
 
-TEST(another_kind_is_refused_and_says_what_it_is)
+TEST(getter_of_another_type_fails_and_names_the_type)
 {
 	static const char *const bytes[] = { ":7\r\n", ",7\r\n", "#t\r\n", "*1\r\n+a\r\n",
 		                             "%0\r\n" };
@@ -109,7 +109,7 @@ TEST(another_kind_is_refused_and_says_what_it_is)
 	CHECK(text.size == 4 && integer == 4);
 }
 
-/* The integer of the bytes, or what the getter returns. */
+/* The integer of the reply, or the error of the getter. */
 static int64_t
 integer_of(const char *bytes)
 {
@@ -121,7 +121,7 @@ integer_of(const char *bytes)
 	return rc < 0 ? rc : integer;
 }
 
-TEST(integers_are_read_from_integers_bools_and_texts)
+TEST(integer_getter_accepts_integers_bools_and_texts)
 {
 	CHECK_EQ(integer_of(":-12\r\n"), -12);
 	CHECK_EQ(integer_of("#t\r\n"), 1);
@@ -154,7 +154,7 @@ number_of(const char *bytes)
 	return number;
 }
 
-TEST(numbers_are_read_from_numbers_integers_and_texts)
+TEST(number_getter_accepts_numbers_integers_and_texts)
 {
 	int64_t integer;
 	double number;
@@ -178,8 +178,8 @@ TEST(numbers_are_read_from_numbers_integers_and_texts)
 	weft_redis_reply_free(reply);
 }
 
-/* Hard cases of rounding: halves of the last place, and what decides far behind. */
-TEST(every_number_is_the_nearest_double)
+/* Hard cases of rounding: exact halves, and digits far behind that decide. */
+TEST(numbers_are_rounded_to_the_nearest_double)
 {
 	static const char *const texts[] = {
 		"9007199254740993",
@@ -212,8 +212,8 @@ TEST(every_number_is_the_nearest_double)
 	}
 }
 
-/* A half with a one behind 2,000 zeros is above the half. */
-TEST(digits_far_behind_still_decide)
+/* An exact half followed by 1,999 zeros and a one is above the half. */
+TEST(rounding_considers_digits_far_behind)
 {
 	char text[2100];
 	size_t size = (size_t)snprintf(text, sizeof(text), "9007199254740993.");
@@ -229,7 +229,7 @@ TEST(digits_far_behind_still_decide)
 	CHECK(weft__resp_number(text, 2000, &number) && isinf(number));
 }
 
-TEST(random_numbers_are_read_as_they_were_written)
+TEST(random_numbers_round_trip)
 {
 	uint64_t random = test_seed();
 
@@ -248,7 +248,7 @@ TEST(random_numbers_are_read_as_they_were_written)
 	}
 }
 
-TEST(a_point_is_a_point_in_every_locale)
+TEST(decimal_point_does_not_depend_on_the_locale)
 {
 	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE",
 		                               "ru_RU.UTF-8" };
@@ -263,7 +263,7 @@ TEST(a_point_is_a_point_in_every_locale)
 		printf("no locale with a comma is installed\n");
 }
 
-TEST(a_field_is_found_in_a_map_and_in_a_list_of_pairs)
+TEST(field_is_found_in_a_map_and_in_a_list_of_pairs)
 {
 	static const char *const bytes[] = {
 		"%3\r\n+a\r\n:1\r\n+bc\r\n:2\r\n+a\r\n:3\r\n",
@@ -288,7 +288,7 @@ TEST(a_field_is_found_in_a_map_and_in_a_list_of_pairs)
 	}
 }
 
-TEST(nothing_else_has_fields)
+TEST(other_types_have_no_fields)
 {
 	static const char *const bytes[] = {
 		"~2\r\n+a\r\n+b\r\n", ">2\r\n+a\r\n+b\r\n", "+a\r\n", "_\r\n", "*0\r\n",
@@ -303,7 +303,7 @@ TEST(nothing_else_has_fields)
 	}
 }
 
-TEST(an_output_that_is_null_is_refused)
+TEST(null_output_is_refused)
 {
 	weft_redis_reply *reply = reply_of("+1\r\n");
 
@@ -313,7 +313,7 @@ TEST(an_output_that_is_null_is_refused)
 	weft_redis_reply_free(reply);
 }
 
-TEST(a_reply_is_there_until_its_last_owner_has_freed_it)
+TEST(reply_lives_until_its_last_owner_frees_it)
 {
 	for (int taking = 0; taking < 2; taking++) {
 		int64_t held = test_live_allocations();
@@ -335,7 +335,7 @@ read_and_free(void *arg)
 	return NULL;
 }
 
-TEST(owners_on_several_threads_free_a_reply_once)
+TEST(owners_on_several_threads_free_a_reply_once_each)
 {
 	for (int i = 0; i < 100; i++) {
 		weft_redis_reply *reply = resp_read("*1\r\n+abc\r\n", 10, i & 1);
@@ -349,7 +349,7 @@ TEST(owners_on_several_threads_free_a_reply_once)
 	}
 }
 
-TEST(a_reply_is_a_value_that_can_be_shared)
+TEST(reply_is_a_shareable_value)
 {
 	int64_t held = test_live_allocations();
 	weft_value value = weft_value_ptr(&weft_type_redis, reply_of("+abc\r\n"));

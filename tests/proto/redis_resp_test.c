@@ -1,4 +1,4 @@
-/* redis_resp_test.c - replies of Redis: every kind, every cut, every limit. */
+/* redis_resp_test.c - parsing of Redis replies: every type, every split, every limit. */
 #include "base/sys.h"
 #include "proto/resp_feed.h"
 #include "test.h"
@@ -8,7 +8,7 @@
 static const struct weft__resp_limits loose = { 1 << 20, 8, 1000 };
 
 struct reading {
-	const char *bytes, *tree; /* as resp_write() has it */
+	const char *bytes, *tree; /* in the form of resp_write() */
 };
 
 static const struct reading readings[] = {
@@ -52,7 +52,7 @@ static const struct reading readings[] = {
 	  "*3\r\n*1\r\n:1\r\n*0\r\n*2\r\n*1\r\n:2\r\n:3\r\n" },
 	{ "%1\r\n~1\r\n:1\r\n>1\r\n%1\r\n:2\r\n*-1\r\n",
 	  "%1\r\n~1\r\n:1\r\n>1\r\n%1\r\n:2\r\n_\r\n" },
-	/* Attributes, before and in what is kept, and in each other. */
+	/* Attributes, before and inside other items, and inside each other. */
 	{ "|1\r\n+ttl\r\n:60\r\n$1\r\na\r\n", "$1\r\na\r\n" },
 	{ "|0\r\n|0\r\n:5\r\n", ":5\r\n" },
 	{ "*2\r\n|1\r\n+a\r\n*2\r\n$-1\r\n%1\r\n:1\r\n!1\r\nx\r\n:1\r\n:2\r\n",
@@ -151,7 +151,7 @@ feed(const struct weft__resp_limits *limits, const char *bytes)
 	return got;
 }
 
-TEST(every_kind_of_reply_becomes_its_tree)
+TEST(every_type_of_reply_is_parsed)
 {
 	for (size_t i = 0; i < COUNT(readings); i++) {
 		struct resp_outcome got = feed(&loose, readings[i].bytes);
@@ -166,7 +166,7 @@ TEST(every_kind_of_reply_becomes_its_tree)
 	}
 }
 
-TEST(what_is_not_the_protocol_is_refused_by_name_and_byte)
+TEST(protocol_errors_are_refused_with_their_position)
 {
 	for (size_t i = 0; i < COUNT(refusals); i++) {
 		struct resp_outcome got = feed(&loose, refusals[i].bytes);
@@ -197,7 +197,7 @@ cut_everywhere(const struct weft__resp_limits *limits, const char *bytes, size_t
 	resp_outcome_drop(&whole);
 }
 
-TEST(a_cut_at_any_byte_changes_nothing)
+TEST(reply_is_parsed_the_same_wherever_it_is_split)
 {
 	for (size_t i = 0; i < COUNT(readings); i++)
 		cut_everywhere(&loose, readings[i].bytes, strlen(readings[i].bytes));
@@ -205,9 +205,9 @@ TEST(a_cut_at_any_byte_changes_nothing)
 		cut_everywhere(&loose, refusals[i].bytes, strlen(refusals[i].bytes));
 }
 
-/* Each limit of bytes from none to more than enough: refused until it is enough, and
- * alike however it was cut. */
-TEST(a_limit_of_bytes_is_kept_to_the_byte)
+/* Every byte limit from zero to more than enough: the reply is refused until the limit is
+ * sufficient, with the same result wherever it is split. */
+TEST(byte_limit_is_exact)
 {
 	for (size_t i = 0; i < COUNT(readings); i++) {
 		const char *bytes = readings[i].bytes;
@@ -225,7 +225,7 @@ TEST(a_limit_of_bytes_is_kept_to_the_byte)
 	}
 }
 
-TEST(a_reply_that_fills_its_limit_unfinished_waits_for_nothing)
+TEST(incomplete_reply_at_its_limit_is_refused_at_once)
 {
 	static const char *const starts[] = { "+aaaaaaa", ":1111111", "*1\r\n:12\r",
 		                              "*2\r\n:1\r\n" };
@@ -240,7 +240,7 @@ TEST(a_reply_that_fills_its_limit_unfinished_waits_for_nothing)
 	}
 }
 
-TEST(a_limit_of_items_counts_all_of_them_in_all_lists)
+TEST(item_limit_counts_the_items_of_all_lists)
 {
 	static const char bytes[] = "*2\r\n*2\r\n:1\r\n:2\r\n%1\r\n:3\r\n:4\r\n";
 
@@ -254,7 +254,7 @@ TEST(a_limit_of_items_counts_all_of_them_in_all_lists)
 	}
 }
 
-/* `depth` lists in each other. */
+/* `depth` nested lists. */
 static struct resp_text
 nested(int depth, char type)
 {
@@ -266,7 +266,7 @@ nested(int depth, char type)
 	return text;
 }
 
-TEST(a_limit_of_depth_is_kept_and_never_above_ours)
+TEST(depth_limit_is_exact_and_at_most_the_built_in_one)
 {
 	for (int depth = 0; depth < WEFT__RESP_DEPTH + 3; depth++) {
 		struct resp_text text = nested(depth, '*');
@@ -284,7 +284,7 @@ TEST(a_limit_of_depth_is_kept_and_never_above_ours)
 	}
 }
 
-TEST(attributes_in_each_other_are_bounded_by_their_items)
+TEST(nested_attributes_are_limited_by_the_item_limit)
 {
 	struct weft__resp_limits limits = { 1 << 20, 8, 2000 };
 	struct resp_text text = nested(999, '|');
@@ -302,7 +302,7 @@ TEST(attributes_in_each_other_are_bounded_by_their_items)
 	free(text.data);
 }
 
-TEST(what_is_announced_and_too_much_is_refused_before_it_comes)
+TEST(announced_size_over_the_limit_is_refused_at_once)
 {
 	static const char *const heads[] = { "$1000000000\r\n", "!101\r\n", "*1000000000\r\n",
 		                             "%50\r\n", "|40\r\n" };
@@ -316,7 +316,7 @@ TEST(what_is_announced_and_too_much_is_refused_before_it_comes)
 	}
 }
 
-TEST(bytes_after_a_reply_are_left_alone)
+TEST(bytes_after_a_reply_are_not_consumed)
 {
 	static const char bytes[] = "$1\r\na\r\n*1\r\n:1\r\n+OK\r\n???";
 	struct weft__resp_scan scan = { 0 };
@@ -330,7 +330,7 @@ TEST(bytes_after_a_reply_are_left_alone)
 	}
 }
 
-TEST(a_text_may_have_any_bytes)
+TEST(bulk_string_may_contain_any_bytes)
 {
 	struct resp_text text = { 0 };
 
@@ -355,7 +355,7 @@ TEST(a_text_may_have_any_bytes)
 
 struct tree {
 	struct resp_text bytes; /* as a server may write it */
-	struct resp_text want;  /* as resp_write() does */
+	struct resp_text want;  /* as resp_write() writes it */
 	uint64_t random;
 };
 
@@ -444,7 +444,7 @@ draw_tree(struct tree *tree, int depth)
 		draw_tree(tree, depth - 1);
 }
 
-TEST(random_trees_are_read_as_they_were_written)
+TEST(random_replies_round_trip)
 {
 	struct weft__resp_limits limits = { 1 << 20, 8, 100000 };
 	struct tree tree = { .random = test_seed() };
@@ -478,7 +478,7 @@ no_memory(size_t size)
 	return NULL;
 }
 
-TEST(without_memory_a_reply_is_not_built_and_its_bytes_stay)
+TEST(build_without_memory_fails_and_keeps_the_bytes)
 {
 	static const char *const replies[] = { "$1\r\na\r\n", "*2\r\n:1\r\n+a\r\n" };
 	const struct weft__sys *before = weft__sys;
@@ -502,7 +502,7 @@ TEST(without_memory_a_reply_is_not_built_and_its_bytes_stay)
 	}
 }
 
-TEST(a_list_is_one_allocation_however_many_items_it_has)
+TEST(list_is_one_allocation_however_many_items_it_has)
 {
 	static const char bytes[] = "*3\r\n*2\r\n:1\r\n$1\r\na\r\n%1\r\n+k\r\n"
 				    "+v\r\n~1\r\n#t\r\n";

@@ -1,7 +1,7 @@
-/* redis_server_test.c - the Redis client and redis-server, also as that is killed.
+/* redis_server_test.c - the Redis client with redis-server, which is also killed and restarted.
  *
- * The server is started by the test, on a socket in a folder of its own; without the
- * program the test is skipped.
+ * The test starts the server, on a socket in its own folder.  Without redis-server the test is
+ * skipped.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ kill_server(void)
 	(void)unlink(site.path);
 }
 
-/* Nobody knows when it is ready but by asking. */
+/* Only a successful command shows that the server is ready. */
 static void
 await_server(void)
 {
@@ -102,7 +102,7 @@ number(const char *command)
 	return value;
 }
 
-/* --- what it can do -------------------------------------------------------------- */
+/* --- features -------------------------------------------------------------------- */
 
 static int
 play_commands(void)
@@ -135,7 +135,7 @@ play_commands(void)
 	return 0;
 }
 
-TEST(commands_are_answered_by_redis)
+TEST(redis_server_answers_commands)
 {
 	play_with_server(play_commands);
 }
@@ -170,12 +170,12 @@ play_units(void)
 	return 0;
 }
 
-TEST(units_and_scripts_are_run_by_redis)
+TEST(redis_server_runs_transactions_and_scripts)
 {
 	play_with_server(play_units);
 }
 
-/* A WATCH of a session fails when another has written. */
+/* A session's WATCH makes its transaction fail after another client has written. */
 static int
 play_watch(void)
 {
@@ -198,7 +198,7 @@ play_watch(void)
 	return 0;
 }
 
-TEST(a_session_watches)
+TEST(session_watch_detects_another_write)
 {
 	play_with_server(play_watch);
 }
@@ -216,7 +216,7 @@ pop(void *arg)
 	return 0;
 }
 
-/* One that was given up must not take what another waits for. */
+/* A command that was given up must not take an element that another one waits for. */
 static int
 play_pops(void)
 {
@@ -235,7 +235,7 @@ play_pops(void)
 	return 0;
 }
 
-TEST(commands_that_block_get_what_is_pushed)
+TEST(blocking_commands_get_pushed_elements)
 {
 	play_with_server(play_pops);
 }
@@ -273,7 +273,7 @@ play_publish(void)
 	return 0;
 }
 
-TEST(feeds_hear_what_is_published_also_after_a_restart)
+TEST(subscription_gets_messages_even_after_a_restart)
 {
 	play_with_server(play_publish);
 }
@@ -290,14 +290,14 @@ play_tracking(void)
 	OK(weft_redis_open(site.address, &opts, &reader));
 	for (int64_t i = 0; i < 200; i++) {
 		OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "SET k %d", (int)i));
-		do { /* until the server has told */
+		do { /* until the invalidation has arrived */
 			OK(weft_redis_callf(reader, &reply, WEFT_NEVER, "GET k"));
 			OK(weft_redis_integer(reply, &value));
 			weft_redis_reply_free(reply);
 			OK(weft_yield());
 		} while (value < i);
 		CHECK_EQ(value, i);
-		/* What it writes itself it reads at once. */
+		/* A reader sees its own writes at once. */
 		OK(weft_redis_callf(reader, NULL, WEFT_NEVER, "SET mine %d", (int)i));
 		OK(weft_redis_callf(reader, &reply, WEFT_NEVER, "GET mine"));
 		OK(weft_redis_integer(reply, &value));
@@ -312,7 +312,7 @@ play_tracking(void)
 	return 0;
 }
 
-TEST(the_cache_follows_what_redis_says)
+TEST(cache_follows_invalidations_of_redis_server)
 {
 	play_with_server(play_tracking);
 }
@@ -347,14 +347,14 @@ play_entry(void)
 	return 0;
 }
 
-TEST(redis_knows_who_may_enter)
+TEST(authentication_works_with_redis_server)
 {
 	site.password = "open sesame";
 	site.opts.password = "open sesame";
 	play_with_server(play_entry);
 }
 
-/* --- killed ---------------------------------------------------------------------- */
+/* --- a server that is killed or stopped ------------------------------------------ */
 
 #define WORKERS 20
 
@@ -415,12 +415,12 @@ play_killed(void)
 	return 0;
 }
 
-TEST(a_server_killed_under_load_costs_errors_and_then_all_is_well)
+TEST(client_recovers_from_a_server_killed_under_load)
 {
 	play_with_server(play_killed);
 }
 
-/* Stopped, it is there and does not answer. */
+/* A stopped server is there but does not answer. */
 static int
 play_asleep(void)
 {
@@ -440,7 +440,7 @@ play_asleep(void)
 	return 0;
 }
 
-TEST(a_server_that_is_stopped_for_a_while_costs_deadlines)
+TEST(stopped_server_times_commands_out_without_reconnecting)
 {
 	play_with_server(play_asleep);
 }

@@ -1,4 +1,4 @@
-/* redis_share_test.c - the Redis client from elsewhere: plain threads, other loops, ops,
+/* redis_share_test.c - the Redis client used from plain threads and other loops, with ops and
  * promises. */
 #include "proto/redis_peer.h"
 
@@ -6,7 +6,7 @@
 #define LOOPS   2
 #define CALLS   200
 
-/* A world whose loop has a thread of its own. */
+/* A world whose loop runs on its own thread. */
 struct house {
 	struct world world;
 	weft_loop *loop;
@@ -60,8 +60,8 @@ house_close(struct house *house)
 struct guest {
 	struct house *house;
 	int number;
-	uint64_t deadline_ns; /* delay of each call, or 0 */
-	int result;           /* of the last */
+	uint64_t deadline_ns; /* time for each call, or 0 */
+	int result;           /* of the last call */
 };
 
 static void
@@ -121,7 +121,7 @@ call_from_everywhere(const struct world *world)
 	house_close(house);
 }
 
-TEST(threads_and_loops_call_one_endpoint_at_once)
+TEST(threads_and_loops_share_one_client)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -133,7 +133,7 @@ TEST(threads_and_loops_call_one_endpoint_at_once)
 	free(world);
 }
 
-/* --- giving up ------------------------------------------------------------------ */
+/* --- giving up calls ------------------------------------------------------------ */
 
 static void *
 run_short(void *arg)
@@ -166,7 +166,7 @@ unmute(void *arg)
 	return 0;
 }
 
-TEST(who_gives_up_elsewhere_leaves_nothing_that_could_be_paired)
+TEST(abandoned_remote_calls_do_not_disturb_later_replies)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	struct guest guests[8];
@@ -232,7 +232,7 @@ see_it_go(void *arg)
 	return 0;
 }
 
-TEST(what_blocks_and_is_cancelled_elsewhere_takes_its_connection_along)
+TEST(canceled_remote_blocking_command_closes_its_connection)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *other = make_started();
@@ -256,7 +256,7 @@ TEST(what_blocks_and_is_cancelled_elsewhere_takes_its_connection_along)
 	free(world);
 }
 
-/* --- the loop stops -------------------------------------------------------------- */
+/* --- loop shutdown --------------------------------------------------------------- */
 
 static void *
 run_until_end(void *arg)
@@ -299,7 +299,7 @@ stop_under(const struct world *world)
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
 	OK(weft_group_wait(&house->left, WEFT_NEVER));
-	/* The server is on that loop too, and may have gone first. */
+	/* The server runs on that loop, too, and may have ended first. */
 	for (int i = 0; i < 8; i++)
 		if (guests[i].result != WEFT_EPIPE && guests[i].result != WEFT_ECONNREFUSED
 		    && guests[i].result != WEFT_ECONNRESET)
@@ -310,7 +310,7 @@ stop_under(const struct world *world)
 	free(house);
 }
 
-TEST(a_loop_that_stops_ends_the_calls_of_others)
+TEST(loop_shutdown_ends_calls_from_other_threads)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -328,7 +328,7 @@ struct order {
 	weft_op op;
 	weft_redis_reply *reply;
 	int64_t result;
-	char detail[64]; /* as it was then */
+	char detail[64]; /* weft_detail() in the callback */
 	int told;
 };
 
@@ -353,7 +353,7 @@ place(struct world *world, struct order *order, const char *name, uint64_t deadl
 	(void)snprintf(words_of_mine, sizeof(words_of_mine), "%s", name);
 	OK(weft_op_init(&order->op, NULL, on_told, order));
 	OK(weft_redis_call_op(world->redis, words, 2, &order->reply, &order->op, deadline_ns));
-	memset(words_of_mine, 0, sizeof(words_of_mine)); /* it is copied */
+	memset(words_of_mine, 0, sizeof(words_of_mine)); /* the call has copied it */
 }
 
 static void
@@ -398,7 +398,7 @@ play_ops(struct world *world)
 	finish_well(&order, "GET:key");
 }
 
-TEST(commands_are_ops_too)
+TEST(commands_can_be_ops)
 {
 	PLAY(play_ops, .user = NULL);
 }
@@ -429,7 +429,7 @@ leave_ops(void *arg)
 	return 0;
 }
 
-TEST(ops_of_another_loop_finish_there_also_as_it_stops)
+TEST(ops_of_another_loop_finish_there_even_at_its_shutdown)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *other = make_started();
@@ -477,7 +477,7 @@ play_promise(struct world *world)
 	(void)weft_promise_unref(promise);
 }
 
-TEST(commands_are_promises_too)
+TEST(commands_can_be_promises)
 {
 	PLAY(play_promise, .user = NULL);
 }
@@ -492,7 +492,7 @@ run_promise_there(void *arg)
 	return 0;
 }
 
-TEST(promises_of_another_loop_settle_there)
+TEST(promises_of_another_loop_settle_on_that_loop)
 {
 	struct world *world = calloc(1, sizeof(*world));
 	weft_loop *other = make_started();
@@ -510,7 +510,7 @@ TEST(promises_of_another_loop_settle_there)
 	free(world);
 }
 
-/* --- where nothing can wait -------------------------------------------------------- */
+/* --- callbacks --------------------------------------------------------------------- */
 
 static int was_called;
 
@@ -531,7 +531,7 @@ play_callback(struct world *world)
 	UNTIL(was_called);
 }
 
-TEST(a_callback_cannot_wait_for_a_reply)
+TEST(callback_cannot_wait_for_a_reply)
 {
 	PLAY(play_callback, .user = NULL);
 }

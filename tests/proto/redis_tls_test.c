@@ -32,7 +32,7 @@ play_trusted(struct world *world)
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 }
 
-TEST(rediss_speaks_tls)
+TEST(rediss_address_uses_tls)
 {
 	make_tls();
 	PLAY(play_trusted, .peer = { .tls = tls.server }, .opts = { .tls = tls.client });
@@ -46,7 +46,7 @@ play_stranger(struct world *world)
 	CHECK_EQ(peer_heard(&world->peer, "GET k"), 0);
 }
 
-TEST(rediss_speaks_with_nobody_that_is_not_trusted)
+TEST(rediss_address_refuses_an_untrusted_server)
 {
 	make_tls();
 	PLAY(play_stranger, .peer = { .tls = tls.server }, .opts = { .tls = tls.stranger });

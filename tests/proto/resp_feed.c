@@ -1,4 +1,4 @@
-/* resp_feed.c - feed a reply in pieces; write a tree. */
+/* resp_feed.c - parse a reply in pieces, and write a parsed reply. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "proto/resp_feed.h"
@@ -34,7 +34,7 @@ resp_addf(struct resp_text *text, const char *format, ...)
 	resp_add(text, line, (size_t)size);
 }
 
-/* --- trees ------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------- */
 
 static void
 write_bytes(struct resp_text *out, char type, const weft_redis_reply *reply)
@@ -106,7 +106,7 @@ resp_write(struct resp_text *out, const weft_redis_reply *reply)
 	}
 }
 
-/* --- feeding ------------------------------------------------------------------ */
+/* --- parsing ------------------------------------------------------------------ */
 
 static char *
 copy_of(const char *data, size_t size)
@@ -152,7 +152,7 @@ build(const struct weft__resp_scan *scan, const char *data, size_t size, bool ta
 		copy = copy_of(data, size);
 		if (weft__resp_build(scan, copy, size, &reply) < 0)
 			abort();
-		free(copy); /* before the reply is looked at */
+		free(copy); /* before the reply is accessed */
 		return reply;
 	}
 	copy = weft_alloc(size);
@@ -172,7 +172,7 @@ resp_feed(const struct weft__resp_limits *limits, const char *data, size_t size,
 	weft_redis_reply *reply;
 	size_t now = 0;
 
-	memset(&scan, 0xa5, sizeof(scan)); /* what need not be zeroed is not */
+	memset(&scan, 0xa5, sizeof(scan)); /* the parser must not depend on zeroed memory */
 	weft__resp_restart(&scan);
 	memset(out, 0, sizeof(*out));
 	while (out->rc == 0 && now < size) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Let the HTTP client ask an nginx of its own, plain and with TLS.
+"""Run the HTTP client against a private nginx, with and without TLS.
 
     tests/proto/run_nginx.py PROGRAM
 
-Exit 77 if there is no nginx here, or none that can store files by PUT.
+Exits with 77 if there is no nginx here, or none that can store files with PUT.
 """
 import contextlib
 import os
@@ -65,7 +65,7 @@ def find_nginx():
 
 
 def reserve(stack):
-    """A port that is bound and not listened at: who takes it with SO_REUSEADDR gets it."""
+    """Bind a port without listening on it.  A process that binds it with SO_REUSEADDR gets it."""
     reserved = stack.enter_context(socket.socket())
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))
@@ -84,13 +84,13 @@ def make_files(folder):
                     "-addext", "subjectAltName=IP:127.0.0.1", "-out", folder / "cert.pem",
                     "-keyout", folder / "key.pem"],
                    check=True, capture_output=True, timeout=PATIENCE)
-    # nginx as root gives its files away to a user who must get at them.
+    # If nginx runs as root, it uses another user, which needs access to the files.
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o777 if path.is_dir() else 0o644)
 
 
 def await_port(port, process):
-    """It listens as soon as it has read its configuration; it says so to nobody."""
+    """nginx does not report when it listens, so try to connect."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-/* tls_three.h - a server's TLS, that of a client who trusts it, and of one who does not.
+/* tls_three.h - TLS contexts of a server, of a client that trusts it, and of one that does not.
  *
- * Included by tests of protocols over TLS, each a program of its own.
+ * Included by tests of protocols over TLS, each of which is its own program.
  */
 #ifndef WEFT_TESTS_TLS_THREE_H
 #define WEFT_TESTS_TLS_THREE_H

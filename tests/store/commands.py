@@ -1,6 +1,6 @@
-"""Random commands: of every family, mostly at keys of the right kind, now and then wrong."""
+"""Random commands of every family, mostly on keys of the right type, sometimes invalid."""
 
-KEYS = {kind: [f"{kind}{i}" for i in range(3)] for kind in "slhezy"}  # e: sets, y: of one score
+KEYS = {kind: [f"{kind}{i}" for i in range(3)] for kind in "slhezy"}  # e: sets, y: equal scores
 ALL = [key for kind, keys in KEYS.items() if kind != "y" for key in keys]
 SMALL = ["0", "1", "2", "3", "-1", "-2", "10", "100"]
 NUMBERS = SMALL + ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "007",
@@ -20,7 +20,7 @@ PATTERNS = ["*", "?", "[a-c]*", "*1", "s*", "[^s]*", "\\a", "l[0-1]", "*a*", ""]
 
 
 class Maker:
-    """Draws commands."""
+    """Generates random commands."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -33,7 +33,8 @@ class Maker:
         return self.one(ALL) if self.chance(0.08) else self.one(KEYS[kind])
 
     def time(self, scale=1):
-        """Hardly ever the same twice: whether it is later than another depends on no moment."""
+        """A random time, almost never the same twice: so its order relative to another time does
+        not depend on when the commands run."""
         if self.chance(0.3):
             return self.one(BAD_TIMES)
         return str(self.draw.randint(100, 100000) * scale + self.draw.randint(0, scale - 1))
@@ -45,7 +46,7 @@ class Maker:
         return list(words) if self.chance(share) else []
 
     def options(self, *choices):
-        """Some of the choices, each a function or list, in any order."""
+        """Some of the choices, each a function or a list, in random order."""
         chosen = [c for c in choices if self.chance(0.25)]
         self.draw.shuffle(chosen)
         return [word for c in chosen for word in (c() if callable(c) else c)]
@@ -227,7 +228,7 @@ class Maker:
                               if keys else []))
 
     def spoil(self, words):
-        """Take a word away or add one."""
+        """Remove the last argument or add one, rarely."""
         if words[0] in ("whole", "SPOP") or self.chance(0.97):
             return words
         if len(words) > 1 and self.chance(0.5):
@@ -244,7 +245,7 @@ class Maker:
 
 
 def fill(draw):
-    """Commands that have something at keys of every kind."""
+    """Commands that create keys of every type."""
     some = lambda values, most: [draw.choice(values) for _ in range(draw.randint(1, most))]
     for i in "01":
         yield ["SET", "s" + i, draw.choice(VALUES + SMALL)]
@@ -257,14 +258,14 @@ def fill(draw):
 
 
 def look():
-    """Commands that show what is there."""
+    """Commands that read all keys."""
     show = {"s": ["GET"], "l": ["LRANGE", "0", "-1"], "e": ["SMEMBERS"], "h": ["HGETALL"],
             "z": ["ZRANGE", "0", "-1", "WITHSCORES"], "y": ["ZRANGE", "0", "-1"]}
     return [[show[kind][0], key, *show[kind][1:]] for kind in show for key in KEYS[kind]]
 
 
 def make_sequence(draw):
-    """Some thirty commands, perhaps with a transaction among them; and a look at what they did."""
+    """About thirty commands, perhaps including a transaction; then read all keys."""
     maker, commands = Maker(draw), list(fill(draw))
     for family in (maker.strings, maker.lists, maker.sorted_sets, maker.hashes, maker.sets):
         commands += [family() for _ in range(2)]
@@ -283,7 +284,7 @@ CHANNELS = ["c1", "c2", "d1"]
 
 
 def make_session(draw):
-    """Steps of two clients, as (who, words): what one does the other may hear of, after a PING."""
+    """Steps of two clients, as (who, words).  One client may get messages because of the other."""
     maker = Maker(draw)
     one, key = draw.choice, lambda: draw.choice(KEYS["s"][:2] + KEYS["l"][:1])
     change = [lambda: ["SET", key(), one(VALUES)], lambda: ["DEL", key()],
@@ -315,7 +316,7 @@ def make_session(draw):
     return steps
 
 
-# --- no requests -------------------------------------------------------------
+# --- malformed requests ------------------------------------------------------
 
 RAW = [
     b"PING\r\n", b"PING\n", b"\r\n\r\nPING\r\n", b"  PING  \r\n", b"ECHO \"a b\" \r\n",

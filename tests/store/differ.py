@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Say the same to `weft store` and to redis-server, and compare what they answer.
+"""Send the same commands to `weft store` and to redis-server, and compare the replies.
 
     tests/store/differ.py PROGRAM [--sequences N] [--seed S]
 
-Each sequence is some thirty random commands after FLUSHALL, in RESP2 or RESP3, a part of them
-within MULTI.  Answers are equal byte for byte, error texts included, but for the order of what has
-none and for times that pass.  So are those of sessions in which two clients take turns and hear of
-each other, and those to bytes that are no requests.  Then some mistakes are planted between us and
-the store, one by one, each of which must be found.
+Each sequence is about thirty random commands after FLUSHALL, in RESP2 or RESP3, some of them
+within MULTI.  The replies must be equal byte for byte, including error texts, except for the
+order of unordered elements and for remaining times.  The same holds for sessions in which two
+clients take turns and get messages because of each other, and for malformed requests.  Then
+some mistakes are injected between this program and the store, one at a time.  Each of them must
+be found.
 """
 import argparse
 import itertools
@@ -21,7 +22,7 @@ sys.dont_write_bytecode = True
 from commands import RAW, make_sequence, make_session
 from servers import Connection, Reply, start_redis, start_store
 
-PLANTS_TRIED = 4000  # sequences in which a planted mistake must be found
+PLANTS_TRIED = 4000  # sequences within which an injected mistake must be found
 
 SORTED = {"smembers", "sinter", "sunion", "sdiff", "keys", "hkeys", "hvals", "spop", "srandmember",
           "hrandfield", "zrandmember"}
@@ -29,14 +30,14 @@ PAIRS = {"hgetall"}
 NEAR = {"ttl": 30, "pttl": 30000, "expiretime": 30, "pexpiretime": 30000}
 
 
-# --- what may differ ---------------------------------------------------------
+# --- allowed differences -----------------------------------------------------
 
 def in_pairs(values):
     return [tuple(values[i:i + 2]) for i in range(0, len(values), 2)]
 
 
 def plain(words, reply):
-    """A reply in a form that can be compared: what has no order is sorted."""
+    """A reply in a comparable form: unordered elements are sorted."""
     name, kind, value = words[0].lower(), *reply
     if kind not in ("array", "set", "map"):
         return reply
@@ -57,7 +58,7 @@ def same(words, ours, theirs):
 
 
 def first_difference(commands, ours, theirs):
-    """The place of the first answer that differs, or None."""
+    """The index of the first reply that differs, or None."""
     queued = None
     for i, (words, a, b) in enumerate(zip(commands, ours, theirs)):
         name = words[0].lower()
@@ -75,14 +76,14 @@ def first_difference(commands, ours, theirs):
     return None
 
 
-# --- talking -----------------------------------------------------------------
+# --- requests and replies ----------------------------------------------------
 
 class Scan(list):
-    """A whole scan instead of one command."""
+    """A complete scan in place of one command."""
 
 
 def whole_scan(connection, words):
-    """All that a scan shows, each once."""
+    """All elements that a scan returns, without duplicates."""
     cursor, seen = b"0", set()
     while True:
         at = 1 if words[0].lower() == "scan" else 2
@@ -97,7 +98,7 @@ def whole_scan(connection, words):
 
 
 def talk(connection, commands):
-    """Answers to commands, sent together as far as no scan stands between them."""
+    """The replies to commands.  Commands are sent together, except that a scan is sent alone."""
     replies, batch = [], []
 
     def flush():
@@ -116,7 +117,7 @@ def talk(connection, commands):
 
 
 class Planted:
-    """A connection to a store with a mistake: requests or replies are changed on the way."""
+    """A connection to a store with a mistake: it changes requests or replies."""
 
     def __init__(self, connection, request=None, reply=None):
         self.connection = connection
@@ -167,7 +168,7 @@ PLANTS = {
 }
 
 
-# --- running -----------------------------------------------------------------
+# --- runs --------------------------------------------------------------------
 
 class Difference(Exception):
     pass
@@ -182,7 +183,7 @@ def explain(seed, number, commands, ours, theirs, at):
 
 
 def run_sequence(store, redis, seed, number):
-    """One sequence; raises Difference."""
+    """Run one sequence.  Raises Difference."""
     draw = random.Random(f"{seed} {number}")
     commands = [["FLUSHALL"]] + make_sequence(draw)
     protocol = ["HELLO", 2 + number % 2]
@@ -196,7 +197,7 @@ def run_sequence(store, redis, seed, number):
 
 
 def play(path, steps, protocol, tracks):
-    """All that each of two clients has heard, when both have left."""
+    """Run a session.  Returns everything that each of the two clients has received."""
     clients, third = [Connection(path), Connection(path)], Connection(path)
     ids = [client.ask("CLIENT", "ID")[1] for client in clients]
     for client in clients:
@@ -205,8 +206,8 @@ def play(path, steps, protocol, tracks):
         clients[0].ask("CLIENT", "TRACKING", "ON")
     for who, words in steps:
         clients[who].send([words])
-        third.ask("PING")  # when that is answered, so is what was sent before
-    for _ in steps:  # each may wait
+        third.ask("PING")  # its reply shows that all earlier commands were executed
+    for _ in steps:  # each may be blocked
         for number in ids:
             third.ask("CLIENT", "UNBLOCK", number)
             third.ask("PING")
@@ -234,7 +235,7 @@ def run_session(paths, seed, number):
 
 
 def run_raw(paths, data):
-    """Bytes as they are, then no more; all that is answered."""
+    """Send raw bytes and half-close; compare everything that the servers reply."""
     heard = []
     for path in paths:
         connection = Connection(path)

@@ -1,4 +1,4 @@
-/* hiredis_ask.c - a program of hiredis that talks with a store at a Unix socket.
+/* hiredis_ask.c - a program that uses hiredis with a store at a Unix socket.
  *
  *     hiredis_ask PATH
  */

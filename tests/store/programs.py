@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""redis-cli, redis-benchmark and a program of hiredis against `weft store`, and what that says of
-itself.
+"""Run redis-cli, redis-benchmark and a hiredis program against `weft store`, and test its command
+line.
 
     tests/store/programs.py PROGRAM [HIREDIS_ASK]
 """
@@ -44,7 +44,7 @@ def test_command_line(store):
 
 
 def test_interactive(store):
-    """What it asks for before its first prompt, with COMMAND DOCS."""
+    """The commands that redis-cli sends before its first prompt, such as COMMAND DOCS."""
     out = run("redis-cli", "-s", store.path, text="hello 3\nping\n")
     check(f"interactive: {out}", "PONG" in out)
 

@@ -1,4 +1,4 @@
-/* reader_test.c - requests: what they are, wherever they are cut, and what is refused. */
+/* reader_test.c - parsing of requests, wherever they are split, and requests that are refused. */
 #include <stdio.h>
 #include "store/reader.h"
 #include "test.h"
@@ -6,7 +6,8 @@
 static struct heap heap;
 static const struct reader_limits usual = { 512 << 20, 1 << 30, 1 << 20, 65536 };
 
-/* The words of one request, each in brackets; what is wrong with it; "..." if it is not whole. */
+/* The arguments of one request, each in brackets; the error text; or "..."  if it is
+ * incomplete. */
 static const char *
 told(const struct reader *reader, ssize_t size)
 {
@@ -24,7 +25,7 @@ told(const struct reader *reader, ssize_t size)
 	return text;
 }
 
-/* In pieces that end at `cut` and at the end, in memory that moves. */
+/* Read in two pieces, split at `cut`.  The memory moves between the pieces. */
 static void
 read_cut(const char *data, size_t size, size_t cut, const char *want)
 {
@@ -48,7 +49,7 @@ read_cut(const char *data, size_t size, size_t cut, const char *want)
 	weft_release(all);
 }
 
-/* Byte by byte, the same memory. */
+/* Read byte by byte, in the same memory. */
 static void
 read_slowly(const char *data, size_t size, const char *want)
 {
@@ -73,7 +74,7 @@ check(const char *data, size_t size, const char *want)
 
 #define READ(text, want) check((text), sizeof(text) - 1, (want))
 
-TEST(request_is_the_same_wherever_it_is_cut)
+TEST(request_is_parsed_the_same_wherever_it_is_split)
 {
 	READ("*1\r\n$4\r\nPING\r\n", "[PING]");
 	READ("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$0\r\n\r\n", "[SET][a][]");
@@ -83,7 +84,7 @@ TEST(request_is_the_same_wherever_it_is_cut)
 	     "[0][1][2][3][4][5][6][7][8][9]");
 }
 
-TEST(request_without_words_is_empty)
+TEST(request_without_arguments_is_empty)
 {
 	READ("*0\r\n", "");
 	READ("*-1\r\n", "");
@@ -91,7 +92,7 @@ TEST(request_without_words_is_empty)
 	READ("\n", "");
 }
 
-TEST(line_is_a_request_too)
+TEST(inline_command_is_a_request)
 {
 	READ("PING\r\n", "[PING]");
 	READ("SET  a\tb \n", "[SET][a][b]");
@@ -99,14 +100,14 @@ TEST(line_is_a_request_too)
 	READ("SET a \"\"\r\n", "[SET][a][]");
 }
 
-TEST(line_whose_quotes_do_not_close_is_refused)
+TEST(inline_command_with_unbalanced_quotes_is_refused)
 {
 	READ("SET \"a\r\n", "unbalanced quotes in request");
 	READ("SET 'a\r\n", "unbalanced quotes in request");
 	READ("SET \"a\"b\r\n", "unbalanced quotes in request");
 }
 
-TEST(request_with_wrong_numbers_is_refused)
+TEST(request_with_invalid_lengths_is_refused)
 {
 	READ("*x\r\n", "invalid multibulk length");
 	READ("*1048577\r\n", "invalid multibulk length");
@@ -119,8 +120,8 @@ TEST(request_with_wrong_numbers_is_refused)
 	READ("*1111111111111111111111111111111111111111", "invalid multibulk length");
 }
 
-/* The first word ends where the request must end. */
-TEST(word_behind_the_longest_request_is_refused)
+/* The first argument ends at the maximum size of a request. */
+TEST(argument_beyond_the_request_limit_is_refused)
 {
 	static const struct reader_limits tight = { 1 << 20, 21, 100, 65536 };
 	static const char bytes[] = "*2\r\n$12\r\n0123456789ab\r\n$1\r\nx\r\n";
@@ -133,7 +134,7 @@ TEST(word_behind_the_longest_request_is_refused)
 	reader_fini(&reader);
 }
 
-TEST(request_that_is_too_long_is_refused_as_soon_as_it_is_known)
+TEST(request_over_a_limit_is_refused_before_it_is_complete)
 {
 	const struct reader_limits tight = { 10, 40, 2, 8 };
 	struct reader reader;
@@ -151,7 +152,7 @@ TEST(request_that_is_too_long_is_refused_as_soon_as_it_is_known)
 	reader_fini(&reader);
 }
 
-TEST(announced_words_take_no_memory_before_they_come)
+TEST(announced_arguments_take_no_memory_before_they_arrive)
 {
 	struct reader reader;
 
@@ -161,7 +162,7 @@ TEST(announced_words_take_no_memory_before_they_come)
 	reader_fini(&reader);
 }
 
-TEST(stranger_may_announce_little)
+TEST(unauthenticated_client_has_small_request_limits)
 {
 	struct reader reader;
 
@@ -175,7 +176,7 @@ TEST(stranger_may_announce_little)
 	reader_fini(&reader);
 }
 
-TEST(requests_follow_each_other)
+TEST(consecutive_requests_are_parsed_one_by_one)
 {
 	const char *text = "*1\r\n$4\r\nPING\r\nECHO a\r\n*0\r\n";
 	struct reader reader;

@@ -1,4 +1,5 @@
-/* server_test.c - the store over connections: many clients, slow ones, those that leave. */
+/* server_test.c - the store over connections: many clients, slow clients, clients that
+ * disconnect. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <weft/weft.h>
@@ -12,8 +13,8 @@ struct scene {
 	char address[WEFT_ADDR_TEXT_MAX];
 	void (*play)(struct scene *scene);
 	bool closed;
-	weft_stream *stream; /* the play's */
-	size_t sent;         /* the play's */
+	weft_stream *stream; /* used by the play function */
+	size_t sent;         /* used by the play function */
 };
 
 static void
@@ -96,8 +97,8 @@ ask_and_quit(struct scene *scene)
 	hear_end(stream);
 }
 
-/* Of those at which it may listen, the ports are the system's choice. */
-TEST(store_without_a_password_listens_on_this_machine_only)
+/* Port 0 lets the system choose the port of each permitted address. */
+TEST(store_without_a_password_listens_only_on_this_machine)
 {
 	static const char *const far[] = { "tcp://0.0.0.0:0", "tcp://[::]:0" };
 	const weft_store_opts all[] = {
@@ -121,7 +122,7 @@ TEST(store_without_a_password_listens_on_this_machine_only)
 	}
 }
 
-TEST(client_is_answered_and_can_quit)
+TEST(client_gets_replies_and_can_quit)
 {
 	play_with(NULL, ask_and_quit);
 }
@@ -137,7 +138,7 @@ shut_and_hear(struct scene *scene)
 	hear_end(stream);
 }
 
-TEST(client_that_says_no_more_hears_what_it_has_asked_for)
+TEST(client_that_half_closes_still_gets_its_replies)
 {
 	play_with(NULL, shut_and_hear);
 }
@@ -164,7 +165,7 @@ leave_open(struct scene *scene)
 	}
 }
 
-TEST(closing_the_store_ends_its_clients)
+TEST(closing_the_store_disconnects_its_clients)
 {
 	play_with(NULL, leave_open);
 }
@@ -236,14 +237,14 @@ be_one_too_many(struct scene *scene)
 	weft_stream_close(two);
 }
 
-TEST(client_beyond_the_most_is_told_so)
+TEST(client_over_the_limit_gets_an_error)
 {
 	const weft_store_opts opts = { .clients_max = 2 };
 
 	play_with(&opts, be_one_too_many);
 }
 
-/* --- the end of the loop ------------------------------------------------------ */
+/* --- shutdown of the loop ----------------------------------------------------- */
 
 static int
 stop_the_loop(void *arg)
@@ -277,7 +278,7 @@ TEST(store_can_be_closed_after_its_loop_has_stopped)
 	OK(weft_loop_free(loop));
 }
 
-TEST(store_that_served_nobody_is_closed_at_once)
+TEST(store_without_clients_is_closed_at_once)
 {
 	struct scene scene = { 0 };
 	weft_loop *loop = make();
@@ -289,7 +290,7 @@ TEST(store_that_served_nobody_is_closed_at_once)
 	OK(weft_loop_free(loop));
 }
 
-/* --- who does not read ------------------------------------------------------ */
+/* --- clients that do not read ----------------------------------------------- */
 
 #define GETS  3000
 #define VALUE 100000
@@ -341,7 +342,7 @@ ask_and_not_read(struct scene *scene)
 	weft_stream_close(scene->stream);
 }
 
-TEST(client_that_asks_and_does_not_read_is_not_answered_further)
+TEST(client_that_does_not_read_its_replies_is_throttled)
 {
 	play_with(NULL, ask_and_not_read);
 }
@@ -377,7 +378,7 @@ TEST(subscriber_that_does_not_read_is_dropped)
 	play_with(&opts, publish_to_the_deaf);
 }
 
-/* --- who waits -------------------------------------------------------------- */
+/* --- blocked clients, and expiry -------------------------------------------- */
 
 static void
 wait_and_leave(struct scene *scene)
@@ -395,7 +396,7 @@ wait_and_leave(struct scene *scene)
 	weft_stream_close(giver);
 }
 
-TEST(client_that_leaves_while_it_waits_takes_nothing)
+TEST(client_that_disconnects_while_blocked_takes_no_element)
 {
 	play_with(NULL, wait_and_leave);
 }
@@ -410,7 +411,7 @@ wait_for_a_moment(struct scene *scene)
 	weft_stream_close(stream);
 }
 
-TEST(wait_ends_with_its_time)
+TEST(blocking_command_ends_at_its_timeout)
 {
 	play_with(NULL, wait_for_a_moment);
 }
@@ -428,7 +429,7 @@ expire_unasked(struct scene *scene)
 	weft_stream_close(stream);
 }
 
-TEST(timer_removes_keys_whose_time_has_come)
+TEST(timer_removes_expired_keys)
 {
 	play_with(NULL, expire_unasked);
 }
@@ -456,7 +457,7 @@ send_large(struct scene *scene)
 	weft_stream_close(stream);
 }
 
-TEST(large_value_goes_in_and_out)
+TEST(large_value_is_stored_and_returned)
 {
 	play_with(NULL, send_large);
 }

@@ -1,4 +1,4 @@
-"""Servers to talk with, `weft store` and redis-server, and connections to them."""
+"""The servers under test, `weft store` and redis-server, and connections to them."""
 import atexit
 import contextlib
 import shutil
@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 300  # seconds until something that must happen has happened
+PATIENCE = 300  # upper limit in seconds of every wait
 SKIPPED = 77
 
 
@@ -26,7 +26,7 @@ MANY = {b"*": "array", b"~": "set", b">": "push", b"%": "map"}
 
 
 class Connection:
-    """A client that sends what it is told to and reads replies as they were sent."""
+    """A client that sends commands and parses replies."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -63,7 +63,7 @@ class Connection:
         return Reply(MANY[kind], [self.read() for _ in range(count)])
 
     def read_all(self):
-        """Replies up to the end."""
+        """Read replies until the end of the stream."""
         replies = []
         while self.file.peek(1):
             replies.append(self.read())
@@ -101,7 +101,7 @@ def answers(path):
 
 
 class Server:
-    """A server at a Unix socket, which ends with this program, however that ends."""
+    """A server at a Unix socket.  It is killed when this program ends, in whatever way."""
 
     def __init__(self, words, path):
         self.path = path

@@ -1,4 +1,4 @@
-/* sorted_test.c - the sorted set against a plain array. */
+/* sorted_test.c - the sorted set, compared with a plain array. */
 #include <stdio.h>
 #include "store/sorted.h"
 #include "test.h"
@@ -18,7 +18,7 @@ name_of(int i, char name[8])
 	return (struct word){ name, (size_t)snprintf(name, 8, "%d", i) };
 }
 
-/* How many stand before member `i`. */
+/* How many members come before member `i`. */
 static size_t
 rank_of(const struct model *model, int i)
 {
@@ -36,7 +36,7 @@ rank_of(const struct model *model, int i)
 	return rank;
 }
 
-/* Every link knows how far it leads. */
+/* The span of every link is the distance to its target. */
 static void
 check_spans(const struct sorted *sorted, uint32_t level)
 {
@@ -98,7 +98,7 @@ change(struct sorted *sorted, struct model *model, uint64_t *state)
 	model->score[i] = score;
 }
 
-TEST(sorted_set_is_as_a_plain_array_says)
+TEST(sorted_set_behaves_like_a_plain_array)
 {
 	uint64_t state = test_seed();
 	struct sorted *sorted = sorted_new(&heap);
@@ -120,7 +120,7 @@ is_below(const struct item *item, const void *limit)
 	return item->score < *(const double *)limit;
 }
 
-TEST(sorted_set_counts_what_is_before_a_limit)
+TEST(sorted_set_counts_members_before_a_limit)
 {
 	struct sorted *sorted = sorted_new(&heap);
 	char name[8];
@@ -138,7 +138,7 @@ TEST(sorted_set_counts_what_is_before_a_limit)
 	CHECK_EQ(heap.used, 0);
 }
 
-TEST(sorted_set_members_of_one_score_stand_in_the_order_of_bytes)
+TEST(sorted_set_members_with_equal_scores_are_in_byte_order)
 {
 	struct sorted *sorted = sorted_new(&heap);
 

@@ -1,9 +1,10 @@
-/* store_test.c - what clients of a store are told: expiry, transactions, waiting, limits. */
+/* store_test.c - replies and messages to clients of a store: expiry, transactions, blocking,
+ * limits. */
 #include "store/talk.h"
 
 /* --- expiry ----------------------------------------------------------------- */
 
-TEST(key_is_gone_when_its_time_has_come)
+TEST(key_is_gone_when_it_expires)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -20,7 +21,7 @@ TEST(key_is_gone_when_its_time_has_come)
 	talk_close(&talk);
 }
 
-TEST(expired_keys_go_without_being_asked_for)
+TEST(expired_keys_are_removed_without_being_accessed)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -39,7 +40,7 @@ TEST(expired_keys_go_without_being_asked_for)
 	talk_close(&talk);
 }
 
-TEST(store_without_mortal_keys_has_no_timer)
+TEST(store_without_expiring_keys_has_no_timer)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -51,7 +52,7 @@ TEST(store_without_mortal_keys_has_no_timer)
 	talk_close(&talk);
 }
 
-TEST(expiry_goes_with_a_key_that_is_renamed_and_copied)
+TEST(renamed_and_copied_keys_keep_their_expiry)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -70,7 +71,7 @@ TEST(expiry_goes_with_a_key_that_is_renamed_and_copied)
 
 /* --- transactions ----------------------------------------------------------- */
 
-TEST(transaction_is_off_when_a_watched_key_was_changed)
+TEST(transaction_aborts_when_a_watched_key_was_changed)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *other = talk_client(&talk);
@@ -84,7 +85,7 @@ TEST(transaction_is_off_when_a_watched_key_was_changed)
 	talk_close(&talk);
 }
 
-TEST(transaction_is_off_when_a_watched_key_has_expired)
+TEST(transaction_aborts_when_a_watched_key_has_expired)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -98,7 +99,7 @@ TEST(transaction_is_off_when_a_watched_key_has_expired)
 	talk_close(&talk);
 }
 
-TEST(transaction_with_a_wrong_command_does_nothing)
+TEST(transaction_with_an_invalid_command_does_nothing)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -111,9 +112,9 @@ TEST(transaction_with_a_wrong_command_does_nothing)
 	talk_close(&talk);
 }
 
-/* --- waiting ---------------------------------------------------------------- */
+/* --- blocking commands ------------------------------------------------------ */
 
-TEST(those_who_wait_are_served_in_the_order_in_which_they_came)
+TEST(blocked_clients_are_served_in_the_order_of_their_commands)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *first = talk_client(&talk), *second = talk_client(&talk),
@@ -129,7 +130,7 @@ TEST(those_who_wait_are_served_in_the_order_in_which_they_came)
 	talk_close(&talk);
 }
 
-TEST(what_is_moved_by_one_who_waited_serves_the_next)
+TEST(element_moved_by_a_blocked_client_unblocks_the_next)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *mover = talk_client(&talk), *taker = talk_client(&talk),
@@ -144,7 +145,7 @@ TEST(what_is_moved_by_one_who_waited_serves_the_next)
 	talk_close(&talk);
 }
 
-TEST(who_waits_is_not_served_by_a_key_of_another_kind)
+TEST(blocked_client_is_not_served_by_a_key_of_another_type)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *giver = talk_client(&talk);
@@ -158,7 +159,7 @@ TEST(who_waits_is_not_served_by_a_key_of_another_kind)
 	talk_close(&talk);
 }
 
-TEST(requests_behind_one_that_waits_run_after_it)
+TEST(requests_behind_a_blocking_command_run_after_it)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *giver = talk_client(&talk);
@@ -171,7 +172,7 @@ TEST(requests_behind_one_that_waits_run_after_it)
 	talk_close(&talk);
 }
 
-TEST(transaction_does_not_wait)
+TEST(transaction_does_not_block)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -185,7 +186,7 @@ TEST(transaction_does_not_wait)
 
 /* --- publishing ------------------------------------------------------------- */
 
-TEST(subscriber_hears_what_is_published)
+TEST(subscriber_gets_published_messages)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *other = talk_client(&talk);
@@ -207,7 +208,7 @@ TEST(subscriber_hears_what_is_published)
 
 /* --- tracking --------------------------------------------------------------- */
 
-TEST(client_that_tracks_is_told_once_of_a_change)
+TEST(tracking_client_gets_one_invalidation_per_read)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *other = talk_client(&talk);
@@ -226,7 +227,7 @@ TEST(client_that_tracks_is_told_once_of_a_change)
 	talk_close(&talk);
 }
 
-TEST(client_that_tracks_is_told_of_what_expires)
+TEST(tracking_client_gets_an_invalidation_when_a_key_expires)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *other = talk_client(&talk);
@@ -248,7 +249,7 @@ track(struct client *client)
 	SAY(client, "CLIENT TRACKING ON", "+OK\r\n");
 }
 
-TEST(tracking_is_bounded_in_bytes)
+TEST(tracking_table_is_limited_in_bytes)
 {
 	const weft_store_opts opts = { .tracking_max = 100000 };
 	struct talk talk = talk_open(&opts);
@@ -265,7 +266,7 @@ TEST(tracking_is_bounded_in_bytes)
 		CHECK(talk.store->tracking_used <= opts.tracking_max);
 	}
 	CHECK(talk.store->heap.used < before + 2 * opts.tracking_max);
-	/* A name that alone is too long is reported at once. */
+	/* A name that alone exceeds the limit is reported at once. */
 	snprintf(line, sizeof(line), "GET a");
 	talk.store->opts.tracking_max = 1;
 	heard = talk_say(client, line);
@@ -274,7 +275,7 @@ TEST(tracking_is_bounded_in_bytes)
 	talk_close(&talk);
 }
 
-TEST(what_a_client_has_read_is_forgotten_when_it_goes)
+TEST(tracked_keys_of_a_client_are_removed_when_it_disconnects)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *other = talk_client(&talk);
@@ -322,7 +323,7 @@ TEST(commands_in_the_body_of_an_http_request_are_not_run)
 	talk_close(&talk);
 }
 
-TEST(debug_is_refused_unless_it_was_allowed)
+TEST(debug_command_is_refused_unless_enabled)
 {
 	const weft_store_opts opts = { .debug = true };
 	struct talk strict = talk_open(NULL), lax = talk_open(&opts);
@@ -335,7 +336,7 @@ TEST(debug_is_refused_unless_it_was_allowed)
 
 /* --- limits ----------------------------------------------------------------- */
 
-TEST(full_store_refuses_what_grows_and_lets_go)
+TEST(full_store_refuses_writes_but_allows_reads_and_deletes)
 {
 	const weft_store_opts opts = { .memory_max = 100000 };
 	struct talk talk = talk_open(&opts);
@@ -353,7 +354,7 @@ TEST(full_store_refuses_what_grows_and_lets_go)
 	talk_close(&talk);
 }
 
-TEST(client_that_is_told_too_much_is_dropped)
+TEST(client_with_too_much_pending_output_is_dropped)
 {
 	const weft_store_opts opts = { .output_max = 100000 };
 	struct talk talk = talk_open(&opts);
@@ -367,7 +368,7 @@ TEST(client_that_is_told_too_much_is_dropped)
 	talk_close(&talk);
 }
 
-TEST(client_that_asks_for_too_much_is_dropped_before_it_is_gathered)
+TEST(client_is_dropped_before_a_huge_reply_is_built)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -379,7 +380,7 @@ TEST(client_that_asks_for_too_much_is_dropped_before_it_is_gathered)
 	talk_close(&talk);
 }
 
-TEST(stranger_must_give_the_password)
+TEST(client_must_authenticate_if_there_is_a_password)
 {
 	const weft_store_opts opts = { .password = "secret" };
 	struct talk talk = talk_open(&opts);
@@ -396,7 +397,7 @@ TEST(stranger_must_give_the_password)
 	talk_close(&talk);
 }
 
-TEST(client_can_ask_for_silence)
+TEST(client_can_turn_replies_off)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
@@ -412,7 +413,7 @@ TEST(client_can_ask_for_silence)
 	talk_close(&talk);
 }
 
-TEST(wrong_bytes_end_the_client_after_it_was_told)
+TEST(malformed_request_gets_an_error_and_ends_the_client)
 {
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);

@@ -1,4 +1,4 @@
-/* table_test.c - the hash table: what is found, how it grows, and what a scan shows. */
+/* table_test.c - the hash table: lookups, growth, and scans. */
 #include <stdio.h>
 #include "store/table.h"
 #include "test.h"
@@ -7,8 +7,8 @@
 
 struct entry {
 	struct node node;
-	bool in;   /* the table */
-	int shown; /* by a scan */
+	bool in;   /* in the table */
+	int shown; /* times returned by a scan or walk */
 	char name[16];
 };
 
@@ -60,7 +60,7 @@ find(int i)
 	return table_find(&table, (struct word){ name, name_of(i, name) });
 }
 
-TEST(table_finds_what_is_in_it_and_nothing_else)
+TEST(table_finds_exactly_its_entries)
 {
 	begin();
 	for (int i = 0; i < MANY; i += 2)
@@ -73,7 +73,7 @@ TEST(table_finds_what_is_in_it_and_nothing_else)
 	end();
 }
 
-TEST(table_moves_few_nodes_at_a_time)
+TEST(table_moves_a_few_nodes_at_a_time_when_it_grows)
 {
 	size_t slots = 0;
 	int grown = 0;
@@ -94,7 +94,7 @@ TEST(table_moves_few_nodes_at_a_time)
 	end();
 }
 
-TEST(table_gives_slots_back_when_it_empties)
+TEST(table_frees_slots_when_it_empties)
 {
 	size_t most;
 
@@ -104,7 +104,7 @@ TEST(table_gives_slots_back_when_it_empties)
 	most = heap.used;
 	for (int i = 0; i < MANY; i++)
 		drop(i);
-	for (int i = 0; i < 100; i++) { /* so that the last slots move */
+	for (int i = 0; i < 100; i++) { /* so that the last slots are moved */
 		add(0);
 		drop(0);
 	}
@@ -112,7 +112,7 @@ TEST(table_gives_slots_back_when_it_empties)
 	end();
 }
 
-TEST(table_walk_shows_each_node_once_also_while_nodes_move)
+TEST(table_walk_returns_each_node_once_while_nodes_move)
 {
 	struct walk walk;
 	struct node *node;
@@ -131,7 +131,7 @@ TEST(table_walk_shows_each_node_once_also_while_nodes_move)
 	end();
 }
 
-TEST(table_any_can_be_any_node)
+TEST(table_any_can_return_every_node)
 {
 	begin();
 	for (int i = 0; i < 100; i++)
@@ -155,7 +155,8 @@ show(struct node *node, void *arg)
 	entry->shown++;
 }
 
-/* The first `stay` are there all the time; others come and go between the steps. */
+/* The first `stay` entries are in the table all the time.  Others are added and removed between
+ * the steps of the scan. */
 static void
 scan_while(int stay, uint64_t seed, void (*change)(uint64_t *state, int stay))
 {
@@ -189,7 +190,7 @@ grow(uint64_t *state, int stay)
 	}
 }
 
-/* Nearly all of them go, before they come again. */
+/* Alternately removes nearly all of the others and adds them again. */
 static void
 shrink_and_grow(uint64_t *state, int stay)
 {
@@ -205,7 +206,7 @@ shrink_and_grow(uint64_t *state, int stay)
 	}
 }
 
-TEST(table_scan_shows_all_that_stay_while_it_grows)
+TEST(table_scan_returns_all_permanent_entries_while_it_grows)
 {
 	uint64_t seed = test_seed();
 
@@ -213,7 +214,7 @@ TEST(table_scan_shows_all_that_stay_while_it_grows)
 		scan_while(stay, seed + (uint64_t)stay, grow);
 }
 
-TEST(table_scan_shows_all_that_stay_while_it_grows_and_shrinks)
+TEST(table_scan_returns_all_permanent_entries_while_it_grows_and_shrinks)
 {
 	uint64_t seed = test_seed();
 
@@ -221,7 +222,7 @@ TEST(table_scan_shows_all_that_stay_while_it_grows_and_shrinks)
 		scan_while(stay, seed + (uint64_t)stay, shrink_and_grow);
 }
 
-TEST(table_scan_of_a_still_table_shows_each_once)
+TEST(table_scan_of_an_unchanged_table_returns_each_entry_once)
 {
 	uint64_t cursor = 0;
 

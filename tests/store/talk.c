@@ -1,4 +1,4 @@
-/* talk.c - a store without a network: lines in, replies out. */
+/* talk.c - a store without a network: command lines in, replies out. */
 #include "store/talk.h"
 
 int64_t talk_ms;

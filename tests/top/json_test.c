@@ -1,4 +1,4 @@
-/* json_test.c - the JSON reader of weft top: what it takes, refuses and bounds. */
+/* json_test.c - the JSON reader of weft top: what it accepts and refuses, and its limits. */
 #include <stdlib.h>
 #include <string.h>
 #include "test.h"
@@ -13,7 +13,7 @@ read_text(const char *text)
 	return document.root;
 }
 
-/* Refused, with that error, at that byte. */
+/* It is refused with that error at that byte. */
 static void
 refuse(const char *text, size_t size, const char *error, size_t at)
 {
@@ -25,7 +25,7 @@ refuse(const char *text, size_t size, const char *error, size_t at)
 
 #define REFUSE(text, error, at) refuse(text, sizeof(text) - 1, error, at)
 
-TEST(values_of_all_kinds_are_read)
+TEST(values_of_all_types_are_read)
 {
 	const struct json *root = read_text(
 		" {\"a\" : [1, -2.5e3, true, false, null, \"x\", {}, []],\r\n"
@@ -49,7 +49,7 @@ TEST(values_of_all_kinds_are_read)
 	json_free(&document);
 }
 
-TEST(members_that_are_missing_or_of_another_kind_have_a_default)
+TEST(missing_members_and_members_of_another_type_have_a_default)
 {
 	const struct json *root = read_text("{\"t\":\"x\",\"n\":1,\"n\":2}");
 
@@ -62,7 +62,7 @@ TEST(members_that_are_missing_or_of_another_kind_have_a_default)
 	json_free(&document);
 }
 
-TEST(escapes_in_texts_stand_for_their_characters)
+TEST(escapes_in_strings_are_decoded)
 {
 	CHECK_STR(read_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"")->text, "\"\\/\b\f\n\r\t");
 	json_free(&document);
@@ -71,7 +71,7 @@ TEST(escapes_in_texts_stand_for_their_characters)
 	json_free(&document);
 }
 
-TEST(what_has_no_character_stands_as_the_replacement)
+TEST(invalid_escapes_become_the_replacement_character)
 {
 	CHECK_STR(read_text("\"a\\u0000b\"")->text, "a\xef\xbf\xbd"
 	                                            "b");
@@ -83,13 +83,13 @@ TEST(what_has_no_character_stands_as_the_replacement)
 	json_free(&document);
 }
 
-TEST(bytes_of_texts_are_kept_as_they_are)
+TEST(bytes_of_strings_are_kept_unchanged)
 {
 	CHECK_STR(read_text("\"\xff\xc3\"")->text, "\xff\xc3");
 	json_free(&document);
 }
 
-TEST(what_is_not_json_is_refused_with_its_place)
+TEST(invalid_json_is_refused_with_its_position)
 {
 	REFUSE("", "a value is missing", 0);
 	REFUSE("  ", "a value is missing", 2);
@@ -132,7 +132,7 @@ repeat(const char *part, size_t count, size_t more)
 	return text;
 }
 
-TEST(depth_is_bounded)
+TEST(nesting_depth_is_limited)
 {
 	char *open = repeat("[", JSON_DEPTH_MAX + 1, 0);
 	char *close = repeat("]", JSON_DEPTH_MAX, 0);
@@ -148,7 +148,7 @@ TEST(depth_is_bounded)
 	free(close);
 }
 
-TEST(texts_and_numbers_are_bounded)
+TEST(length_of_strings_and_numbers_is_limited)
 {
 	char *text = repeat("a", JSON_TEXT_MAX + 2, 8);
 
@@ -165,7 +165,7 @@ TEST(texts_and_numbers_are_bounded)
 	free(text);
 }
 
-TEST(the_number_of_values_is_bounded)
+TEST(number_of_values_is_limited)
 {
 	char *text = repeat("1,", JSON_VALUES_MAX, 2);
 
@@ -177,14 +177,15 @@ TEST(the_number_of_values_is_bounded)
 	free(text);
 }
 
-/* Each start of a document that is not all of it: nothing is read behind its end. */
-TEST(a_document_that_is_cut_anywhere_is_refused)
+/* For every proper prefix of a document: nothing is read beyond its end. */
+TEST(truncated_document_is_refused)
 {
 	static const char whole[] = "{\"a\":[1.5e3,\"\\ud83d\\ude00\\n\",true,"
 				    "null,{\"b\":[]}],\"c\":false}";
 
 	for (size_t size = 0; size < sizeof(whole) - 1; size++) {
-		char *copy = malloc(size + 1); /* a sanitizer sees its end */
+		char *copy = malloc(size + 1); /* so that a sanitizer detects reads beyond the
+		                                * end */
 
 		CHECK(copy);
 		memcpy(copy, whole, size);

@@ -1,9 +1,9 @@
-/* program.c - a program with a window, for the tests of weft top.
+/* program.c - a program with an admin endpoint, for the tests of weft top.
  *
  *     top_program ADDRESS [TOKEN]
  *
- * It has threadlets that wait for long, some with names that must not reach a terminal as they
- * are, one that is at work all the time, and values of its own.
+ * It has threadlets that wait for a long time, some with names that must not reach a terminal
+ * unchanged, one that is always busy, and its own metrics.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct program {
 	uint64_t begin_ns;
 };
 
-/* What changes a terminal: its title, its screen, its cursor; and what turns a line. */
+/* Sequences that change a terminal: its title, its screen, its cursor. */
 #define EVIL                                        \
 	"evil\033]0;owned\007\033[2J\033[H\xc2\x9b" \
 	"31m"

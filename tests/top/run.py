@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""weft top in a terminal, which is tmux: what is seen, what keys do, and what it leaves behind.
+"""Run weft top in a terminal (tmux): what it shows, what keys do, and what it leaves behind.
 
     tests/top/run.py WEFT PROGRAM [WORD]    the tests whose names contain WORD
 
-Nothing is waited for by time: what has to happen shows on the screen, or as a file.
+No test waits for a fixed time: it waits for a text on the screen, or for a file.
 """
 import contextlib
 import json
@@ -17,13 +17,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.dont_write_bytecode = True  # no __pycache__ among the sources
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "outside"))
 from seen import PATIENCE, TESTS, check, equal, test, wait_until  # noqa: E402
 
 
 class Place:
-    """A folder, a program with a window there, and a terminal."""
+    """A folder, a program with an admin endpoint, and a terminal."""
 
     def __init__(self, weft, program, folder):
         self.weft, self.program, self.folder = weft, program, Path(folder)
@@ -93,7 +93,7 @@ class Place:
         return "\n".join(self.lines())
 
     def see(self, pattern):
-        """Wait until the screen has it; its match."""
+        """Wait until the screen matches `pattern`.  Returns the match."""
         found = []
 
         def look():
@@ -120,24 +120,24 @@ class Place:
         self.type(f"{before} {self.weft} top {' '.join(words) or self.socket}; echo $? >status")
 
     def watch(self, *words, before="", **size):
-        """The program, and weft top that has seen all of it."""
+        """Start the program, and weft top; wait until it shows everything."""
         self.start()
         self.open(**size)
         self.top(*words, before=before)
         self.see(r"^cpu +\d")
 
     def table(self):
-        """The rows of the table, below the first head."""
+        """The rows of the table, below the first header."""
         lines = self.lines()[4:-2]
         return [line for line in lines if line.strip()]
 
     def check_ended(self, status):
-        """It ends so."""
+        """It ends with that status."""
         wait_until(lambda: f"the end\n{self.screen()}", lambda: self.read("status"))
         equal(self.read("status").strip(), str(status))
 
     def check_restored(self, status):
-        """It has ended so, and the terminal is as it was."""
+        """It has ended with that status, and the terminal is restored."""
         self.check_ended(status)
         self.see("ready>")
         self.check_terminal()
@@ -165,7 +165,7 @@ class Place:
             self.tmux("kill-server")
 
 
-# --- what is seen -------------------------------------------------------------
+# --- display ------------------------------------------------------------------
 
 @test
 def it_draws_loops_values_and_threadlets(place):
@@ -207,7 +207,7 @@ def rates_move(place):
 
 
 def by_column(place, name):
-    """Sort by it, whichever it is now."""
+    """Sort by the column `name`."""
     for _ in range(20):
         now = place.see(r"  by ([A-Z0-9/# ]+?)(, reversed)?$")[1]
         if now == name:
@@ -255,7 +255,7 @@ def rows_are_filtered_by_what_is_typed(place):
     place.press("Escape")
     place.unsee("/gam")
     place.see("alpha")
-    place.press("/", "q", "Escape")  # q is a letter there
+    place.press("/", "q", "Escape")  # in the filter, q is a letter
     place.see("alpha")
 
 
@@ -419,7 +419,7 @@ def colours_can_be_turned_off(place):
     check("none", not re.search(r"\033\[(\d+;)*3[0-7]m", place.tmux("capture-pane", "-p", "-e")))
 
 
-# --- ends -------------------------------------------------------------------------
+# --- exit, signals, reconnecting --------------------------------------------------
 
 @test
 def q_restores_the_terminal(place):
@@ -443,7 +443,7 @@ def signals_restore_the_terminal(place):
 
 
 def pid_of(place):
-    """Of weft top, which is a child of the shell."""
+    """The process ID of weft top, which is a child of the shell."""
     shell = place.flag("pane_pid")
     found = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
     equal(len(found), 1)
@@ -504,7 +504,7 @@ def a_program_that_is_not_there_yet_is_waited_for(place):
     place.check_restored(0)
 
 
-# --- once, and words ----------------------------------------------------------------
+# --- --once, and arguments ----------------------------------------------------------
 
 @test
 def once_it_prints_all_tables_as_text(place):
@@ -558,7 +558,7 @@ def run(test_, weft, program):
         place = Place(weft, program, folder)
         try:
             test_(place)
-        except Exception as error:  # told, and the next one runs
+        except Exception as error:  # report it, and run the next test
             screen = ""
             with contextlib.suppress(Exception):
                 screen = place.screen().rstrip() if place.folder.joinpath("tmux").exists() else ""

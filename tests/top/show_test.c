@@ -1,4 +1,4 @@
-/* show_test.c - what weft top makes of bytes: events, keys, cleaned texts, numbers, targets. */
+/* show_test.c - parsing and formatting in weft top: events, keys, texts, numbers, targets. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static const char stream[] = ": a comment\nevent: loops\ndata: {\"a\":1}\n\n"
 static const char events_expected[] = "<loops:{\"a\":1}><message:one\ntwo>"
 				      "<message:\n x><a:: >";
 
-TEST(events_are_the_same_wherever_their_bytes_are_cut)
+TEST(events_are_parsed_the_same_wherever_they_are_split)
 {
 	for (size_t cut = 0; cut < sizeof(stream); cut++) {
 		struct events events = { .fn = tell };
@@ -53,7 +53,7 @@ TEST(events_are_the_same_wherever_their_bytes_are_cut)
 	}
 }
 
-TEST(events_come_byte_by_byte)
+TEST(events_are_parsed_byte_by_byte)
 {
 	struct events events = { .fn = tell };
 
@@ -64,7 +64,7 @@ TEST(events_come_byte_by_byte)
 	events_free(&events);
 }
 
-TEST(whoever_is_told_an_event_can_end_the_reading)
+TEST(event_callback_can_end_the_parsing)
 {
 	struct events events = { .fn = tell };
 	static const char text[] = "data: stop\n\ndata: more\n\n";
@@ -75,7 +75,7 @@ TEST(whoever_is_told_an_event_can_end_the_reading)
 	events_free(&events);
 }
 
-TEST(an_event_is_bounded)
+TEST(event_size_is_limited)
 {
 	struct events events = { .fn = tell };
 	static char piece[1 << 16];
@@ -101,7 +101,7 @@ press(int key, void *arg)
 	pressed[press_count++] = key;
 }
 
-TEST(keys_are_known_by_their_bytes_also_in_pieces)
+TEST(key_sequences_are_recognized_even_if_split)
 {
 	static const char bytes[] = "q\033[A\033OB\033[5~\033[6~\033[Z\t\033[H"
 				    "\033[99;5z";
@@ -122,7 +122,7 @@ TEST(keys_are_known_by_their_bytes_also_in_pieces)
 	}
 }
 
-TEST(an_escape_is_a_key_when_nothing_follows)
+TEST(escape_is_a_key_if_nothing_follows)
 {
 	struct keyboard keyboard = { .size = 0 };
 
@@ -139,7 +139,7 @@ TEST(an_escape_is_a_key_when_nothing_follows)
 	CHECK_EQ(pressed[2], 'q');
 }
 
-TEST(a_sequence_without_an_end_is_one_key)
+TEST(unterminated_sequence_is_one_key)
 {
 	struct keyboard keyboard = { .size = 0 };
 
@@ -175,30 +175,30 @@ clean(const char *text, bool utf8, int *cells)
 		CHECK_EQ(cells_, want_cells);                \
 	} while (0)
 
-TEST(what_a_terminal_would_obey_becomes_question_marks)
+TEST(control_characters_become_question_marks)
 {
 	CLEAN("plain ~text", true, "plain ~text", 11);
 	CLEAN("a\033[2J\007\r\n\tb\x7f", true, "a?[2J????b?", 11);
 	CLEAN("\xc2\x9b"
 	      "31m",
-	      true, "?31m", 4); /* a control of 8 bits */
+	      true, "?31m", 4); /* an 8-bit control character */
 	CLEAN("\xe2\x80\xae"
 	      "x",
-	      true, "?x", 2); /* turns the direction */
+	      true, "?x", 2); /* changes the text direction */
 	CLEAN("\xe2\x80\x8b\xef\xbb\xbf", true, "??", 2);
 }
 
-TEST(bytes_that_are_no_characters_become_question_marks)
+TEST(invalid_utf8_becomes_question_marks)
 {
 	CLEAN("\xff\x80", true, "??", 2);
-	CLEAN("\xc3", true, "?", 1); /* cut */
+	CLEAN("\xc3", true, "?", 1); /* truncated */
 	CLEAN("\xe5\x90", true, "??", 2);
-	CLEAN("\xc0\x9b", true, "??", 2);           /* longer than needed */
-	CLEAN("\xed\xa0\x80", true, "???" + 2, 1);  /* half of a pair */
-	CLEAN("\xf4\x90\x80\x80", true, "????", 4); /* behind the last */
+	CLEAN("\xc0\x9b", true, "??", 2);           /* overlong encoding */
+	CLEAN("\xed\xa0\x80", true, "???" + 2, 1);  /* half of a surrogate pair */
+	CLEAN("\xf4\x90\x80\x80", true, "????", 4); /* beyond the last code point */
 }
 
-TEST(characters_have_their_widths)
+TEST(characters_have_their_width_in_cells)
 {
 	CLEAN("na\xc3\xafve", true, "na\xc3\xafve", 5);
 	CLEAN("\xe5\x90\x8d", true, "\xe5\x90\x8d", 2);
@@ -207,7 +207,7 @@ TEST(characters_have_their_widths)
 	CLEAN("na\xc3\xafve", false, "na?ve", 5);
 }
 
-TEST(a_filter_does_not_care_for_the_case_of_what_it_looks_at)
+TEST(filter_ignores_case)
 {
 	CHECK(text_has("Gamma-Ray", "gamma"));
 	CHECK(text_has("aab", "ab"));
@@ -228,7 +228,7 @@ number(double value, enum unit unit)
 	return out;
 }
 
-TEST(numbers_take_few_cells)
+TEST(numbers_are_formatted_in_few_cells)
 {
 	CHECK_STR(number(NAN, UNIT_COUNT), "-");
 	CHECK_STR(number(0, UNIT_COUNT), "0");
@@ -247,7 +247,7 @@ TEST(numbers_take_few_cells)
 	(void)number(1e300, UNIT_TIME);
 }
 
-TEST(times_are_told_in_their_units)
+TEST(times_are_formatted_with_units)
 {
 	CHECK_STR(number(0, UNIT_TIME), "0ns");
 	CHECK_STR(number(999.4, UNIT_TIME), "999ns");
@@ -271,7 +271,7 @@ url(const char *word)
 	return target_url(word, out) == 0 ? out : "refused";
 }
 
-TEST(a_target_is_named_in_many_ways)
+TEST(target_url_accepts_all_address_forms)
 {
 	CHECK_STR(url("http://127.0.0.1:7070"), "http://127.0.0.1:7070");
 	CHECK_STR(url("https://x.example/admin/"), "https://x.example/admin");
@@ -286,7 +286,7 @@ TEST(a_target_is_named_in_many_ways)
 	CHECK_STR(url(""), "refused");
 }
 
-TEST(a_relative_path_is_of_this_folder)
+TEST(relative_path_is_resolved_in_the_current_folder)
 {
 	char folder[TARGET_MAX], want[64];
 	const char *got = url("./x.sock");
@@ -297,13 +297,13 @@ TEST(a_relative_path_is_of_this_folder)
 	CHECK_STR(got + strlen(got) - 12, "%2F.%2Fx.sock" + 1);
 }
 
-TEST(a_path_that_is_too_long_is_refused)
+TEST(path_that_is_too_long_is_refused)
 {
 	char path[TARGET_MAX + 8];
 
 	memset(path, '/', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
 	CHECK_STR(url(path), "refused");
-	path[TARGET_MAX / 2] = '\0'; /* not when it is escaped */
+	path[TARGET_MAX / 2] = '\0'; /* too long only after escaping */
 	CHECK_STR(url(path), "refused");
 }

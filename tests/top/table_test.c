@@ -1,4 +1,4 @@
-/* table_test.c - the tables and the screen of weft top: order, filter, room, what is written. */
+/* table_test.c - the tables and the screen of weft top: order, filter, layout, output. */
 #include <fcntl.h>
 #include <math.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static const struct column columns[] = {
 
 static const struct table table = { "rows", columns, 3, rows, sizeof(rows[0]), 4, NULL };
 
-/* The names in their order, by their first letters. */
+/* The first letters of the names, in order. */
 static const char *
 order_of(size_t column, bool reverse, const char *filter)
 {
@@ -59,23 +59,23 @@ order_of(size_t column, bool reverse, const char *filter)
 	return out;
 }
 
-TEST(rows_are_sorted_by_a_column_both_ways)
+TEST(rows_are_sorted_by_a_column_in_both_directions)
 {
-	CHECK_STR(order_of(0, false, ""), "Gabd"); /* by bytes */
+	CHECK_STR(order_of(0, false, ""), "Gabd"); /* in byte order */
 	CHECK_STR(order_of(0, true, ""), "dbaG");
-	CHECK_STR(order_of(2, false, ""), "Gbda"); /* the largest first */
-	CHECK_STR(order_of(2, true, ""), "bdGa");  /* unknown is last */
-	CHECK_STR(order_of(1, false, ""), "bGda"); /* equal: as they came */
+	CHECK_STR(order_of(2, false, ""), "Gbda"); /* largest first */
+	CHECK_STR(order_of(2, true, ""), "bdGa");  /* unknown values are last */
+	CHECK_STR(order_of(1, false, ""), "bGda"); /* equal: in the original order */
 }
 
-TEST(a_filter_keeps_rows_with_it_in_one_of_their_texts)
+TEST(filter_keeps_rows_that_contain_it_in_a_text_column)
 {
 	CHECK_STR(order_of(0, false, "one"), "Gb");
 	CHECK_STR(order_of(0, false, "gam"), "G");
 	CHECK_STR(order_of(0, false, "x"), "");
 }
 
-/* A picture as text, its lines with "|" behind each. */
+/* The screen as text, one line per row. */
 static const char *
 print(struct screen *screen, int lines)
 {
@@ -112,7 +112,7 @@ draw(int width, int height, size_t *top)
 	return out;
 }
 
-TEST(columns_share_what_is_left_and_go_when_there_is_no_room)
+TEST(columns_share_free_width_and_are_omitted_without_room)
 {
 	size_t top = 0;
 
@@ -125,7 +125,7 @@ TEST(columns_share_what_is_left_and_go_when_there_is_no_room)
 	CHECK_STR(draw(3, 2, &top), "NAM\nGam\n");
 }
 
-TEST(scrolling_stops_where_the_last_row_is_in_the_last_line)
+TEST(scrolling_stops_when_the_last_row_is_in_the_last_line)
 {
 	size_t top = 1000;
 
@@ -137,7 +137,7 @@ TEST(scrolling_stops_where_the_last_row_is_in_the_last_line)
 
 /* --- the screen ----------------------------------------------------------------- */
 
-/* What a terminal is given for this picture. */
+/* Draw a picture.  `out` gets what is written to the terminal. */
 static size_t
 show(struct screen *screen, const char *text, char *out, size_t room)
 {
@@ -161,7 +161,7 @@ show(struct screen *screen, const char *text, char *out, size_t room)
 	return (size_t)n;
 }
 
-TEST(only_lines_that_differ_are_written)
+TEST(only_changed_lines_are_written)
 {
 	struct screen screen = { .utf8 = true };
 	char out[512];
@@ -176,7 +176,7 @@ TEST(only_lines_that_differ_are_written)
 	screen_free(&screen);
 }
 
-TEST(after_a_text_of_unsure_width_the_cursor_is_set)
+TEST(cursor_is_positioned_after_text_of_uncertain_width)
 {
 	struct screen screen = { .utf8 = true };
 	char out[512];
@@ -185,13 +185,13 @@ TEST(after_a_text_of_unsure_width_the_cursor_is_set)
 	(void)show(&screen, "", out, sizeof(out));
 	(void)show(&screen, "\xe5\x90\x8d", out, sizeof(out));
 	CHECK_STR(out, "\033[2;1H\033[2K  \xe5\x90\x8d     \033[10Gend");
-	(void)show(&screen, "12345\xe5\x90\x8d", out, sizeof(out)); /* no half */
+	(void)show(&screen, "12345\xe5\x90\x8d", out, sizeof(out)); /* no half character */
 	CHECK_STR(out, "\033[2;1H\033[2K  12345  end");
 	screen_free(&screen);
 }
 
-/* Marks take no cell, so that any number of them fit in one. */
-TEST(a_flood_of_marks_stays_in_its_line)
+/* Combining marks have no width, so that any number of them fits in one cell. */
+TEST(many_combining_marks_stay_in_their_line)
 {
 	struct screen screen = { .utf8 = true };
 	static char flood[20001], out[65536];
@@ -203,7 +203,7 @@ TEST(a_flood_of_marks_stays_in_its_line)
 	screen_free(&screen);
 }
 
-TEST(what_lies_outside_of_the_screen_is_not_drawn)
+TEST(text_outside_of_the_screen_is_not_drawn)
 {
 	struct screen screen = { .plain = true };
 	struct field field = { .row = 2, .column = 0, .width = 5 };
@@ -240,7 +240,7 @@ read_loops(struct model *model, int pid, int now_s, int busy_ms)
 	return model_read_loops(model, text, strlen(text));
 }
 
-TEST(rates_are_from_one_reading_to_the_next)
+TEST(rates_are_computed_between_two_readings)
 {
 	struct model model = { .readings = 0 };
 
@@ -252,14 +252,14 @@ TEST(rates_are_from_one_reading_to_the_next)
 	CHECK_EQ(model.values[0].rate, 250);
 	CHECK(isnan(model.values[1].rate));
 	CHECK_EQ(model.cpu, 25);
-	CHECK_EQ(read_loops(&model, 1, 12, 1500), 0); /* no time between */
+	CHECK_EQ(read_loops(&model, 1, 12, 1500), 0); /* no time has passed */
 	CHECK_EQ(model.loops[0].busy, 25);
-	CHECK_EQ(read_loops(&model, 1, 14, 1000), 0); /* it never shrinks */
+	CHECK_EQ(read_loops(&model, 1, 14, 1000), 0); /* a counter never decreases */
 	CHECK(isnan(model.loops[0].busy) && isnan(model.values[0].rate));
 	model_free(&model);
 }
 
-TEST(another_process_has_no_rates_of_the_one_before)
+TEST(rates_start_over_for_another_process)
 {
 	struct model model = { .readings = 0 };
 
@@ -270,7 +270,7 @@ TEST(another_process_has_no_rates_of_the_one_before)
 	model_free(&model);
 }
 
-TEST(what_is_no_window_is_refused_and_changes_nothing)
+TEST(invalid_reply_is_refused_and_changes_nothing)
 {
 	struct model model = { .readings = 0 };
 
@@ -284,7 +284,7 @@ TEST(what_is_no_window_is_refused_and_changes_nothing)
 	model_free(&model);
 }
 
-TEST(numbers_that_are_missing_are_unknown)
+TEST(missing_numbers_are_unknown)
 {
 	struct model model = { .readings = 0 };
 	static const char text[] = "{\"loops\":[{},7],\"values\":[null]}";
