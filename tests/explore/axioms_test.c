@@ -1,22 +1,21 @@
-/* axioms_test.c - the memory model and the search, by another way.
+/* axioms_test.c - compares the memory model and the search with independent computations.
  *
- * Random programs of a few operations are explored, and the set of their
- * outcomes is compared with two others.  One is computed here without threads
- * or schedules: for every way in which reads can take their values (rf) and
- * stores be ordered (mo), the axioms say whether it is allowed.  The other is
- * from a search that leaves out no schedule, and has system calls in its
- * programs too.
+ * Random programs of a few operations are explored, and the set of their outcomes is compared
+ * with two others.  The first is computed here without threads or schedules: the axioms decide
+ * for every assignment of stores to reads (rf) and every order of the stores (mo) whether it is
+ * allowed.  The second comes from a search that skips no schedule; its programs also contain
+ * system calls.
  *
- * The axioms, with po the order of a program, sw from a release to the acquire
- * that reads it or its release sequence, hb = (po | sw)+, and eco the order
- * that rf and mo give to the accesses of one atomic:
+ * The axioms use po, the program order; sw, from a release to the acquire that reads it or its
+ * release sequence; hb = (po | sw)+; and eco, the order that rf and mo give to the accesses of
+ * one atomic:
  *
  *   1. po, rf and, between seq_cst operations on one atomic, eco have no cycle.
- *   2. No access is before another in hb and behind it in eco.
- *   3. A read-modify-write is next in mo to what it reads.
+ *   2. No access is before another one in hb and after it in eco.
+ *   3. A read-modify-write comes directly after the store it reads, in mo.
  *
- * These are those of C++20, but for rule 1, which is stronger: C++20 wants no
- * cycle in that eco and a part of hb.
+ * These are the axioms of C++20, except that rule 1 is stronger: C++20 forbids only a cycle in
+ * that eco and a part of hb.
  */
 #include "base/sys.h"
 #include "explore.h"
@@ -29,7 +28,7 @@ enum { LOAD, STORE, EXCHANGE, CAS, CALL };
 struct op {
 	int kind;
 	int order;
-	int failed; /* order of a CAS that fails */
+	int failed; /* order of a failed CAS */
 	int atom;
 	uint32_t value;
 };
@@ -66,7 +65,7 @@ outcomes_equal(const struct outcomes *a, const struct outcomes *b)
 	return a->count == b->count && both.count == a->count;
 }
 
-/* What a thread has read so far, and one more. */
+/* Append one more value to what a thread has read. */
 static uint32_t
 register_add(uint32_t reg, uint32_t value)
 {
@@ -83,9 +82,9 @@ outcome_of(const uint32_t reg[THREADS], uint32_t x, uint32_t y)
 
 static struct {
 	struct outcomes *out;
-	int events; /* then one for the first value of each atom */
+	int events; /* the initial values of the two atomics follow as two more */
 	int rf[ALL];
-	int place[ALL];      /* in mo */
+	int place[ALL];      /* position in mo */
 	int list[2][EVENTS]; /* stores of each atom, to be ordered */
 	int count[2];
 	bool writes[ALL];
@@ -115,7 +114,7 @@ is_rmw(int event)
 	return event < axioms.events && event_op(event)->kind >= EXCHANGE && axioms.writes[event];
 }
 
-/* A compare-exchange that fails is a load with an order of its own. */
+/* A failed compare-exchange is a load with its own order. */
 static int
 event_order(int event)
 {
@@ -127,7 +126,7 @@ event_order(int event)
 	return op->kind == CAS && !axioms.writes[event] ? op->failed : op->order;
 }
 
-/* The place of an event in eco, among those of its atom. */
+/* The position of an event in eco, among the events of its atomic. */
 static int
 event_rank(int event)
 {
@@ -212,7 +211,7 @@ is_coherent(void)
 	return true;
 }
 
-/* Rule 3, then the others: if all hold this is an outcome. */
+/* Check rule 3, then the others; if all hold, record the outcome. */
 static void
 judge(void)
 {
@@ -236,7 +235,7 @@ judge(void)
 	outcome_add(axioms.out, outcome_of(reg, last[0], last[1]));
 }
 
-/* Every order of the stores: place `next` is given to each that has none. */
+/* Try every order of the stores: give position `next` to each store that has none. */
 static void
 order_stores(int atom, int next)
 {
@@ -259,7 +258,7 @@ order_stores(int atom, int next)
 	}
 }
 
-/* What each read takes is known: which events write, and in which orders? */
+/* Each read has its source: find out which events write, and try all orders of the stores. */
 static void
 find_stores(void)
 {
@@ -318,8 +317,8 @@ struct program {
 
 static struct outcomes explored, *explored_out = &explored;
 
-/* A macro, so that each use is a place of its own: a place that repeats a load
- * is taken for a spin. */
+/* A macro, so that each step has its own place in the source: a load that is repeated at one
+ * place counts as a spin. */
 #define STEP(i)                                                                                \
 	do {                                                                                   \
 		const struct op *op = &script[thread][i];                                      \
@@ -385,7 +384,7 @@ explore_outcomes(struct outcomes *out, int preemptions)
 static const int load_orders[] = { WEFT__RELAXED, WEFT__ACQUIRE, WEFT__SEQ_CST };
 static const int store_orders[] = { WEFT__RELAXED, WEFT__RELEASE, WEFT__SEQ_CST };
 
-/* Two programs of three are nearly all seq_cst: elsewhere it hardly shows. */
+/* Two of three programs are mostly seq_cst, because its rules rarely matter in other programs. */
 static void
 script_make(uint64_t *seed, int number, bool calls)
 {
@@ -440,22 +439,22 @@ compare_with_axioms(int thread_count, int op_count, int programs)
 	CHECK(outcomes > (uint64_t)programs);
 }
 
-TEST(axioms_of_two_threads_allow_what_is_explored)
+TEST(axioms_and_explorer_agree_on_programs_of_two_threads)
 {
 	compare_with_axioms(2, 3, 2000);
 }
 
-TEST(axioms_of_three_threads_allow_what_is_explored)
+TEST(axioms_and_explorer_agree_on_programs_of_three_threads)
 {
 	compare_with_axioms(3, 2, 1000);
 }
 
-TEST(axioms_of_longer_programs_allow_what_is_explored)
+TEST(axioms_and_explorer_agree_on_longer_programs)
 {
 	compare_with_axioms(3, 3, 60);
 }
 
-TEST(axioms_the_search_finds_all_that_trying_every_schedule_finds)
+TEST(axioms_search_finds_every_outcome_of_a_search_of_all_schedules)
 {
 	static struct outcomes all;
 	uint64_t seed = 99, few = 0, many = 0;

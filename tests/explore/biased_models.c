@@ -1,17 +1,17 @@
-/* biased_models.c - the lock that has an owner, over all schedules. */
+/* biased_models.c - the biased lock, over all schedules. */
 #include "base/biased.h"
 #include "models.h"
 
 enum bug {
 	NO_BUG,
-	NO_BARRIER, /* the other looks at `inside` without one before */
-	NO_WAIT,    /* the other does not look at `inside` */
-	NO_LOOK,    /* the owner does not look at `own` */
+	NO_BARRIER, /* the other thread reads `inside` without a barrier before */
+	NO_WAIT,    /* the other thread does not read `inside` */
+	NO_LOOK,    /* the owner does not read `own` */
 };
 
 struct world {
 	struct weft__biased lock;
-	uint32_t count; /* under it */
+	uint32_t count; /* protected by the lock */
 };
 
 static void
@@ -97,7 +97,8 @@ check_four(void *state)
 	EXPLORE_CHECK(w->count == 4);
 }
 
-/* The owner has had the lock alone, for the last time but one before it needs none. */
+/* The owner has taken the lock 254 times alone.  The second of its two times in the model makes
+ * the lock biased. */
 static void
 setup_almost(void *state)
 {

@@ -1,17 +1,14 @@
 /* explore.c - the executions of a model: its threads, their stacks, the hook.
  *
- * Model threads are contexts on one OS thread, each with a struct weft__thread
- * of its own.  A fifth one runs setup, starts them, and runs check when all
- * have ended.  The threads switch directly to each other, where search.c says
- * so; the explorer itself goes on when an execution is over, whether it came to
- * its end or not.
+ * Model threads are contexts on one OS thread, each with its own struct weft__thread.  One more
+ * context runs setup, starts the threads, and runs check when all have ended.  The threads
+ * switch directly to each other, as search.c decides.  The explorer itself continues when an
+ * execution is over, whether that was completed or abandoned.
  *
- *   1. A context whose function has come to its end waits at its beginning
- *      (rested) and is used again; one that was left in the middle is made
- *      anew.
+ *   1. A context whose function has ended waits at its beginning (rested) and is used again.
+ *      A context that was abandoned in the middle is made again.
  *   2. Between executions, the library sees the real sys table and atomics.
- *   3. A failed execution is run again with tracing; it must fail in the same
- *      way.
+ *   3. A failed execution is run again with tracing; it must fail in the same way.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -58,7 +55,7 @@ explore__stop(enum explore__outcome outcome)
 {
 	explore__self()->rested = false;
 	go_home(outcome);
-	abort(); /* an abandoned context is not resumed */
+	abort(); /* an abandoned context is never resumed */
 }
 
 void
@@ -140,7 +137,7 @@ run_thread(int index)
 	explore__block();
 }
 
-/* All that setup did happened before all that the threads do. */
+/* Everything in setup happens before everything in the threads. */
 static void
 threads_start(void)
 {
@@ -238,8 +235,8 @@ execute(void)
 
 /* --- a run -------------------------------------------------------------- */
 
-/* An abort of the library is a failure of the model (the handler runs on the
- * stack of the thread that aborts, and does not come back). */
+/* An abort of the library is a failure of the model.  The handler runs on the stack of the
+ * aborting thread and does not return. */
 static void
 on_signal(int number)
 {

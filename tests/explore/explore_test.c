@@ -1,17 +1,16 @@
-/* explore_test.c - what the explorer must find, planted, and what it must not.
+/* explore_test.c - mistakes that the explorer must find, and correct code that must pass.
  *
- * Blocking, spinning, time, and the search itself.  Each protocol stands here
- * twice: right, where no execution may fail, and with a mistake, where one
- * must.  Memory is in tracked_test.c, the memory model in litmus_test.c and
- * axioms_test.c.
+ * Blocking, spinning, time, and the search itself.  Each protocol exists in two variants: a
+ * correct one, in which no execution may fail, and one with a mistake, in which an execution
+ * must fail.  Memory is in tracked_test.c, the memory model in litmus_test.c and axioms_test.c.
  */
 #include <errno.h>
 #include "must.h"
 
 /* --- parking ------------------------------------------------------------ */
 
-/* The sleeper says that it will sleep and looks again; the waker sets the value
- * and then looks whether someone sleeps. */
+/* The sleeper announces that it will sleep and rechecks; the waker sets the value and then
+ * checks whether the sleeper sleeps. */
 static void
 sleeper(void *arg)
 {
@@ -42,7 +41,7 @@ static const struct explore_model sleeping = {
 	.thread = { sleeper, waker },
 };
 
-TEST(explore_lost_wakeup_without_a_second_look_is_a_deadlock)
+TEST(explore_sleep_without_a_recheck_is_found_as_a_deadlock)
 {
 	must_pass(sleeping);
 	must_fail(sleeping, "deadlock: T0 waits after explore_test.c:");
@@ -51,7 +50,8 @@ TEST(explore_lost_wakeup_without_a_second_look_is_a_deadlock)
 TEST(explore_weakening_finds_each_order_that_a_protocol_needs)
 {
 	planted = false;
-	/* Of five all but the first look's, because it is done again. */
+	/* Four of the five orders are needed.  The first load's is not, because the load is
+	 * repeated. */
 	CHECK_EQ(explore_weaken(&sleeping), 1);
 }
 
@@ -63,11 +63,11 @@ TEST(explore_weakening_is_found_if_one_of_several_models_finds_it)
 	models[0].name = "waker alone";
 	models[0].threads = 1;
 	models[0].thread[0] = waker;
-	CHECK_EQ(explore_weaken(&models[0]), 2); /* alone it needs nothing */
+	CHECK_EQ(explore_weaken(&models[0]), 2); /* a single thread needs no order */
 	CHECK_EQ(explore_weaken_all(models, 2), 1);
 }
 
-/* A lock of one word: 0 free, 1 taken, 2 taken and someone may sleep. */
+/* A lock of one word: 0 free, 1 taken, 2 taken and a thread may be asleep. */
 static void
 lock(weft__a32 *word)
 {
@@ -116,7 +116,8 @@ TEST(explore_lock_that_parks_excludes_and_wakes)
 	must_pass(locking);
 	must_fail(locking, "deadlock");
 	planted = false;
-	/* Of cas and exchange to acquire, and exchange to release, all three. */
+	/* All three orders are needed: those of the two acquires, cas and exchange, and of the
+	 * release. */
 	CHECK_EQ(explore_weaken(&locking), 0);
 }
 
@@ -153,7 +154,7 @@ unpark_once(void *arg)
 	weft__sys->unpark(&w->word);
 }
 
-TEST(explore_park_may_return_for_no_reason)
+TEST(explore_park_may_return_spuriously)
 {
 	struct explore_model model = { .name = "spurious return",
 		                       .threads = 2,
@@ -187,7 +188,7 @@ TEST(explore_deadline_passes_when_nothing_else_can_run)
 	must_fail(model, "!planted is false");
 }
 
-TEST(explore_deadline_passes_before_a_wake_only_if_asked_for)
+TEST(explore_deadline_passes_before_a_wake_only_with_timeouts)
 {
 	struct explore_model model = { .name = "early deadline",
 		                       .threads = 2,
@@ -226,7 +227,7 @@ post(void *arg)
 		(void)weft__sys->write(EXPLORE_FD, &one, sizeof one);
 }
 
-TEST(explore_wake_by_descriptor)
+TEST(explore_missed_wake_by_descriptor_is_found_as_a_deadlock)
 {
 	struct explore_model model = { .name = "wake by descriptor",
 		                       .threads = 2,
@@ -257,7 +258,7 @@ write_event(void *arg)
 	weft__store(&w->y, 1, WEFT__RELEASE);
 }
 
-TEST(explore_write_to_a_closed_descriptor)
+TEST(explore_write_to_a_closed_descriptor_is_a_failure)
 {
 	struct explore_model model = { .name = "wake against close",
 		                       .threads = 2,
@@ -339,7 +340,7 @@ set_flag(void *arg)
 		weft__store(&w->x, 1, WEFT__RELEASE);
 }
 
-TEST(explore_spin_for_what_never_comes)
+TEST(explore_spin_that_never_ends_is_a_failure)
 {
 	struct explore_model model = { .name = "spin for a flag",
 		                       .threads = 2,
@@ -358,7 +359,7 @@ spin_until(void *arg)
 		(void)weft__add(&w->y, 1, WEFT__RELAXED);
 }
 
-TEST(explore_step_limit_is_not_silent)
+TEST(explore_step_limit_is_reported)
 {
 	struct explore_result result = explored(
 		(struct explore_model){ .name = "step limit",
@@ -393,7 +394,7 @@ check_global(void *arg)
 	EXPLORE_CHECK(weft__get(global_plain) == 1);
 }
 
-TEST(explore_globals_are_put_back_after_each_execution)
+TEST(explore_globals_are_restored_after_each_execution)
 {
 	global.raw = 10;
 	must_pass((struct explore_model){ .name = "globals",
@@ -415,7 +416,7 @@ flips(void *arg)
 	weft__store(&w->y, 1, WEFT__RELAXED);
 }
 
-TEST(explore_model_that_is_not_deterministic_is_told_so)
+TEST(explore_model_that_is_not_deterministic_is_a_failure)
 {
 	struct explore_model model = { .name = "not deterministic",
 		                       .threads = 2,
@@ -488,7 +489,7 @@ TEST(explore_system_function_without_a_model_is_a_failure)
 	must_fail(model, "has no model");
 }
 
-/* Two switches away from a thread that could go on are needed. */
+/* The failure needs two preemptions. */
 static void
 preempted_0(void *arg)
 {
@@ -513,7 +514,7 @@ check_preempted(void *arg)
 	EXPLORE_CHECK(((struct world *)arg)->x.raw != 4);
 }
 
-TEST(explore_bound_on_preemptions_bounds)
+TEST(explore_bound_on_preemptions_is_kept)
 {
 	struct explore_model model = { .name = "preemptions",
 		                       .threads = 2,
@@ -528,7 +529,7 @@ TEST(explore_bound_on_preemptions_bounds)
 	must_fail(model, "x.raw != 4");
 }
 
-TEST(explore_limit_on_executions_is_not_silent)
+TEST(explore_limit_on_executions_is_reported)
 {
 	struct explore_model model = locking;
 	struct explore_result result;

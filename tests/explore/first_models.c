@@ -1,8 +1,8 @@
-/* first_models.c - two threads need something of a loop that is made at its first use.
+/* first_models.c - two threads need an object of a loop that is created at its first use.
  *
- * Each makes it; one publishes its own, and the other releases its own and goes on with
- * the published one, of which it knows no more than the pointer that its compare-exchange
- * has seen.  Each model ends with the loop stopped and freed.
+ * Each thread makes one.  One of them publishes its own; the other frees its own and continues
+ * with the published one, of which it knows only the pointer that its compare-exchange
+ * returned.  Each model ends by stopping and freeing the loop.
  */
 #include "base/os.h"
 #include "models.h"

@@ -1,6 +1,6 @@
-/* gate_locks.c - shared locks, conditions and the like, over all schedules.
+/* gate_locks.c - shared locks, conditions and similar objects, over all schedules.
  *
- * gate_models.c runs these with its own.
+ * gate_models.c runs these models together with its own.
  */
 #include "gate_world.h"
 
@@ -14,7 +14,7 @@ setup(void *state)
 	w->sem.flags = w->once.flags = WEFT_SHARED;
 }
 
-/* What is counted under a lock is counted by one at a time. */
+/* Not atomic: two threads that count at the same time race. */
 static void
 count(struct world *w)
 {
@@ -100,7 +100,7 @@ raise_flag(struct world *w, bool inside, int (*wake)(weft_cond *cond))
 		EXPLORE_CHECK(wake(&w->cond) >= 0);
 }
 
-/* One, inside of the lock; all, outside of it. */
+/* Either wake one inside the lock, or wake all after unlocking. */
 static void
 raise_and_wake(void *state)
 {
@@ -150,7 +150,7 @@ release_two(void *state)
 	EXPLORE_CHECK(weft_sem_release(&w->sem, 2) == 0);
 }
 
-/* Units are neither lost nor made. */
+/* No unit is lost or added. */
 static void
 check_units(void *state)
 {
@@ -236,7 +236,7 @@ wait_for_group(void *state)
 
 /* --- once --------------------------------------------------------------- */
 
-/* Fails when it is called first. */
+/* Fails on its first call. */
 static int
 fail_first(void *arg)
 {
@@ -268,7 +268,7 @@ check_once(void *state)
 
 /* --- read-write lock ---------------------------------------------------- */
 
-/* Somebody reads. */
+/* A reader holds the lock. */
 static void
 setup_read(void *state)
 {

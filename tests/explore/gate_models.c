@@ -1,12 +1,12 @@
 /* gate_models.c - shared channels and select, over all schedules.
  *
- * The models call the real source.  Each value that was sent arrives once, those of one
- * sender in their order, and nobody waits for ever, which the explorer sees as a
- * deadlock.  The run at the end is also that of gate_locks.c.
+ * The models call the real source.  Each value that was sent arrives once, the values of one
+ * sender arrive in order, and no thread waits forever; the explorer reports such a wait as a
+ * deadlock.  main() also runs the models of gate_locks.c.
  */
 #include "gate_world.h"
 
-/* A value: its sender, and which of that sender's. */
+/* A value encodes its sender and its number among that sender's values. */
 #define VALUE(who, number) ((uint64_t)(16 * (who) + (number)))
 
 static void
@@ -45,7 +45,7 @@ send_other(void *state)
 	send_some(state, 1, 1);
 }
 
-/* Until the channel is closed. */
+/* Two values, or fewer if the channel is closed. */
 static void
 send_until_closed(void *state)
 {
@@ -77,7 +77,7 @@ send_soon(void *state)
 	w->rc[1] = send_value(w, w->a, VALUE(0, 1), SOON);
 }
 
-/* Once more, when a wait that has ended may still be queued. */
+/* Tries twice: the second try may come after a wait has timed out, which must not be queued. */
 static void
 send_now_twice(void *state)
 {
@@ -143,7 +143,7 @@ recv_one(void *state)
 	recv_some(state, 1);
 }
 
-/* One of two who receive. */
+/* One of two receivers. */
 static void
 recv_either(void *state)
 {
@@ -160,7 +160,8 @@ recv_two(void *state)
 	recv_some(state, 2);
 }
 
-/* What is left in a channel, or comes until it is closed. */
+/* Receive what is in the channel and, depending on the deadline, what arrives until it is
+ * closed. */
 static void
 recv_rest(struct world *w, uint64_t deadline_ns)
 {
@@ -179,7 +180,7 @@ recv_until_closed(void *state)
 	EXPLORE_CHECK(w->rc[1] == WEFT_ECLOSED);
 }
 
-/* One of several receivers that are closed upon. */
+/* One of several receivers that wait when the channel is closed. */
 static void
 recv_nothing(void *state)
 {
@@ -265,7 +266,7 @@ select_to_recv(void *state)
 	note(w, weft__get(value));
 }
 
-/* Sends and receives on one channel: whatever comes first. */
+/* Sends or receives on one channel, whichever is possible first. */
 static void
 select_either(void *state)
 {
@@ -280,7 +281,7 @@ select_either(void *state)
 	EXPLORE_CHECK(w->rc[who] == 0 || weft__get(in) == VALUE((unsigned)(1 - who), 1));
 }
 
-/* Receives from one channel, whichever of two cases gets it. */
+/* Receives from one channel that both cases name. */
 static void
 select_twice_the_same(void *state)
 {
@@ -326,7 +327,7 @@ check_nothing_left(void *state)
 	give_up(w);
 }
 
-/* What was sent until the channel was closed is found in it. */
+/* What was sent before the channel was closed can still be received. */
 static void
 check_sent(void *state)
 {
@@ -337,7 +338,7 @@ check_sent(void *state)
 	check_nothing_left(w);
 }
 
-/* Both have had the same, or neither. */
+/* Sender and receiver agree: both succeeded, or both timed out. */
 static void
 check_agreed(void *state)
 {

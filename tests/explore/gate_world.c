@@ -1,6 +1,6 @@
-/* gate_world.c - the world of the models of gates, and the bugs that are planted.
+/* gate_world.c - the world of the models of waitables, with the planted bugs.
  *
- * A planted bug is a copy of the protocol with one step left out or in the wrong place.
+ * A planted bug is a copy of the protocol with one step missing or in the wrong place.
  */
 #include "gate_world.h"
 
@@ -41,7 +41,7 @@ give_up(void *state)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* As gate.c does it. */
+/* As in gate.c, except for the bugs. */
 static int
 park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 {
@@ -60,7 +60,7 @@ park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 	return (int)weft__get(waiter->waiter.result);
 }
 
-/* Inside of the gate, which is left. */
+/* Called inside the waitable; leaves it and waits. */
 static int
 wait_in(struct world *w, struct weft__gate *gate, struct weft__waits *queue, void *value,
         uint64_t deadline_ns)
@@ -103,7 +103,7 @@ recv_badly(struct world *w, weft_chan *chan, uint64_t *out, uint64_t deadline_ns
 	return rc;
 }
 
-/* To a receiver that waits, if there is one. */
+/* Send to a waiting receiver, if there is one. */
 static bool
 send_badly(struct world *w, weft_chan *chan, uint64_t value)
 {
@@ -131,7 +131,7 @@ send_badly(struct world *w, weft_chan *chan, uint64_t value)
 	return wait != NULL;
 }
 
-/* By the senders' lock alone, if the one place is free. */
+/* Send under the senders' lock alone, if the channel's only slot is free. */
 static bool
 send_alone_badly(struct world *w, weft_chan *chan, uint64_t value)
 {
@@ -223,7 +223,7 @@ set_event(struct world *w)
 
 /* --- select ------------------------------------------------------------- */
 
-/* Of two cases that receive. */
+/* With two receive cases. */
 static int
 select_badly(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 {
@@ -260,7 +260,7 @@ select_badly(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 int
 select_two(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 {
-	/* Which case is tried first is drawn from this: both ways. */
+	/* The select draws the case that it tries first from this value: explore both. */
 	weft__thread_self()->chance = 1 + (uint32_t)explore_choose(2);
 	return w->bug == ONE_GATE ? select_badly(w, cases, deadline_ns)
 	                          : weft_select(cases, 2, deadline_ns);

@@ -1,8 +1,8 @@
 /* gate_world.h - what the models of channels, select and locks share.
  *
- * Those who wait are plain threads, which park.
- * The models are in gate_models.c (channels and select) and gate_locks.c and make one
- * program, since the orders of one source are weakened over all its models.
+ * All waiters are plain threads, which park.  The models are in gate_models.c (channels and
+ * select) and gate_locks.c.  They form one program, because the orders of one source file are
+ * weakened over all its models.
  */
 #ifndef WEFT_TESTS_EXPLORE_GATE_WORLD_H
 #define WEFT_TESTS_EXPLORE_GATE_WORLD_H
@@ -11,29 +11,29 @@
 #include "models.h"
 #include "threadlet/chan.h"
 
-/* Planted; see the functions below that know them. */
+/* Planted bugs, implemented in gate_world.c. */
 enum bug {
 	NO_BUG,
-	NO_CLAIM,    /* a deadline ends a wait that somebody else may have claimed */
-	NO_DROP,     /* a wait that was ended by its deadline stays in the queue */
-	LATE_PUSH,   /* a receiver looks, leaves the gate, and queues then */
-	LATE_SLEEP,  /* a waiter sleeps without minding that it was woken */
-	EARLY_WAKE,  /* a receiver is woken, and then its value copied */
-	NO_UNPARK,   /* a waiter is told, and not woken */
-	LATE_READ,   /* the next of a list is read when this one was woken */
-	LATE_LEAVE,  /* those who wait for an event are woken inside of its gate */
-	ONE_GATE,    /* a select looks and queues gate by gate */
-	NO_LET_IN,   /* a writer that gives up forgets the readers behind it */
-	EARLY_UNLOCK, /* the mutex is given back before the wait is queued */
-	NO_LOOK,     /* a sender puts a value by its lock alone while a receiver waits */
-	EARLY_COUNT, /* a value is counted in before it is there */
-	NO_OWNER,    /* a mutex is given back, and its next owner only told to try */
+	NO_CLAIM,    /* a deadline ends a wait that may already be claimed */
+	NO_DROP,     /* a wait that timed out stays in the queue */
+	LATE_PUSH,   /* a receiver checks, leaves the waitable, and queues only then */
+	LATE_SLEEP,  /* a waiter sleeps without checking that it was woken */
+	EARLY_WAKE,  /* a receiver is woken before its value is copied */
+	NO_UNPARK,   /* a waiter's word is set, but it is not unparked */
+	LATE_READ,   /* the next waiter of a list is read after this one was woken */
+	LATE_LEAVE,  /* waiters of an event are woken inside its waitable */
+	ONE_GATE,    /* a select checks and queues one waitable at a time */
+	NO_LET_IN,   /* a writer that times out does not let the readers behind it in */
+	EARLY_UNLOCK, /* the mutex is unlocked before the wait is queued */
+	NO_LOOK,     /* a sender stores a value under its own lock alone while a receiver waits */
+	EARLY_COUNT, /* a value is counted before it is stored */
+	NO_OWNER,    /* an unlocked mutex is not passed on; the next waiter is only woken */
 };
 
 struct world {
 	enum bug bug;
 	weft_chan *a, *b;
-	weft_event *event; /* allocated, so that it can be given up */
+	weft_event *event; /* allocated, so that it can be freed */
 	weft_group *group;
 	weft_mutex mutex;
 	weft_cond cond;
@@ -41,17 +41,18 @@ struct world {
 	weft_sem sem;
 	weft_once once;
 
-	uint64_t shared; /* plain, for what the locks keep apart */
+	uint64_t shared; /* plain; protected by the locks */
 	uint32_t flag;
-	uint32_t got[3];  /* of each thread: its own count, for the check */
+	uint32_t got[3];  /* one per thread, for the check */
 	uint32_t done[3];
-	uint32_t last[2]; /* of each sender, the last that came */
+	uint32_t last[2]; /* for each sender, the last value received */
 	int      rc[3];
 };
 
 extern const struct model_set lock_models;
 
-#define SOON (2 * WEFT_S) /* a deadline: it passes when nothing else can, or at once */
+#define SOON (2 * WEFT_S) /* A deadline.  It passes when nothing else can run, or with `timeouts` at
+                           * once. */
 
 #define MODEL(name_, setup_, ...)                                  \
 	{                                                          \
@@ -59,13 +60,13 @@ extern const struct model_set lock_models;
 		.setup = setup_, .late_unpark = true, __VA_ARGS__  \
 	}
 
-/* Channels of no, one and two places, for values of 8 bytes. */
+/* Channels of capacity 0, 1 and 2, for values of 8 bytes. */
 void setup_0(void *state);
 void setup_1(void *state);
 void setup_2(void *state);
-void give_up(void *state);  /* give the channels back */
+void give_up(void *state);  /* drop the references to the channels */
 
-/* Send and receive as it should be, or with the planted bug. */
+/* Do the operation correctly or with the planted bug. */
 int send_value(struct world *w, weft_chan *chan, uint64_t value, uint64_t deadline_ns);
 int recv_value(struct world *w, weft_chan *chan, uint64_t *out, uint64_t deadline_ns);
 void close_chan(struct world *w, weft_chan *chan);

@@ -1,19 +1,18 @@
-/* heap.c - tracked memory: every block is known, living or released.
+/* heap.c - tracked memory: every block is known, live or freed.
  *
- * Blocks are cut from one arena; a map says for each 16 bytes of it to which
- * block they belong.  Between blocks 16 bytes belong to none.  A hooked access
- * to the arena must lie in a living block.  A released block keeps its place,
- * so that a late access is known for what it is; only a model that asks for
- * `reuse` gets the same address again, newest first, which is what makes an ABA
- * error show.
+ * Blocks are cut from one arena; a map gives for each 16 bytes of it the block they belong to.
+ * Between two blocks, 16 bytes belong to none.  A hooked access to the arena must be within a
+ * live block.  A freed block keeps its addresses, so that a late access is recognized.  Only a
+ * model that sets `reuse` gets an address again, the newest block first: that exposes ABA
+ * errors.
  *
  *   1. Block 1 is the state of the model.
- *   2. A release must come after all accesses to the block, by happens-before:
- *      a use that could come too late in some other schedule fails in this one.
- *   3. New memory holds 0xa5, except the state.
+ *   2. All accesses to a block must happen before its release.  So a use that could come too
+ *      late in another schedule already fails in this one.
+ *   3. New memory is filled with 0xa5, except the state.
  *
- * Accesses that are not hooked are not seen.  There is no source line for alloc
- * and release; the report names the last hooked access of the thread before it.
+ * The explorer does not see accesses that are not hooked.  alloc and release have no source
+ * line; the report names the thread's last hooked access before the call.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +26,8 @@ struct block {
 	bool living;
 	uint8_t maker;
 	uint8_t releaser;
-	struct explore__place made;     /* after this access */
-	struct explore__place released; /* after this one */
+	struct explore__place made;     /* last hooked access before alloc */
+	struct explore__place released; /* last hooked access before release */
 	struct explore__view *view;     /* of the releaser, for `reuse` */
 };
 
@@ -36,8 +35,8 @@ static struct {
 	_Alignas(GRAIN) unsigned char arena[ARENA_BYTES];
 	uint16_t map[ARENA_BYTES / GRAIN];
 	struct block blocks[BLOCKS_MAX];
-	size_t used; /* of the arena */
-	int count;   /* block 0 is none */
+	size_t used; /* bytes of the arena */
+	int count;   /* block 0 is not used */
 } heap;
 
 void
@@ -67,7 +66,7 @@ block_reused(size_t size)
 		struct block *block = &heap.blocks[i];
 
 		if (!block->living && rounded(block->size) == rounded(size)) {
-			/* free() happens before the malloc() of the same place. */
+			/* The release happens before the next alloc of the same memory. */
 			explore__view_join(&explore__self()->view, block->view);
 			return block;
 		}
@@ -174,7 +173,7 @@ explore__heap_resize(void *mem, size_t size)
 	return out;
 }
 
-/* On a stack: what lies below the frames of its thread has been left. */
+/* On another thread's stack: addresses below that thread's frames are no longer in use. */
 static void
 check_stack(uintptr_t addr, struct explore__place place)
 {
@@ -212,7 +211,7 @@ explore__heap_check(uintptr_t addr, size_t size, struct explore__place place)
 		             (int)(block - heap.blocks));
 }
 
-/* At the end only the state may be left. */
+/* At the end, only the state may still be allocated. */
 void
 explore__heap_end(void)
 {
@@ -227,7 +226,7 @@ explore__heap_end(void)
 	}
 }
 
-/* The name of an address in the arena, for the schedule. */
+/* Name an address of the arena, for the schedule. */
 void
 explore__heap_label(uintptr_t addr, char *text, size_t size)
 {

@@ -1,15 +1,14 @@
 /* inbox_models.c - the inbox of a loop and its lock, over all schedules.
  *
- * The models call the real source.  Planted bugs are the protocol with one step left
- * out.
+ * The models call the real source.  A planted bug is the protocol with one step missing.
  *
- * The run at the end is also that of lane_models.c.
+ * main() also runs the models of lane_models.c.
  */
 #include "inbox_world.h"
 
 /* --- producers ---------------------------------------------------------- */
 
-/* Push `count` nodes whose argument tells producer and number. */
+/* Push `count` nodes; the argument of each encodes its producer and number. */
 static void
 produce(struct world *w, int who, uint32_t count)
 {
@@ -45,7 +44,7 @@ produce_other(void *state)
 	produce(state, 1, 1);
 }
 
-/* The same node twice: the second time when it was seen to be free. */
+/* Push the same node twice, the second time after it was seen to be free. */
 static void
 push_node_twice(void *state)
 {
@@ -70,8 +69,8 @@ consume_two_by_both(void *state)
 	consume(state, 2, true);
 }
 
-/* As a host does with a loop that lives in it: a turn, a doze IN_FOREIGN as that ends,
- * a look at weft_loop_next(), and a wait for the descriptor. */
+/* As a host runs an embedded loop: one iteration, at its end the sleep mark IN_FOREIGN, a check
+ * as in weft_loop_next(), and a wait for the descriptor. */
 static void
 host(struct world *w, uint32_t want)
 {
@@ -96,7 +95,7 @@ host_two(void *state)
 	host(state, 2);
 }
 
-/* Freed between turns, while a wake may be under way. */
+/* Freed between two iterations, while a producer may still be waking it. */
 static void
 host_and_free(void *state)
 {
@@ -137,7 +136,7 @@ check_shared(void *state)
 		.name = name_, .state_size = sizeof(struct world), .setup = setup, __VA_ARGS__ \
 	}
 
-enum { HOST_MODEL = 7 }; /* its number, with two more after it */
+enum { HOST_MODEL = 7 }; /* its index; two related models follow */
 
 static const struct explore_model models[] = {
 	MODEL("a loop that goes to sleep misses no push", .threads = 2,

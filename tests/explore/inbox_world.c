@@ -1,7 +1,7 @@
-/* inbox_world.c - the world of the models of an inbox: its loop's side, and checks. */
+/* inbox_world.c - the world of the inbox models: the loop's side, and checks. */
 #include "inbox_world.h"
 
-/* --- life --------------------------------------------------------------- */
+/* --- creation and end --------------------------------------------------- */
 
 void
 open_world(struct world *w, uint32_t slots_max)
@@ -156,7 +156,7 @@ consume_two(void *state)
 	consume(state, 2, false);
 }
 
-/* Take what comes and give up the inbox at once. */
+/* Take the first call and free the inbox at once. */
 void
 consume_and_free(void *state)
 {
@@ -166,7 +166,7 @@ consume_and_free(void *state)
 	end_world(w, w->bug == NO_DEBT);
 }
 
-/* Close, take what was accepted, and take nothing ever after. */
+/* Close, take what was accepted, and never take again. */
 void
 close_and_take(void *state)
 {

@@ -1,16 +1,15 @@
 /* internal.h - what the files of the explorer share.  Private to tests/explore.
  *
  *   explore.c  runs a model: executions, threads, the public functions
- *   search.c   the tree of choices, and which thread goes next
+ *   search.c   the tree of choices, and the choice of the next thread
  *   memory.c   atomics: messages and views
  *   plain.c    plain memory: races
- *   heap.c     blocks of tracked memory: use after release, leaks
+ *   heap.c     blocks of tracked memory: use after free, leaks
  *   world.c    the sys table: parking, time, event descriptors
  *   report.c   the readable schedule
- *   weaken.c   orders made weaker, one at a time
+ *   weaken.c   tries weaker orders, one at a time
  *
- * Everything is in static arrays that keep their size; an execution begins by
- * setting counts to 0.
+ * All data is in static arrays of fixed size; an execution begins by setting counts to 0.
  */
 #ifndef WEFT_TESTS_EXPLORE_INTERNAL_H
 #define WEFT_TESTS_EXPLORE_INTERNAL_H
@@ -27,30 +26,30 @@ enum {
 	EXPLORE__MAIN = EXPLORE_THREADS_MAX, /* the slot of setup and check */
 	EXPLORE__SLOTS,
 	EXPLORE__ATOMS_MAX = 120,
-	EXPLORE__STALE_MAX = 2,  /* stale reads of one place while spinning */
-	EXPLORE__REPEATS_MAX = 2, /* of an operation before it is a spin */
+	EXPLORE__STALE_MAX = 2,  /* stale reads of one atomic while spinning */
+	EXPLORE__REPEATS_MAX = 2, /* of one operation before it counts as a spin */
 	EXPLORE__LONELY_MAX = 300,
 };
 
-/* Operations beyond enum weft__atomic_kind, each a point of choice too. */
+/* Operations beyond enum weft__atomic_kind.  Each is a choice point, too. */
 enum {
 	EXPLORE__PARK = WEFT__WRITE + 1,
 	EXPLORE__UNPARK,
 	EXPLORE__SIGNAL, /* write to an event descriptor */
-	EXPLORE__RESET,  /* read of one */
+	EXPLORE__RESET,  /* read of an event descriptor */
 	EXPLORE__WAIT,
 	EXPLORE__CLOSE,
-	EXPLORE__BARRIER, /* in all threads */
+	EXPLORE__BARRIER, /* a memory barrier in all threads */
 	EXPLORE__HEAP,   /* alloc and release, with `reuse` only */
 	EXPLORE__NOTE,   /* in the schedule only */
 };
 
 struct explore__place {
-	const char *file; /* NULL: nowhere */
+	const char *file; /* NULL: no access yet */
 	int         line;
 };
 
-/* What a thread is about to do, as far as the search needs to know. */
+/* The operation that a thread is about to do, as far as the search needs it. */
 struct explore__op {
 	int       kind;
 	int       order;
@@ -58,8 +57,8 @@ struct explore__op {
 	uintptr_t addr;
 };
 
-/* What has been seen: of each atomic the oldest message that may still be read,
- * of each thread how far its plain accesses are known. */
+/* What a thread has seen: for each atomic the oldest message that it may still read, and for
+ * each thread how much of its plain accesses happened before. */
 struct explore__view {
 	int16_t seen[EXPLORE__ATOMS_MAX];
 	int16_t clock[EXPLORE__SLOTS];
@@ -68,11 +67,11 @@ struct explore__view {
 /* One value of one atomic. */
 struct explore__message {
 	uint64_t                    value;
-	struct explore__message    *prev; /* older */
-	const struct explore__view *view; /* released with it, or NULL */
+	struct explore__message    *prev; /* next older message */
+	const struct explore__view *view; /* released with the value, or NULL */
 	int16_t                     time; /* index in the modification order */
 	int16_t                     born; /* index in the order of execution */
-	bool                        taken; /* a read-modify-write follows it */
+	bool                        taken; /* a read-modify-write has read it */
 };
 
 struct explore__atom {
@@ -82,10 +81,10 @@ struct explore__atom {
 	int16_t                  count; /* messages */
 	struct explore__message *newest;
 	uint64_t                 first; /* value before the execution */
-	int16_t                  stamp[EXPLORE__SLOTS]; /* last access; 0: none */
+	int16_t                  stamp[EXPLORE__SLOTS]; /* clock at the last access; 0: none */
 	struct explore__place    place[EXPLORE__SLOTS];
-	uint8_t                  stale[EXPLORE__SLOTS]; /* reads while spinning */
-	uint32_t                 round[EXPLORE__SLOTS]; /* of the last stale one */
+	uint8_t                  stale[EXPLORE__SLOTS]; /* stale reads while spinning */
+	uint32_t                 round[EXPLORE__SLOTS]; /* the round of the last stale read */
 };
 
 enum explore__state { EXPLORE__READY, EXPLORE__PARKED, EXPLORE__ENDED };
@@ -94,30 +93,30 @@ struct explore__slot {
 	struct weft__context   context;
 	struct weft__thread    thread;
 	struct explore__view   view;
-	struct explore__op     op;       /* about to be done; if READY */
+	struct explore__op     op;       /* about to be done; valid if READY */
 	struct explore__place  last;     /* place of the last hooked access */
 	enum explore__state    state;
-	bool                   rested;   /* the context is at its beginning */
-	uintptr_t              edge;     /* what is below is no frame of the model */
+	bool                   rested;   /* the context is at the start of its function */
+	uintptr_t              edge;     /* stack addresses below are not in the model's frames */
 
 	uint64_t deadline_ns;   /* while PARKED or waiting */
-	int      wake_result;   /* what park returns */
+	int      wake_result;   /* the result of park */
 	bool     expired;       /* a wait whose deadline has passed */
 
 	/* Spinning; see search.c. */
 	bool     guarded;
-	bool     was_stale;     /* a stale read since the last yield */
+	bool     was_stale;     /* it has read a stale value since the last yield */
 	uint32_t round;         /* yields so far */
 	uint32_t mark;          /* others' writes when this round began */
-	uint32_t bar;           /* how many must be passed to go on */
-	uint32_t writes;        /* own, that changed a value */
+	uint32_t bar;           /* it may continue when others' writes exceed this */
+	uint32_t writes;        /* its own, if they changed a value */
 	uint32_t lonely;
-	struct explore__place spin_place; /* of the last operation, if it */
+	struct explore__place spin_place; /* of the last operation, if that */
 	uintptr_t             spin_addr;  /* changed nothing */
 	int                   spin_kind;
 	int                   spin_count; /* times in a row */
 
-	int16_t  floor;         /* of messages to read; see search.c */
+	int16_t  floor;         /* oldest message it may read, by `born`; see search.c */
 };
 
 enum explore__outcome {
@@ -130,11 +129,11 @@ struct explore__run {
 	struct weft__context        home;
 	int                         current; /* slot */
 	enum explore__outcome       outcome;
-	bool                        active;  /* on a slot's stack */
+	bool                        active;  /* a model context is running */
 	bool                        tracing;
 	void                       *state;
 	uint64_t                    now_ns;
-	uint32_t                    writes;  /* of all, that changed a value */
+	uint32_t                    writes;  /* of all threads, if they changed a value */
 	int                         spurious;
 };
 
@@ -146,8 +145,8 @@ explore__self(void)
 	return &explore__run.slots[explore__run.current];
 }
 
-/* First thing in what a model calls and others may run in: the caller's frames
- * end here. */
+/* To be used first in each function that a model calls and that may switch to another thread.
+ * It records where the stack frames of the caller end. */
 #define explore__enter() \
 	((void)(explore__self()->edge = (uintptr_t)__builtin_dwarf_cfa()))
 
@@ -165,14 +164,14 @@ explore__order_releases(int order)
 	       || order == WEFT__SEQ_CST;
 }
 
-/* explore.c: go on in another slot; give up this execution. */
+/* explore.c.  go(): switch to another slot.  stop(): abandon this execution. */
 void explore__go(int slot);
 _Noreturn void explore__stop(enum explore__outcome outcome);
 bool explore__on_stack(uintptr_t addr, int *slot);
 
-/* search.c.  point(): the caller is about to do `op`; returns when it is its
- * turn.  block(): the caller has blocked or ended; returns when it is woken.
- * wake(): a blocked thread may go on.  choose(): one of so many. */
+/* search.c.  point(): the caller is about to do `op`; returns when the search chooses the
+ * caller.  block(): the caller has blocked or ended; returns when it is woken.  wake(): make a
+ * blocked thread runnable.  choose(): choose one of `options`. */
 void explore__search_begin(void);
 void explore__search_rewind(void);
 bool explore__search_next(void);
@@ -232,7 +231,7 @@ const char *explore__kind_name(int kind);
 void explore__label(uintptr_t addr, char *text, size_t size);
 const char *explore__slot_name(int slot);
 
-/* weaken.c: give the call the weaker order that is tried, if it is the one. */
+/* weaken.c: replace an order of `call` if that order is being tested. */
 void explore__weaken(struct weft__atomic_call *call);
 
 #endif

@@ -1,12 +1,12 @@
-/* lane_models.c - the lanes of an inbox, over all schedules.
+/* lane_models.c - the producer queues of an inbox, over all schedules.
  *
- * inbox_models.c runs these with its own.
+ * inbox_models.c runs these models together with its own.
  */
 #include "inbox_world.h"
 
 /* --- posting ------------------------------------------------------------ */
 
-/* As weft_loop_post() does it; false if the door was closed. */
+/* As weft_loop_post() does it; false if the inbox was closed. */
 static bool
 post(struct world *w, uintptr_t what)
 {
@@ -46,7 +46,7 @@ post_one(struct world *w, uintptr_t what)
 
 /* --- setups ------------------------------------------------------------- */
 
-/* Hand the lanes that setup has made over to the first thread, which takes them. */
+/* Detach the queues that setup has made; the first thread takes them over by take_lanes(). */
 static void
 leave_lanes(struct world *w)
 {
@@ -66,7 +66,7 @@ no_barrier(void)
 	return 0;
 }
 
-/* Planted: the sys table has a barrier that is none. */
+/* Planted: the barrier of the sys table does nothing. */
 static void
 without_barrier(void)
 {
@@ -77,7 +77,7 @@ without_barrier(void)
 	weft__sys = &table;
 }
 
-/* A lane that the loop looks into at every turn. */
+/* A HOT queue: the loop checks it in every iteration. */
 static void
 setup_hot(void *state)
 {
@@ -93,7 +93,7 @@ setup_hot(void *state)
 	EXPLORE_CHECK(w->inbox->listed[0].first->hot);
 }
 
-/* ... and one that it does not. */
+/* The same queue, after the loop has stopped checking it. */
 static void
 setup_cool(void *state)
 {
@@ -117,10 +117,10 @@ setup_four(void *state)
 
 	setup(w);
 	weft__store(&w->inbox->slots_left[0], 4, WEFT__RELAXED);
-	w->inbox->slots_max = 128; /* lanes begin with two */
+	w->inbox->slots_max = 128; /* queues begin with two entries */
 }
 
-/* A lane that another thread has left, with its node in the queue, and behind it. */
+/* A queue whose thread has ended, with an unread entry, and its node still in the inbox. */
 static void
 setup_left(void *state)
 {
@@ -131,7 +131,7 @@ setup_left(void *state)
 	weft__thread_end(weft__thread_self());
 }
 
-/* A thread that has ended left a lane that is full: both look at it. */
+/* A full queue whose thread has ended: both threads find it. */
 static void
 setup_full(void *state)
 {
@@ -143,8 +143,9 @@ setup_full(void *state)
 	weft__thread_end(weft__thread_self());
 }
 
-/* Two lanes of nobody: first one that is full, then one with room.  Who takes over the
- * full one takes that room away, and the other may be about to take over the lane. */
+/* Two queues without an owner: first a full one, then one with room.  The thread that adopts
+ * the full one takes that room over, while the other thread may be about to adopt the queue
+ * with room. */
 static void
 setup_two_lanes(void *state)
 {
@@ -153,7 +154,7 @@ setup_two_lanes(void *state)
 
 	setup(w);
 	weft__store(&w->inbox->slots_left[0], 3, WEFT__RELAXED);
-	w->inbox->slots_max = 128; /* lanes begin with two */
+	w->inbox->slots_max = 128; /* queues begin with two entries */
 	post_one(w, UNORDERED);
 	take_all(w);
 	roomy = weft__thread_self()->lanes;
@@ -167,7 +168,7 @@ setup_two_lanes(void *state)
 
 /* --- threads that post -------------------------------------------------- */
 
-/* Two posts: with room for one, the second waits until the first was read. */
+/* Two posts.  With room for one, the second waits until the loop has read the first. */
 static void
 post_two(void *state)
 {
@@ -182,7 +183,7 @@ post_three(void *state)
 		post_one(state, i);
 }
 
-/* The order of calls and nodes of one thread. */
+/* Calls and nodes of one thread keep their order. */
 static void
 post_mixed(void *state)
 {
@@ -209,7 +210,7 @@ post_more(void *state)
 		(void)post(w, 3);
 }
 
-/* As it has a lane already: a node after a call. */
+/* The thread already has a queue: it posts a call, then a node. */
 static void
 post_second_node(void *state)
 {
@@ -225,7 +226,7 @@ post_node_more(void *state)
 	(void)post_node(state, 2);
 }
 
-/* A thread posts and ends; the other reads that and posts in the same place. */
+/* A thread posts and ends; the other thread reads that and posts into the same queue. */
 static void
 post_and_end(void *state)
 {
@@ -233,7 +234,7 @@ post_and_end(void *state)
 	weft__thread_end(weft__thread_self());
 }
 
-/* The loop runs the call, goes and is freed, while the thread has not come back. */
+/* The loop may run the call, end and be freed before post() returns. */
 static void
 post_second_and_end(void *state)
 {
@@ -250,7 +251,7 @@ post_node_and_end(void *state)
 	weft__thread_end(weft__thread_self());
 }
 
-/* A node goes in by the door, as there is no lane; then a lane is taken over. */
+/* There is no queue yet, so the node goes directly into the inbox; then the thread adopts one. */
 static void
 post_node_then_call(void *state)
 {
@@ -260,8 +261,8 @@ post_node_then_call(void *state)
 	(void)post(w, 2);
 }
 
-/* Two threads make and take over lanes of one inbox; the loop reads at the end.  One
- * that has ended is another when it comes again: no order binds the two. */
+/* Two threads make and adopt queues of one inbox; the loop reads at the end.  A thread that
+ * ends and posts again counts as a new thread, so its posts are unordered. */
 static void
 post_twice_and_end(void *state)
 {
@@ -284,7 +285,7 @@ find_full(void *state)
 	struct world *w = state;
 	int rc = weft__lane_post(w->inbox, mark, (void *)UNORDERED, 0);
 
-	/* Who gets the lane finds it full; the other makes one for one call. */
+	/* The thread that adopts the queue finds it full; the other makes one for a single call. */
 	EXPLORE_CHECK(rc == WEFT_EAGAIN || rc == WEFT__AWAKE);
 	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
@@ -320,7 +321,7 @@ consume_and_post(void *state)
 	weft__thread_end(weft__thread_self());
 }
 
-/* The thread that posted ends while the inbox is given up. */
+/* The posting thread ends while this one frees the inbox. */
 static void
 consume_free_end(void *state)
 {
@@ -339,7 +340,7 @@ consume_two_and_free(void *state)
 	end_world(w, false);
 }
 
-/* A budget of one: a node of the list in each turn, then all lanes. */
+/* A budget of one: in each iteration one node of the list, then all queues. */
 static void
 consume_in_steps(void *state)
 {
@@ -375,7 +376,7 @@ take_and_check(void *state)
 		.thread = { one_, other_ }, .check = check_, .preemptions = bound_                \
 	}
 
-enum { HOT_MODEL = 5 }; /* its number; 4 later the same with a door */
+enum { HOT_MODEL = 5 }; /* its index; 4 later: the same while the inbox closes */
 
 static const struct explore_model models[] = {
 	LANES_("a thread ends while the loop it posted to is freed", setup, post_and_end,

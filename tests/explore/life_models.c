@@ -1,7 +1,7 @@
-/* life_models.c - a loop's running, stopping and freeing, over all schedules.
+/* life_models.c - running, stopping and freeing a loop, over all schedules.
  *
- * The whole of src/loop runs here, on model threads.  A loop is made without
- * spinning; what is posted are nodes, so that the models stay small.
+ * All of src/loop runs here, on model threads.  The loops do not spin, and posts are nodes,
+ * which keeps the models small.
  */
 #include "base/thread.h"
 #include "loop/loop.h"
@@ -13,7 +13,7 @@ struct world {
 	weft__a32 accepted, freed;
 	uint32_t ran;
 	struct weft__stop_wait wait;
-	uint32_t waits, told; /* 1: begun and not taken back; and times told */
+	uint32_t waits, told; /* 1: the wait was added and not dropped; number of callbacks */
 };
 
 #define WORLD(wait_) ((struct world *)(void *)((char *)(wait_)-offsetof(struct world, wait)))
@@ -80,11 +80,11 @@ stop_and_wait(void *state)
 	weft_loop_shutdown(w->loop);
 	EXPLORE_CHECK(weft_loop_wait_stopped(w->loop, WEFT_NEVER) == 0);
 	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPED);
-	/* Nothing runs any more: what ran is seen, and stays. */
+	/* Nothing runs after that: what has run is visible and final. */
 	EXPLORE_CHECK(weft__get(w->ran) <= 1);
 }
 
-/* It has stopped for every call, though its thread may still have it. */
+/* For every call the loop has stopped, although its thread may still be leaving it. */
 static void
 stop_wait_and_use(void *state)
 {
@@ -161,7 +161,7 @@ leave_then_stop(void *state)
 	weft_loop_shutdown(w->loop);
 }
 
-/* Run until it is stopped, however often it is left. */
+/* Run until the loop has stopped, however often a run is ended before that. */
 static void
 run_until_stopped(void *state)
 {
@@ -189,7 +189,7 @@ setup_with_visitor(void *state)
 	weft__loop_enter(w->loop);
 }
 
-/* By a thread that is inside of the call when others begin. */
+/* By a thread that is already inside the call when the others begin. */
 static void
 stop_from_inside(void *state)
 {
@@ -224,7 +224,7 @@ setup_bound(void *state)
 	struct world *w = state;
 
 	setup(w);
-	w->loop->bound = (uintptr_t)w; /* to no thread there is */
+	w->loop->bound = (uintptr_t)w; /* to a thread that does not exist */
 }
 
 static void
@@ -256,7 +256,7 @@ check_stopped(void *state)
 	free_loop(w);
 }
 
-/* And nobody holds a reference any more. */
+/* weft_loop_free() also checks that no reference is left. */
 static void
 check_told(void *state)
 {
@@ -277,7 +277,7 @@ run_and_free(void *state)
 	free_loop(w);
 }
 
-/* Planted: a stop that forgets to wake the loop. */
+/* Planted: a stop that does not wake the loop. */
 static void
 stop_without_wake(void *state)
 {

@@ -1,10 +1,9 @@
-/* litmus_test.c - the memory model shows what C11 allows, and nothing else.
+/* litmus_test.c - the memory model produces the outcomes that C11 allows, and no others.
  *
- * Each test is a program of a few operations whose possible outcomes are known,
- * most of them under the names that the literature gives them.  The set of
- * outcomes over all executions must be that set, exactly.  So each guarantee
- * stands beside the weaker variant in which it must be seen broken.
- * Random programs are in axioms_test.c.
+ * Each test is a program of a few operations whose possible outcomes are known, most of them
+ * under their names in the literature.  The set of outcomes over all executions must be exactly
+ * that set.  So each guarantee is tested together with the weaker variant in which it must be
+ * seen to fail.  Random programs are in axioms_test.c.
  */
 #include "base/sys.h"
 #include "explore.h"
@@ -14,10 +13,10 @@ struct program {
 	weft__a32 x;
 	weft__a32 y;
 	uint32_t data; /* plain */
-	uint32_t r[8]; /* what was read; each has one writer */
+	uint32_t r[8]; /* values read; each has one writer */
 };
 
-/* The orders of the variant that runs. */
+/* The orders of the running variant. */
 static int store_order, load_order;
 
 static bool outcomes[256];
@@ -95,7 +94,7 @@ static const struct explore_model sb = {
 	.check = check_outcome,
 };
 
-TEST(litmus_store_buffering_shows_with_less_than_seq_cst)
+TEST(litmus_store_buffering_is_seen_with_less_than_seq_cst)
 {
 	static const int orders[][2] = {
 		{ WEFT__RELAXED, WEFT__RELAXED }, { WEFT__RELEASE, WEFT__ACQUIRE },
@@ -117,7 +116,7 @@ TEST(litmus_store_buffering_is_not_seen_with_seq_cst)
 	CHECK(!outcomes[OUT(0, 0, 0, 0)]);
 }
 
-/* The same with exchanges for stores: that they are atomic does not help. */
+/* The same with exchanges instead of stores: their atomicity does not help. */
 static void
 sb_exchange_0(void *arg)
 {
@@ -136,7 +135,7 @@ sb_exchange_1(void *arg)
 	p->r[1] = weft__load(&p->x, load_order);
 }
 
-TEST(litmus_store_buffering_shows_through_acq_rel_exchanges)
+TEST(litmus_store_buffering_is_seen_with_acq_rel_exchanges)
 {
 	struct explore_model model = sb;
 
@@ -150,7 +149,7 @@ TEST(litmus_store_buffering_shows_through_acq_rel_exchanges)
 	CHECK(!outcomes[OUT(0, 0, 0, 0)]);
 }
 
-/* The same with a system call between. */
+/* The same with a system call in between. */
 static void
 sb_call_0(void *arg)
 {
@@ -250,7 +249,7 @@ co_reader(void *arg)
 	p->r[1] = weft__load(&p->x, WEFT__RELAXED);
 }
 
-TEST(litmus_coherence_two_loads_never_go_back)
+TEST(litmus_second_load_never_reads_an_older_value)
 {
 	(void)litmus((struct explore_model){ .name = "coherence",
 	                                     .threads = 2,
@@ -281,7 +280,7 @@ co_both_1(void *arg)
 	p->r[1] = weft__load(&p->x, WEFT__RELAXED);
 }
 
-TEST(litmus_coherence_a_thread_sees_its_own_store_or_a_newer_one)
+TEST(litmus_thread_reads_its_own_store_or_a_newer_one)
 {
 	(void)litmus((struct explore_model){ .name = "coherence of own stores",
 	                                     .threads = 2,
@@ -403,7 +402,7 @@ static const struct explore_model rs = {
 	.check = check_outcome,
 };
 
-TEST(litmus_release_sequence_goes_on_through_an_add)
+TEST(litmus_release_sequence_continues_through_an_add)
 {
 	struct explore_result result = litmus(rs, 0, 0);
 
@@ -454,7 +453,7 @@ check_last(void *arg)
 	check_outcome(p);
 }
 
-TEST(litmus_stores_may_take_effect_in_another_order)
+TEST(litmus_stores_below_seq_cst_may_take_effect_in_another_order)
 {
 	struct explore_model model = {
 		.name = "2+2W", .threads = 2, .thread = { ww_0, ww_1 }, .check = check_last
@@ -468,7 +467,7 @@ TEST(litmus_stores_may_take_effect_in_another_order)
 	CHECK(!outcomes[OUT(1, 1, 0, 0)]);
 }
 
-/* The waker's side of a sleep flag and the sleeper's: exchange and store. */
+/* The two sides of a sleep flag: the waker's exchange and the sleeper's store. */
 static void
 r_waker(void *arg)
 {
@@ -553,7 +552,7 @@ TEST(litmus_independent_reads_agree_with_seq_cst)
 	(void)litmus(iriw, WEFT__SEQ_CST, WEFT__SEQ_CST);
 	CHECK(!outcomes[OUT(1, 0, 1, 0)]);
 	CHECK_EQ(outcomes_count(), 15);
-	/* As C++20 has it, the loads alone are enough. */
+	/* As in C++20, seq_cst loads alone are enough. */
 	(void)litmus(iriw, WEFT__RELEASE, WEFT__SEQ_CST);
 	CHECK(!outcomes[OUT(1, 0, 1, 0)]);
 	CHECK_EQ(outcomes_count(), 15);
@@ -580,7 +579,7 @@ wrc_reader(void *arg)
 	p->r[2] = weft__load(&p->x, WEFT__RELAXED);
 }
 
-TEST(litmus_what_was_acquired_is_released_again)
+TEST(litmus_release_includes_what_the_thread_has_acquired)
 {
 	struct explore_model model = {
 		.name = "write to read causality",
@@ -652,7 +651,7 @@ plain_reader(void *arg)
 		p->r[0] = weft__get(p->data);
 }
 
-TEST(litmus_plain_memory_races_unless_it_is_handed_over)
+TEST(litmus_plain_read_after_a_write_races_without_release_and_acquire)
 {
 	struct explore_model model = { .name = "plain memory",
 		                       .threads = 2,
@@ -690,7 +689,7 @@ plain_next_writer(void *arg)
 		weft__put(p->data, 3);
 }
 
-TEST(litmus_plain_memory_that_was_read_is_handed_over_too)
+TEST(litmus_plain_write_after_a_read_races_without_release_and_acquire)
 {
 	struct explore_model model = { .name = "plain memory to write",
 		                       .threads = 2,
@@ -705,9 +704,9 @@ TEST(litmus_plain_memory_that_was_read_is_handed_over_too)
 	CHECK(litmus(model, WEFT__RELEASE, WEFT__RELAXED).failure != NULL);
 }
 
-/* --- memory that is used again under its readers, as in loop/meter.c ---- */
+/* --- memory that is reused under its readers, as in loop/meter.c -------- */
 
-enum { OLD = 1, CLEARED, NEW }; /* marks in x, and what belongs to them in y */
+enum { OLD = 1, CLEARED, NEW }; /* marks in x, and the values that belong to them in y */
 
 static void
 reuse_setup(void *arg)
@@ -749,9 +748,9 @@ reuse_reader_2(void *arg)
 	reuse_read(arg, ((struct program *)arg)->r + 3);
 }
 
-/* Who found the same mark twice has read nothing of another's.  What X and A guard
- * against, a load that takes effect after a later write, is not modelled: their orders
- * are argued in meter.c alone. */
+/* A reader that found the same mark twice has read only a value that belongs to that mark.  X
+ * and A prevent a load from taking effect after a later write.  The explorer does not model
+ * that, so only meter.c argues for their orders. */
 static void
 reuse_check(void *arg)
 {
@@ -765,7 +764,7 @@ reuse_check(void *arg)
 	}
 }
 
-TEST(litmus_memory_used_again_is_noticed_by_all_its_readers)
+TEST(litmus_readers_notice_that_their_memory_is_reused)
 {
 	struct explore_model model = { .name = "memory used again",
 		                       .threads = 3,

@@ -1,49 +1,46 @@
-/* memory.c - the memory model: what each atomic operation may see.
+/* memory.c - the memory model: which value each atomic operation may read.
  *
- * It is an operational, view-based model of C11 atomics as C++20 repaired them.
- * Each atomic has its values as messages in modification order.  Each thread
- * has a view: of each atomic the oldest message that it may still read.
+ * It is an operational, view-based model of C11 atomics as C++20 repaired them.  The values of
+ * an atomic are messages in modification order.  Each thread has a view: for each atomic, the
+ * oldest message that the thread may still read.
  *
- *   1. A load reads any message that is not older than the view, by choice; the
- *      view moves up to it (coherence).  So a load may be stale.
- *   2. A store goes behind any such message, by choice, not only behind the
- *      newest: stores of different threads reach others in an order that need
- *      not be the one in which they are executed.  If it releases, the message
- *      carries the view of its thread; a load that acquires joins what the
- *      message carries.
- *   3. A read-modify-write reads any such message that no other one has read,
- *      and goes directly behind it; nothing comes between the two.  Its message
- *      carries on what the one read carried (release sequence), also if it is
- *      relaxed.  A store by the same thread does not, as in C++20; C11 would
- *      allow it.
- *   4. A compare-exchange is strong: it succeeds as a read-modify-write if the
- *      message read has the value, else it is a load with its other order.
- *      That load may be stale.
- *   5. seq_cst: one more view, common to all.  A seq_cst operation on an atomic
- *      reads or follows nothing older than this view has for that atomic, and
- *      moves the view up to what it read or wrote; and it acquires and
- *      releases.  The order in which they are executed is the S of the
- *      standard: this is "coherence-ordered before implies before in S".  A
- *      seq_cst store followed by a relaxed load gives no order between the two,
- *      here as there.
- *   6. A system call by which threads wait for each other (park, unpark, event
- *      descriptors) is a seq_cst fence: it joins the common view both ways, for
- *      all atomics.  A wait for a descriptor also acquires what its writers
- *      released; park acquires nothing, its caller has to look again.
+ *   1. A load reads any message that is not older than the view, by choice; the view advances
+ *      to that message (coherence).  So a load may be stale.
+ *   2. A store is inserted after any such message, by choice, not only after the newest:
+ *      stores of different threads need not reach other threads in the order in which they are
+ *      executed.  If the store releases, the message carries the view of its thread; a load
+ *      that acquires joins the view that its message carries.
+ *   3. A read-modify-write reads any such message that no other read-modify-write has read,
+ *      and its own message comes directly after it; no message is ever inserted between the
+ *      two.  Its message also carries the view of the message it read (release sequence), even
+ *      if it is relaxed.  A plain atomic store by the same thread does not continue the
+ *      sequence, as in C++20; C11 would allow it.
+ *   4. A compare-exchange is strong: it succeeds as a read-modify-write if the message that it
+ *      reads has the expected value; otherwise it is a load with its failure order.  That load
+ *      may be stale.
+ *   5. seq_cst: there is one more view, common to all threads.  A seq_cst operation on an
+ *      atomic reads or follows no message older than this view has for that atomic, and
+ *      advances the view to the message that it read or wrote.  It also acquires and releases.
+ *      The execution order of these operations is the S of the standard: this is
+ *      "coherence-ordered before implies before in S".  A seq_cst store followed by a relaxed
+ *      load gives no order between the two, as in the standard.
+ *   6. A system call by which threads wait for each other (park, unpark, event descriptors) is
+ *      a seq_cst fence: it joins the common view and the thread's view, in both directions, for
+ *      all atomics.  A wait for a descriptor also acquires what its writers released.  park
+ *      acquires nothing; its caller has to recheck.
  *   7. The barrier of the sys table is a seq_cst fence in all threads at once.
- *   8. The real memory holds the newest message, so that an atomic is what it
- *      was before when the model touches it first.  If it changes otherwise the
- *      model fails, except on a thread's stack, where it is then another
- *      variable.
+ *   8. The real memory holds the newest message, so an atomic has its real value when the
+ *      model first accesses it.  If the value changes without a hook, the model fails, except
+ *      on a thread's stack: there it is treated as a new variable.
  *
- * The vector clock in each view says how much of each thread's past happened
- * before; plain.c and the release of memory test against it.
+ * The vector clock in each view says how much of each thread's past happened before; plain.c
+ * and the freeing of memory check against it.
  *
- * Not covered, so not found here:  load buffering (values come from stores
- * already executed);  orders S that contradict program order and reads-from,
- * which C++20 allows in places, for POWER;  failing weak compare-exchanges;
- * consume;  fences (atomic.h has none);  accesses of different sizes to one
- * place;  the same object accessed both as atomic and as plain memory.
+ * Not covered, so not found here:  load buffering (values come from stores already executed);
+ * orders S that contradict program order and reads-from, which C++20 allows in places, for
+ * POWER;  weak compare-exchanges that fail spuriously;  consume;  fences (atomic.h has none);
+ * accesses of different sizes to one address;  the same object accessed both as atomic and as
+ * plain memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +50,7 @@ enum { TABLE = 512, MESSAGES_MAX = 8192, VIEWS_MAX = 8192, OPTIONS_MAX = 64 };
 
 struct entry {
 	uintptr_t addr;
-	uint32_t turn; /* of the execution that wrote it */
+	uint32_t turn; /* the execution that wrote it */
 	int16_t index;
 };
 
@@ -62,7 +59,7 @@ static struct {
 	struct explore__message messages[MESSAGES_MAX];
 	struct explore__view views[VIEWS_MAX];
 	struct entry table[TABLE];
-	struct explore__view common; /* rule 5; its clock is not used */
+	struct explore__view common; /* rule 5; its clock is unused */
 	uint32_t turn;
 	int atoms_count;
 	int messages_count;
@@ -94,7 +91,7 @@ real_write(uintptr_t addr, uint32_t size, uint64_t value)
 		*(volatile uint64_t *)addr = value;
 }
 
-/* The entry for `addr`, or the free one where it would be. */
+/* The entry for `addr`, or the free entry where it belongs. */
 static struct entry *
 entry_find(uintptr_t addr)
 {
@@ -111,8 +108,8 @@ seen_shift(struct explore__view *view, int16_t index, int16_t time)
 	view->seen[index] += view->seen[index] >= time;
 }
 
-/* `message` has come between older ones: those behind it move up by one, in the
- * list and in all views that there are. */
+/* `message` was inserted before newer ones: increment the index of each newer message, in the
+ * list and in all views. */
 static void
 messages_shift(struct explore__atom *atom, struct explore__message *message)
 {
@@ -186,7 +183,7 @@ explore__atom_get(uintptr_t addr, uint32_t size)
 	explore_fail("%s was changed without a hook, or is used with two sizes", label);
 }
 
-/* A thread may park on the first half of a wider atomic. */
+/* An atomic may be wider than 4 bytes although threads park on its first half. */
 uint32_t
 explore__atom_size(uintptr_t addr)
 {
@@ -240,8 +237,8 @@ explore__fence(void)
 	join(memory.common.seen, self->view.seen, memory.atoms_count);
 }
 
-/* A fence in every thread, between two of its operations; whatever order they have,
- * it is as if all had theirs when the last one has.  Setup and check are alone. */
+/* A fence in every thread, between two of its operations.  The order of these fences does not
+ * matter: it is as if all were executed when the last one is.  Setup and check run alone. */
 void
 explore__fence_all(void)
 {
@@ -256,8 +253,8 @@ explore__fence_all(void)
 		join(slots[i].view.seen, memory.common.seen, memory.atoms_count);
 }
 
-/* What a message of the running thread carries.  Plain accesses from here on
- * are not part of it, so the clock moves. */
+/* The view that a message of the running thread carries.  It does not include plain accesses
+ * from here on, so the clock advances. */
 struct explore__view *
 explore__view_publish(void)
 {
@@ -281,8 +278,8 @@ common_raise(const struct explore__atom *atom, int16_t time)
 		*common = time;
 }
 
-/* A thread that spins must see the newest message some time: count the stale
- * reads, but only one for each round. */
+/* A spinning thread must eventually read the newest message.  Count its stale reads, at most
+ * one per round. */
 static void
 stale_note(struct explore__atom *atom, bool stale)
 {
@@ -300,7 +297,7 @@ stale_note(struct explore__atom *atom, bool stale)
 	}
 }
 
-/* Is `call` a load if it reads this message?  Rule 4. */
+/* Is `call` only a load if it reads this message?  Rule 4. */
 static bool
 is_load(const struct weft__atomic_call *call, const struct explore__message *message)
 {
@@ -315,8 +312,8 @@ order_of(const struct weft__atomic_call *call, const struct explore__message *me
 	return call->kind == WEFT__CAS && is_load(call, message) ? call->failed : call->order;
 }
 
-/* May `call` read this message, or follow it?  Rules 1 to 5; that it is not
- * older than the view is known. */
+/* May `call` read this message, or follow it?  Rules 1 to 5.  The caller checks that the
+ * message is not older than the view. */
 static bool
 suits(const struct weft__atomic_call *call, const struct explore__message *message, int16_t common)
 {
@@ -325,7 +322,7 @@ suits(const struct weft__atomic_call *call, const struct explore__message *messa
 	return is_load(call, message) || !message->taken;
 }
 
-/* What `call` reads or follows: the newest that suits first. */
+/* The message that `call` reads or follows; the newest permitted one is the first choice. */
 static struct explore__message *
 message_choose(struct explore__atom *atom, const struct weft__atomic_call *call)
 {
@@ -341,7 +338,7 @@ message_choose(struct explore__atom *atom, const struct weft__atomic_call *call)
 		if (message->born >= self->floor && count < OPTIONS_MAX
 		    && suits(call, message, common))
 			options[count++] = message;
-	if (count == 0) /* of those that are new to a thread that slept */
+	if (count == 0) /* no message is new to a thread that was in the sleep set */
 		explore__stop(EXPLORE__REDUNDANT);
 	return options[explore__choose(count)];
 }
@@ -360,7 +357,7 @@ read_message(struct explore__atom *atom, const struct explore__message *message,
 		common_raise(atom, message->time);
 }
 
-/* A new message behind `prev`; if that is taken, by this one (rule 3). */
+/* Insert a new message after `prev`.  If `prev` is taken, then by this operation (rule 3). */
 static void
 write_message(struct explore__atom *atom, struct explore__message *prev, int order, uint64_t value)
 {
@@ -399,7 +396,7 @@ modified(const struct weft__atomic_call *call, uint64_t old)
 	return call->size == 4 ? (uint32_t)value : value;
 }
 
-/* The operation itself: returns what it has read. */
+/* Do the operation.  Returns the message that it read or followed. */
 static const struct explore__message *
 perform(struct explore__atom *atom, const struct weft__atomic_call *call)
 {
@@ -416,7 +413,7 @@ perform(struct explore__atom *atom, const struct weft__atomic_call *call)
 	return message;
 }
 
-/* For the schedule, after it is done; `read` is what it read or followed. */
+/* A line of the schedule, after the operation; `read` is the message it read or followed. */
 static void
 trace(const struct weft__atomic_call *call, const struct explore__atom *atom,
       const struct explore__message *read)
@@ -442,7 +439,7 @@ trace(const struct weft__atomic_call *call, const struct explore__atom *atom,
 		               name, late);
 }
 
-/* An operation that changed nothing: once more, or for the first time? */
+/* The operation changed nothing: count how often it was repeated. */
 static void
 spin_note(const struct weft__atomic_call *call)
 {
@@ -488,8 +485,8 @@ explore__atomic(const struct weft__atomic_call *call)
 	return read->value;
 }
 
-/* Put back what was there before the execution.  Tracked memory and stacks are
- * made anew each time. */
+/* Restore the values from before the execution.  Tracked memory and stacks are initialized by
+ * each execution. */
 void
 explore__atoms_restore(void)
 {
@@ -517,8 +514,8 @@ check_ordered(const struct explore__atom *atom)
 			             atom->place[slot].line);
 }
 
-/* The running thread releases memory: every access to it must have happened
- * before.  The atomics in it are forgotten. */
+/* The running thread frees memory: every access to it must have happened before.  The atomics
+ * in it are forgotten. */
 void
 explore__atoms_released(uintptr_t addr, size_t size)
 {

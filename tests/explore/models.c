@@ -1,4 +1,4 @@
-/* models.c - the run of a program of models. */
+/* models.c - runs a program of models. */
 #include <stdio.h>
 #include <string.h>
 #include "models.h"
@@ -41,7 +41,7 @@ run_plants(const struct model_set *set)
 	planted = 0;
 }
 
-/* The models of all sets together that have `as_it_is`, or have it not. */
+/* Weaken together the models of all sets whose `as_it_is` has this value. */
 static void
 weaken(const struct model_set *const *sets, size_t set_count, bool as_it_is)
 {
@@ -71,7 +71,7 @@ models_run(const struct model_set *const *sets, size_t set_count, int argc)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < set_count; i++)
 		run_models(sets[i]);
-	if (argc > 1) /* the same source in another build: once is enough */
+	if (argc > 1) /* the same source in another build: weakening it once is enough */
 		printf("not weakened in this build, nor all planted\n");
 	for (size_t i = 0; i < set_count; i++)
 		if (argc == 1 || !sets[i]->once)

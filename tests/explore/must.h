@@ -1,7 +1,6 @@
-/* must.h - run a model as it should be, and with its mistake.
+/* must.h - run a model in its correct form and with its bug.
  *
- * For the explorer's own tests: `planted` tells the model's functions which
- * variant runs.
+ * For the explorer's own tests.  `planted` selects the variant that the model's functions run.
  */
 #ifndef WEFT_TESTS_EXPLORE_MUST_H
 #define WEFT_TESTS_EXPLORE_MUST_H
@@ -17,7 +16,7 @@ struct world {
 	weft__aptr ptr;
 	uint32_t   data;     /* plain */
 	uint8_t    bytes[8]; /* plain */
-	uint32_t   r[4];     /* what was read; each has one writer */
+	uint32_t   r[4];     /* values read; each has one writer */
 };
 
 /* The variant that runs. */

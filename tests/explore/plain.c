@@ -1,17 +1,16 @@
-/* plain.c - plain memory: two accesses that race are found in any schedule.
+/* plain.c - plain memory: finds two accesses that race, in any schedule.
  *
- * weft__get() and weft__put() tell of an access; the caller does it.  The
- * memory is kept as cells of at most 8 bytes, each with its last write and, of
- * each thread, its last read since then.  A read races with a write of another
- * thread that has not happened before it, a write also with such a read.
- * Happened before is a matter of vector clocks (memory.c), not of the schedule:
- * the race is found though the accesses may be far apart.  That is also why
- * plain accesses are no points of choice: without a race their order is given,
- * with one the model fails.
+ * weft__get() and weft__put() report an access; the caller then does it.  The memory is tracked
+ * in cells of at most 8 bytes.  Each cell has its last write and, for each thread, that
+ * thread's last read since then.  A read races with a write by another thread that did not
+ * happen before it; a write also races with such a read.  "Happened before" is decided by
+ * vector clocks (memory.c), not by the schedule: a race is found even if the two accesses are
+ * far apart.  Therefore plain accesses are not choice points: without a race their order is
+ * fixed, and with a race the model fails.
  *
- *   1. Cells do not overlap.  Where accesses differ in size a cell is split;
- *      both halves have the same past, so that nothing is lost or invented.
- *   2. A cell keeps the bytes it had before the execution, to put them back.
+ *   1. Cells do not overlap.  Where accesses differ in size, a cell is split.  Both halves
+ *      keep the history of the whole, so no access is lost or invented.
+ *   2. A cell keeps the bytes it had before the execution, to restore them.
  */
 #include <string.h>
 #include "internal.h"
@@ -31,7 +30,7 @@ struct cell {
 
 struct entry {
 	uintptr_t addr;
-	uint32_t turn; /* of the execution that wrote it */
+	uint32_t turn; /* the execution that wrote it */
 	int16_t index;
 };
 
@@ -85,7 +84,7 @@ cell_new(uintptr_t addr, size_t size)
 	return cell;
 }
 
-/* Rule 1: no cell has `addr` in its middle. */
+/* Rule 1: afterwards `addr` is not inside a cell, only at the start of one. */
 static void
 cells_split(uintptr_t addr)
 {
@@ -106,7 +105,7 @@ cells_split(uintptr_t addr)
 	}
 }
 
-/* The cell at `addr`, made if need be, and not longer than `size`. */
+/* The cell at `addr`, created if needed and then at most `size` bytes long. */
 static struct cell *
 cell_at(uintptr_t addr, size_t size)
 {
@@ -133,7 +132,7 @@ fail_race(const struct cell *cell, const char *what, int slot, struct explore__p
 	             explore__base_name(there.file), there.line);
 }
 
-/* Everything that has been done to the cell and excludes a write now. */
+/* Check the cell's history for accesses that race with a write now. */
 static void
 check_write(const struct cell *cell)
 {
@@ -204,7 +203,7 @@ explore__plain_restore(void)
 	}
 }
 
-/* A release counts as a write to all of it; then the cells are forgotten. */
+/* Freeing counts as a write to the whole block; then its cells are forgotten. */
 void
 explore__plain_released(uintptr_t addr, size_t size)
 {

@@ -1,9 +1,9 @@
-/* pool_models.c - a pool of threads: who wakes whom, who has a work, who may free.
+/* pool_models.c - a pool of threads: waking workers, taking and revoking work, freeing.
  *
- * The real source of the pool is part of this file, so that planted bugs can be its own
- * functions with a step left out; everything around it is the library's.  Threads of the
- * pool are model threads that wait to be started.  Small models call and wait without a
- * loop; larger ones run a loop and ops, with a bound on preemptions.
+ * The source of the pool is included in this file, so that a planted bug can be one of its
+ * functions with a step missing; everything else is the real library.  The pool's threads are
+ * model threads that wait to be started.  Small models call and wait without a loop; larger
+ * ones run a loop and ops, with a bound on preemptions.
  */
 #include "loop/loop.h"
 #include "models.h"
@@ -24,17 +24,17 @@ void leave_as_it_is(weft_pool *pool);
 enum bug {
 	NO_BUG,
 	NO_RING,     /* takes a worker off the idle list and does not wake it */
-	NO_CALL,     /* queues, and calls nobody if there is a thread */
-	EARLY_LOOK,  /* looks for an idle worker before it takes the lock */
-	LATE_IDLE,   /* a worker gives the lock back, then enters the list */
-	LATE_SLEEP,  /* ends its look at the bell without minding what it says */
-	DEAF,        /* whose time is up ends, though it was called */
-	UNDEAD,      /* has retired, and takes one more work */
-	NO_OWNER,    /* revokes what a worker has taken */
+	NO_CALL,     /* queues, and wakes no worker if there is a thread */
+	EARLY_LOOK,  /* checks for an idle worker before it takes the lock */
+	LATE_IDLE,   /* a worker gives the lock back, then enters the idle list */
+	LATE_SLEEP,  /* ends its spin without checking the futex word */
+	DEAF,        /* a worker that timed out ends, although it was called */
+	UNDEAD,      /* a worker takes one more op after it has retired */
+	NO_OWNER,    /* revokes an op that a worker has taken */
 	NO_LOCK,     /* revokes without the lock */
-	EARLY_LEAVE, /* a work leaves the pool before its result is told */
-	LATE_START,  /* starts a thread though the pool ends */
-	NO_JOIN,     /* the pool is given back while a thread ends */
+	EARLY_LEAVE, /* an op leaves the pool before its result is reported */
+	LATE_START,  /* starts a thread although the pool is ending */
+	NO_JOIN,     /* the pool is freed while a thread is ending */
 };
 
 struct world {
@@ -42,18 +42,18 @@ struct world {
 	weft_loop *loop;
 	weft_op op;
 	weft_node node;
-	weft__a32 begun;               /* the op of a loop */
-	struct weft__op first, second; /* without one */
-	uint32_t ran[2];               /* by the pool */
+	weft__a32 begun;               /* 1: the work has begun */
+	struct weft__op first, second; /* ops without a loop */
+	uint32_t ran[2];               /* how often each function ran */
 	uint32_t posted;
 	int rc[2];
 	int64_t result;
 	int results;
 	int post_rc;
-	bool stops; /* the work does, and not the loop's thread */
+	bool stops; /* the work stops the loop; otherwise the loop's thread does */
 };
 
-static int left_early; /* works that have left, though their end is to come */
+static int left_early; /* ops that have left the pool but are not finished yet */
 
 /* --- planted bugs ------------------------------------------------------- */
 
@@ -196,7 +196,7 @@ join_nothing(uint64_t thread)
 	return 0;
 }
 
-/* The world puts its own table in place before each run. */
+/* The explorer sets its own table before each run. */
 static void
 plant(void)
 {
@@ -224,7 +224,7 @@ setup(void *state)
 	w->pool = weft_pool_new(&opts);
 }
 
-/* Its thread stays: time does not make up for a wake that was lost. */
+/* Its thread stays, so a timeout does not hide a lost wake. */
 static void
 setup_staying(void *state)
 {
@@ -234,7 +234,7 @@ setup_staying(void *state)
 	w->pool->set.threads_min = 1;
 }
 
-/* With two threads, which do not like to idle. */
+/* With two threads that end as soon as they are idle. */
 static void
 setup_two(void *state)
 {
@@ -275,7 +275,7 @@ count_second(void *arg)
 	return 1;
 }
 
-/* Free as soon as that is let; whoever is inside the pool is on its way out. */
+/* Free the pool as soon as that is allowed; calls that are still inside are about to return. */
 static void
 free_pool(struct world *w)
 {
@@ -309,7 +309,7 @@ call_twice_and_free(void *state)
 	free_pool(w);
 }
 
-/* Another thread frees as soon as it is let, which may be at any time. */
+/* Another thread frees the pool as soon as it may, which can be at any time. */
 static int
 count_and_tell(void *arg)
 {
@@ -337,7 +337,7 @@ free_soon(void *state)
 	free_pool(w);
 }
 
-/* A deadline that may pass at any time: it has run, or it has not. */
+/* A deadline that may pass at any time: the work has run, or the call has timed out. */
 static void
 give_up_and_free(void *state)
 {
@@ -350,8 +350,8 @@ give_up_and_free(void *state)
 	free_pool(w);
 }
 
-/* A loop ends its pool when its works have been told; a thread may then still be putting
- * in more. */
+/* A loop ends its pool after the results of its work are reported; a thread of the pool may
+ * then still be submitting more. */
 static void
 on_second(weft_op *op, int64_t result, void *arg)
 {
@@ -405,7 +405,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	w->results++;
 }
 
-/* A callback frees the pool: there is nothing more in it. */
+/* The callback frees the pool: nothing is left in it. */
 static void
 on_done_free(weft_op *op, int64_t result, void *arg)
 {
@@ -465,7 +465,7 @@ cancel_work_and_free(void *state)
 	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
 }
 
-/* One loop works and cancels, while another thread frees the pool. */
+/* A loop submits work and cancels it, while another thread frees the pool. */
 static void
 cancel_work(void *state)
 {
@@ -476,7 +476,7 @@ cancel_work(void *state)
 	weft_op_cancel(&w->op);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(w->results == 1);
-	weft__store(&w->begun, 1, WEFT__RELEASE); /* if it was not run */
+	weft__store(&w->begun, 1, WEFT__RELEASE); /* in case it did not run */
 	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
 }
 
@@ -486,7 +486,7 @@ on_node(void *arg)
 	((struct world *)arg)->posted++;
 }
 
-/* Work that posts to its loop, which may be stopping, or is stopped by the work. */
+/* Work that posts to its loop, which may be stopping, or which the work stops. */
 static int
 post_back(void *arg)
 {
@@ -512,7 +512,7 @@ work_and_stop(struct world *w)
 	EXPLORE_CHECK(w->result == 1 || w->result == WEFT_ESHUTDOWN);
 	EXPLORE_CHECK(weft__get(w->ran[0]) == (w->result == 1));
 	EXPLORE_CHECK(w->posted == (w->ran[0] && w->post_rc == 0));
-	/* Nobody has anything of the pool or the loop any more. */
+	/* Nothing uses the pool or the loop any longer. */
 	EXPLORE_CHECK(weft_pool_free(w->pool) == 0);
 	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
 	explore_dismiss();

@@ -1,8 +1,8 @@
 /* promise_models.c - promises between threads and a loop, over all schedules.
  *
- * The whole of src/promise runs here, with the loop that promises belong to.  Each model
- * ends with the loop stopped and freed: so what is left of a promise is found as a leak,
- * and what comes too late as a use of memory that is gone.
+ * All of src/promise runs here, with the loop that the promises belong to.  Each model ends by
+ * stopping and freeing the loop.  So a remainder of a promise is found as a leak, and a late
+ * access as a use of freed memory.
  */
 #include "base/os.h"
 #include "base/thread.h"
@@ -13,18 +13,18 @@ struct world {
 	weft_loop *loop;
 	weft_promise *promise, *next;
 	int rc[2];
-	uint32_t drops;                    /* of values */
+	uint32_t drops;                    /* values dropped */
 	uint32_t handled;                  /* calls of the handler */
-	uint32_t number;                   /* what a value stands for */
+	uint32_t number;                   /* plain data that is written before the rejection */
 	uint32_t unhandled, handled_later; /* reports */
 	struct weft__reaction reaction;
 	weft_node node;
 	weft_promise *near;
 };
 
-#define SOON (2 * WEFT_S) /* a deadline: it passes when nothing else can, or at once */
+#define SOON (2 * WEFT_S) /* a deadline: passes when nothing else can run, or at once */
 
-static struct world *reporting; /* whose reports are counted, or NULL */
+static struct world *reporting; /* the world whose reports are counted, or NULL */
 
 /* --- setups --------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ handle(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-/* The hook can read the reason of the rejection that it is called with. */
+/* The hook can read what was written before the rejection that it reports. */
 static void
 on_report(void *arg, const weft_report *report)
 {
@@ -66,7 +66,7 @@ on_report(void *arg, const weft_report *report)
 	}
 }
 
-/* Count the reports of rejections in `w`; NULL: do not count them. */
+/* Count reports of rejections in `w`; NULL: do not count them. */
 static void
 count_reports(struct world *w)
 {
@@ -105,7 +105,7 @@ setup_none(void *state)
 	w->loop = weft_loop_new(&opts);
 }
 
-/* The loop stops as soon as it runs: there it walks its promises. */
+/* The loop stops as soon as it runs, and then walks its promises. */
 static void
 setup_stopping(void *state)
 {
@@ -125,7 +125,7 @@ chain_near(void *arg)
 	EXPLORE_CHECK(w->near != NULL);
 }
 
-/* The same for one that has settled, and to which the loop chains. */
+/* The same with a settled promise, to which the loop chains. */
 static void
 setup_chaining(void *state)
 {
@@ -226,7 +226,7 @@ run_to_end(void *state)
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 }
 
-/* Reject it, and have its loop land it and report it. */
+/* Reject the promise, and run its loop, which lands and reports it. */
 static void
 reject_and_run(void *state)
 {
@@ -245,7 +245,7 @@ run_reaction(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* As all do who chain, await or combine. */
+/* As every call that chains, awaits or combines does. */
 static void
 handle_rejection(void *state)
 {
@@ -256,7 +256,7 @@ handle_rejection(void *state)
 	let_go(w);
 }
 
-/* Too late for it is no mistake. */
+/* A call that comes too late is not an error. */
 static void
 chain_if_served(void *state)
 {
@@ -308,7 +308,7 @@ check_resolved(void *state)
 	EXPLORE_CHECK(w->drops == 1);
 }
 
-/* The handler was called, whoever ended the promise. */
+/* The handler was called, no matter what settled the promise. */
 static void
 check_handled(void *state)
 {
@@ -337,7 +337,7 @@ check_gone(void *state)
 	end_loop(state);
 }
 
-/* What was reported as unhandled was reported as handled after all. */
+/* A rejection that was reported as unhandled was later reported as handled. */
 static void
 check_reports(void *state)
 {
@@ -348,7 +348,7 @@ check_reports(void *state)
 	end_loop(w);
 }
 
-/* Whoever was served was called. */
+/* Every handler that was added was called. */
 static void
 check_both(void *state)
 {
@@ -373,7 +373,7 @@ check_rejected(void *state)
 
 /* --- mistakes --------------------------------------------------------------- */
 
-/* Planted: looks whether it is pending, and settles then. */
+/* Planted: checks whether it is pending, and settles it afterwards. */
 static void
 resolve_badly(struct world *w, int who)
 {
@@ -403,7 +403,7 @@ resolve_badly_second(void *state)
 	resolve_badly(state, 1);
 }
 
-/* Planted: looks, and waits then, without going in. */
+/* Planted: checks, and waits afterwards, without taking the lock. */
 static void
 await_badly(void *state)
 {
@@ -418,7 +418,7 @@ await_badly(void *state)
 	(void)weft__shared_wait(&awaiter.w, WEFT_NEVER);
 }
 
-/* Planted: counts by two steps. */
+/* Planted: decrements the count in two steps. */
 static void
 let_go_badly(void *state)
 {
@@ -431,7 +431,8 @@ let_go_badly(void *state)
 		weft__store(&w->promise->refs, refs - 1, WEFT__RELEASE);
 }
 
-/* Planted: the only one is the last, also where others walk the list. */
+/* Planted: treats a count of one as the last reference, even while another thread walks the
+ * list. */
 static void
 let_go_alone(void *state)
 {
@@ -447,7 +448,7 @@ let_go_alone(void *state)
 	weft__home_release(promise);
 }
 
-/* Planted: says that somebody cares before it knows that it has settled. */
+/* Planted: marks the rejection as handled before it knows that the promise has settled. */
 static void
 handle_badly(void *state)
 {

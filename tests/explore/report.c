@@ -1,9 +1,8 @@
 /* report.c - the schedule of a failed execution, as text.
  *
- * Nothing is recorded while exploring.  A failed execution is replayed once
- * more with tracing on; each step then becomes a line: number, thread,
- * operation, place in the source.  Addresses are named by the block they lie
- * in, so that the text is the same each time.
+ * Nothing is recorded while exploring.  A failed execution is replayed with tracing on; each
+ * step then becomes a line: number, thread, operation, place in the source.  An address is
+ * named by the block that contains it, so that the text is the same each time.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,45 +1,40 @@
-/* search.c - the tree of choices, walked depth first, and who goes next.
+/* search.c - the tree of choices, walked depth first, and the choice of the next thread.
  *
- * An execution is the sequence of its choices: which thread does the next
- * operation, which message a load reads, whom a wake reaches.  The path of
- * choices is kept; the next execution replays it up to the last choice that has
- * another option left, takes that, and goes on with first options.  No state is
- * saved.
+ * An execution is the sequence of its choices: which thread does the next operation, which
+ * message a load reads, which thread a wake reaches.  The path of choices is kept.  The next
+ * execution replays it up to the last choice that has an option left, takes that option, and
+ * takes the first option of every choice after it.  No state is saved.
  *
- * All threads stand before an operation that others can notice when a thread is
- * chosen; a thread that has just been woken or started is first brought to
- * there.
+ * When a thread is chosen, each thread is stopped just before an operation that others can
+ * notice.  A thread that was just woken or started first runs up to that point.
  *
- * Executions that only swap neighbouring operations which do not touch each
- * other are the same.  They are left out with sleep sets (Godefroid): when all
- * that follows from thread t going first has been explored, t sleeps in the
- * branches where another goes first, until that other does something that t's
- * operation depends on.  If all that could run sleeps, the rest has been seen:
- * the execution is redundant.
+ * Executions that differ only in the order of adjacent independent operations are equivalent.
+ * Sleep sets (Godefroid) skip them: when every execution in which thread t goes first has been
+ * explored, t sleeps in the branches where another thread goes first, until a thread does an
+ * operation that t's operation depends on.  If all threads that could run are asleep, the rest
+ * was already explored: the execution is redundant.
  *
- *   1. Operations on different atomics do not depend on each other.  Views are
- *      private, messages do not change, and the common view of seq_cst is
- *      touched at one atomic only.
- *   2. Two stores of one atomic do not: each may go before or behind the other,
- *      whichever is executed first.
- *   3. An operation that reads does, of a store, in one direction only: all
- *      that it can read before the store, it can read after it, with the same
- *      state in the end. So a sleeping store is not woken.  A sleeping reader
- *      is woken by a store, but only for messages that are new since it fell
- *      asleep: its floor.
- *   4. Two seq_cst operations on one atomic do, because each raises the common
- *      view; so do system calls with each other and with seq_cst operations,
- *      because they are fences.
- *   5. A barrier does of everything: it changes what every thread may read.
- *   6. With a bound on preemptions nothing sleeps: the twin that was explored
- *      may have been out of bounds.
+ *   1. Operations on different atomics are independent.  Views are private, messages do not
+ *      change, and a seq_cst operation changes the common view for one atomic only.
+ *   2. Two stores to one atomic are independent: each may be inserted before or after the
+ *      other, regardless of which is executed first.
+ *   3. An operation that reads depends on a store in one direction only: whatever it can read
+ *      before the store, it can also read after the store, with the same final state.  So a
+ *      reader does not wake a sleeping store.  A store wakes a sleeping reader, but only for
+ *      messages that are newer than its sleep: its floor.
+ *   4. Two seq_cst operations on one atomic are dependent, because each raises the common
+ *      view.  System calls depend on each other and on seq_cst operations, because they are
+ *      fences.
+ *   5. A barrier depends on everything: it changes what every thread may read.
+ *   6. With a bound on preemptions no thread sleeps: the equivalent execution may have been
+ *      out of bounds.
  *
- * Spinning.  A thread that yields, or repeats an operation that changed
- * nothing, is guarded: it goes on only when another thread has changed some
- * value since the round before began, or when it has itself read something
- * stale.  After two rounds with stale reads of an atomic it reads the newest.
- * What is lost is rounds that see nothing new.  If nothing else can run, the
- * spinning threads go on, as a spin may have an end; but not for ever.
+ * Spinning.  A thread that yields, or repeats an operation that changed nothing, is guarded: it
+ * continues only when another thread has changed a value since the previous round began, or
+ * when it has itself read a stale value.  After two rounds with stale reads of an atomic it
+ * reads the newest value.  Only rounds that see nothing new are lost.  If nothing else can run,
+ * the spinning threads continue, because a spin may have an end of its own; but only up to a
+ * limit.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,9 +45,9 @@ enum { NODES_MAX = 16384 };
 struct node {
 	uint8_t is_thread;
 	uint8_t chosen;
-	uint8_t done;     /* threads: mask of those explored */
-	uint8_t todo;     /* threads: mask of those to come */
-	uint16_t options; /* otherwise: how many */
+	uint8_t done;     /* threads: mask of those already explored */
+	uint8_t todo;     /* threads: mask of those not yet explored */
+	uint16_t options; /* otherwise: the number of options */
 };
 
 static struct {
@@ -60,16 +55,16 @@ static struct {
 	uint32_t count;
 	uint32_t at; /* nodes passed in this execution */
 	uint32_t steps;
-	uint32_t fresh;                /* mask: not yet before an operation */
-	uint32_t sleep;                /* mask */
-	int16_t floor[EXPLORE__SLOTS]; /* of sleeping readers */
-	int last;                      /* thread of the last operation */
+	uint32_t fresh;                /* mask: threads not yet stopped before an operation */
+	uint32_t sleep;                /* mask: the sleep set */
+	int16_t floor[EXPLORE__SLOTS]; /* for sleeping readers */
+	int last;                      /* the thread that did the last operation */
 	int preempted;
 	int steps_max;
 	bool bounded;
 } search;
 
-/* The first execution of a run. */
+/* Called once per run. */
 void
 explore__search_begin(void)
 {
@@ -80,7 +75,7 @@ explore__search_begin(void)
 	search.steps_max = model->steps_max > 0 ? model->steps_max : 1000;
 }
 
-/* Each execution. */
+/* Called once per execution. */
 void
 explore__search_rewind(void)
 {
@@ -92,7 +87,7 @@ explore__search_rewind(void)
 	search.preempted = 0;
 }
 
-/* Go to the next path; false if there is none. */
+/* Advance to the next path; false if there is none. */
 bool
 explore__search_next(void)
 {
@@ -118,7 +113,7 @@ explore__search_depth(void)
 	return search.count;
 }
 
-/* The node at this point of the path: an old one in a replay, else `made`. */
+/* The node at this point of the path: the recorded one in a replay, otherwise `made`. */
 static struct node *
 node_pass(struct node made)
 {
@@ -163,7 +158,7 @@ is_common(const struct explore__op *op)
 	return !is_atomic(op) || op->order == WEFT__SEQ_CST || op->failed == WEFT__SEQ_CST;
 }
 
-/* Must the sleeping `z` wake when `e` is done?  Rules 1 to 5. */
+/* Must the sleeping operation `z` wake when `e` is done?  Rules 1 to 5. */
 static bool
 depends(const struct explore__op *z, const struct explore__op *e)
 {
@@ -192,7 +187,7 @@ sleeps(int thread)
 	return !is_reader(op) || explore__atom_count(op->addr) == search.floor[thread];
 }
 
-/* `thread` does its operation; those in `done` have had their turn here. */
+/* `thread` does its operation; the threads in `done` were already explored at this node. */
 static void
 sleep_update(int thread, uint32_t done)
 {
@@ -213,7 +208,7 @@ sleep_update(int thread, uint32_t done)
 	}
 }
 
-/* --- who can run -------------------------------------------------------- */
+/* --- which threads can run ---------------------------------------------- */
 
 static uint32_t
 others_writes(const struct explore__slot *slot)
@@ -266,7 +261,7 @@ waits_for_time(const struct explore__slot *slot)
 	           || (slot->state == EXPLORE__READY && slot->op.kind == EXPLORE__WAIT));
 }
 
-/* Let time pass to the first deadline and wake one that has it. */
+/* Advance time to the earliest deadline and wake one thread that has it. */
 static bool
 time_pass(void)
 {
@@ -292,7 +287,8 @@ time_pass(void)
 	return true;
 }
 
-/* The thread that has spun least goes on, if there is one; time passes too. */
+/* Let the spinning thread that has continued least often continue, if there is one.  Time
+ * passes, too. */
 static bool
 spin_alone(void)
 {
@@ -345,7 +341,7 @@ all_ended(void)
 
 /* --- choosing a thread -------------------------------------------------- */
 
-/* Those that may go on within the bound of preemptions. */
+/* The threads that may continue within the bound on preemptions. */
 static uint32_t
 within_bound(uint32_t mask)
 {

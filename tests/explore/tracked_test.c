@@ -1,6 +1,6 @@
-/* tracked_test.c - memory: releases, leaks, reuse, stack frames, races.
+/* tracked_test.c - memory: frees, leaks, reuse, stack frames, races.
  *
- * Each stands here right and with a mistake, as in explore_test.c.
+ * Each test has a correct variant and one with a mistake, as in explore_test.c.
  */
 #include "must.h"
 
@@ -45,7 +45,7 @@ static const struct explore_model refs = {
 	.thread = { refs_drop, refs_drop },
 };
 
-TEST(tracked_use_after_release)
+TEST(tracked_use_that_is_not_ordered_before_the_release_is_a_failure)
 {
 	must_pass(refs);
 	must_fail(refs, "not ordered after its use by T");
@@ -65,7 +65,7 @@ use_released(void *arg)
 		w->r[0] = weft__get(node->value);
 }
 
-TEST(tracked_use_after_release_names_both_places)
+TEST(tracked_use_after_release_is_reported_with_its_place)
 {
 	struct explore_model model = { .name = "use after free",
 		                       .threads = 2,
@@ -88,7 +88,7 @@ release_maybe(void *arg)
 	}
 }
 
-TEST(tracked_leak)
+TEST(tracked_leak_is_a_failure)
 {
 	struct explore_model model = { .name = "leak",
 		                       .threads = 2,
@@ -109,7 +109,7 @@ release_twice(void *arg)
 	weft__sys->release((void *)ptr);
 }
 
-TEST(tracked_double_release)
+TEST(tracked_double_release_is_a_failure)
 {
 	struct explore_model model = { .name = "double release",
 		                       .threads = 2,
@@ -120,11 +120,10 @@ TEST(tracked_double_release)
 	must_fail(model, "released twice");
 }
 
-/* A stack of four nodes by index, whose top may have been away and back when it
- * is popped.  A count beside the index tells; without it a node is taken
- * twice. */
+/* A stack of three nodes, by index.  The top may have been popped and pushed back while a
+ * thread pops it.  A count beside the index detects that; without it a node is taken twice. */
 struct indexed {
-	weft__a64 top; /* index, and above it the count */
+	weft__a64 top; /* index in the low 8 bits, the count above */
 	weft__a32 next[4];
 	uint32_t taken[2];
 };
@@ -199,7 +198,7 @@ aba_check(void *arg)
 	EXPLORE_CHECK(mask == 14);
 }
 
-TEST(tracked_stack_whose_top_was_away_and_back)
+TEST(tracked_aba_error_of_a_stack_is_found)
 {
 	struct explore_model model = { .name = "ABA",
 		                       .state_size = sizeof(struct indexed),
@@ -248,7 +247,7 @@ reuse_check(void *arg)
 	EXPLORE_CHECK(!planted || !w->r[1]);
 }
 
-TEST(tracked_released_memory_is_given_out_again_if_asked_for)
+TEST(tracked_released_memory_is_allocated_again_only_with_reuse)
 {
 	struct explore_model model = { .name = "reuse of memory",
 		                       .threads = 2,
@@ -262,7 +261,8 @@ TEST(tracked_released_memory_is_given_out_again_if_asked_for)
 	must_fail(model, "planted");
 }
 
-/* Two threads make an object; one publishes its own, and the other uses that too. */
+/* Two threads make an object each.  One publishes its own, and the other uses the published
+ * one, too. */
 static void
 use_first(void *arg)
 {
@@ -287,7 +287,7 @@ release_first(void *arg)
 	weft__sys->release((void *)weft__load(&w->ptr, WEFT__RELAXED));
 }
 
-TEST(tracked_failed_compare_exchange_has_to_acquire_what_it_follows)
+TEST(tracked_failed_compare_exchange_must_acquire_the_object_it_found)
 {
 	struct explore_model model = { .name = "first user",
 		                       .state_size = sizeof(struct world),
@@ -298,7 +298,7 @@ TEST(tracked_failed_compare_exchange_has_to_acquire_what_it_follows)
 	must_pass(model);
 	must_fail(model, "race");
 	planted = false;
-	CHECK_EQ(explore_weaken(&model), 0); /* either order */
+	CHECK_EQ(explore_weaken(&model), 0); /* both orders are needed */
 }
 
 static void
@@ -329,7 +329,7 @@ frame_owner(void *arg)
 	weft__store(&((struct world *)arg)->y, 1, WEFT__RELAXED);
 }
 
-TEST(tracked_use_of_a_stack_frame_that_was_left)
+TEST(tracked_use_of_a_stack_frame_after_its_return_is_a_failure)
 {
 	struct explore_model model = { .name = "word on a stack",
 		                       .threads = 2,
@@ -382,7 +382,7 @@ bytes_and_store(void *arg)
 	weft__store(&((struct world *)arg)->x, 2, WEFT__RELAXED);
 }
 
-TEST(tracked_race_is_a_matter_of_bytes)
+TEST(tracked_races_are_found_byte_by_byte)
 {
 	struct explore_model model = { .name = "neighbouring bytes",
 		                       .threads = 2,
@@ -416,7 +416,7 @@ part_reader(void *arg)
 		w->r[0] = weft__get(w->bytes[3]);
 }
 
-TEST(tracked_part_of_what_was_written_whole_races)
+TEST(tracked_read_of_a_part_races_with_a_write_of_the_whole)
 {
 	struct explore_model model = { .name = "part of a whole",
 		                       .threads = 2,

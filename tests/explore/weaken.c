@@ -1,15 +1,13 @@
-/* weaken.c - is each order needed?  Make one at a time weaker, and see.
+/* weaken.c - is each memory order needed?  Weaken one at a time and run the models again.
  *
- * A first run of each model lists every place of the source where an atomic
- * operation asks for more than relaxed.  Then, for each place and each order
- * one step weaker, with only that changed, the models that come there are
- * explored again, until one fails.  If one does, the mistake would be found.
- * If none does, either the order is stronger than needed or no model shows why
- * it is needed; both are worth knowing.
+ * A first run of each model lists every place in the source where an atomic operation has a
+ * stronger order than relaxed.  Then, for each place and each order one step weaker, with only
+ * that changed, the models that reach the place are explored again until one fails.  If one
+ * fails, the models would detect that mistake.  If none fails, either the order is stronger
+ * than needed or no model shows why it is needed; both are worth knowing.
  *
- * A place is file, line, kind and order: two operations of one kind in one line
- * count as one.  A compare-exchange is two places, one with the order of its
- * success and one with that of its failure.
+ * A place is file, line, kind and order: two operations of one kind on one line count as one.
+ * A compare-exchange is two places, one with its success order and one with its failure order.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +19,8 @@ struct site {
 	struct explore__place place;
 	enum weft__atomic_kind kind;
 	int order;
-	bool failed;     /* the order is that of a failed compare-exchange */
-	uint64_t models; /* mask of those that come here */
+	bool failed;     /* `order` is the failure order of a compare-exchange */
+	uint64_t models; /* mask of the models that reach it */
 };
 
 enum which { ALL_ORDERS, FAILED_ONLY };
@@ -31,8 +29,8 @@ static struct {
 	struct site sites[SITES_MAX];
 	int count;
 	bool listing;
-	uint64_t model; /* mask: the one that is listed */
-	bool weak;      /* `target` is done with `order` instead */
+	uint64_t model; /* mask: the model being listed */
+	bool weak;      /* use `order` for `target` */
 	struct site target;
 	int order;
 } weaken;
@@ -61,7 +59,7 @@ site_note(const struct site *site)
 	weaken.sites[weaken.count++].models = weaken.model;
 }
 
-/* One of the orders of a call. */
+/* Handle one of the orders of a call. */
 static void
 weaken_order(const struct weft__atomic_call *call, bool failed, int *order)
 {
@@ -112,7 +110,7 @@ site_print(const struct site *site, int order)
 	       explore__order_name(site->order), explore__order_name(order));
 }
 
-/* Try one with the models that come there; true if one of them finds it. */
+/* Try one weaker order with the models that reach the place; true if one of them fails. */
 static bool
 site_try(const struct explore_model *models, const struct site *site, int order)
 {
@@ -142,8 +140,9 @@ site_try(const struct explore_model *models, const struct site *site, int order)
 	return false;
 }
 
-/* List the places of a model; false if it fails as it is.  Of failures too the first
- * executions show all places: one where a compare-exchange succeeds is the same. */
+/* List the places of a model; false if the model fails unchanged.  For FAILED_ONLY, the first
+ * executions already reach every place: a compare-exchange lists its failure order even where
+ * it succeeds. */
 static bool
 sites_list(const struct explore_model *of, int index, enum which which)
 {

@@ -1,22 +1,20 @@
 /* world.c - the sys table of a model: memory, parking, time, event descriptors.
  *
- * park() compares under the lock of the kernel: it sees the newest value.
- * Parked threads wait for unpark(), which reaches any one of them, by choice.
- * Time stands still while some thread can run; then it jumps to the first
- * deadline.  A model that asks for `timeouts` also sees deadlines pass at once:
- * as a thread that has just returned from park may be held up at will, passing
- * later is the same.  So it is with `spurious` returns.
+ * park() compares under the lock of the kernel: it sees the newest value.  unpark() wakes any
+ * one of the threads parked on the word, by choice.  Time does not advance while some thread
+ * can run; then it jumps to the earliest deadline.  In a model with `timeouts`, a park may also
+ * time out at once.  That covers later timeouts, too, because the thread that returned from
+ * park may be delayed arbitrarily.  The same holds for `spurious` returns.
  *
- *   1. Each call by which threads can wait for each other is a point of choice
- *      and a seq_cst fence.  unpark() of a released word fails, unless the model
- *      allows it (`late_unpark`): the real one uses the address only.
+ *   1. Each call by which threads can wait for each other is a choice point and a seq_cst
+ *      fence.  unpark() of a freed word fails, unless the model allows it (`late_unpark`): the
+ *      real unpark() uses only the address.
  *   2. A member that is not set here fails the model when it is called.
+ *   3. A thread that can be started waits for an event, and a thread that joins it waits for
+ *      another event.  The model defines what the thread does; it ends like any thread.
  *
- *   3. A thread that can be started waits for an event, and whoever joins it for
- *      another.  What it does is the model's, and it ends as a thread does.
- *
- * Not modelled: sockets, pipes, poll and epoll, fork. The wake of a loop is
- * modelled by the event descriptor that it waits for.
+ * Not modeled: sockets, pipes, poll and epoll, fork.  The wake of a loop is modeled by the
+ * event descriptor that the loop waits for.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,14 +25,14 @@ enum { EVENTS_MAX = 4 };
 struct event {
 	bool open;
 	bool set;
-	struct explore__view *view; /* released by those who set it, or NULL */
+	struct explore__view *view; /* released by the threads that set it, or NULL */
 };
 
-/* A thread of the model that is explore_started(). */
+/* A thread of the model whose function is explore_started(). */
 struct starter {
 	struct event begun, ended;
 	struct weft__thread_opts opts;
-	bool busy; /* started, and not joined */
+	bool busy; /* started and not yet joined */
 };
 
 static struct {
@@ -81,7 +79,7 @@ point(int kind, uintptr_t addr)
 
 enum ending { SLEEPS, SPURIOUS, TIMES_OUT };
 
-/* How a park that finds its value goes on. */
+/* Choose how a park whose value matches continues. */
 static enum ending
 park_choose(uint64_t deadline_ns)
 {
@@ -252,7 +250,7 @@ static int64_t
 sys_write(int fd, const void *buf, size_t size)
 {
 	(void)buf;
-	if (fd == 2) /* a report, before an abort */
+	if (fd == 2) /* a report before an abort */
 		return (int64_t)size;
 	explore__enter();
 	event_set(event_get(fd), "signal");
@@ -337,7 +335,7 @@ sys_thread_join(uint64_t thread)
 	return 0;
 }
 
-/* Wait to be started; NULL: that will not be. */
+/* Wait to be started; NULL: it was dismissed. */
 static __attribute__((noinline)) const struct weft__thread_opts *
 starter_wait(struct starter *starter)
 {
@@ -448,7 +446,7 @@ sys_identity(int fd)
 	return 1 + fd;
 }
 
-/* Rule 2.  It stands for functions of any type, and does not return. */
+/* Rule 2.  It replaces functions of any type, because it does not return. */
 static void
 sys_missing(void)
 {

@@ -1,8 +1,8 @@
-/* builtins.h - the compiler's atomics as calls of the hook, for code that may not include
- * base/atomic.h.
+/* builtins.h - turns the compiler's atomic builtins into calls of the hook, for code that may
+ * not include base/atomic.h.
  *
- * It is put in front of each file of proto/ that runs in the simulation: what stands there
- * as a builtin becomes a scheduling point, as the library's own atomics are.
+ * The build includes it before each file of proto/ that runs in the simulation.  So each
+ * builtin there becomes a scheduling point, like the library's own atomics.
  *
  * Needs: base/.
  */

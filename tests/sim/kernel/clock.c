@@ -1,16 +1,16 @@
 /* clock.c - the virtual clock and its queue of events.
  *
- * The clock moves in three ways: a little with each step and call, by a jump
- * that is a fault, and to the next event when no thread can run.  Events wait
- * in a binary heap ordered by (time, order).
+ * The clock advances in three ways: a little with each step and call, by an injected jump, and
+ * to the next event when no thread can run.  Events wait in a binary heap ordered by (time,
+ * order).
  *
- *   1. No event happens before its time, and none twice.
- *   2. An event whose version is out of date does not happen and does not move
- *      the clock: a timeout that was not needed leaves no trace.
- *   3. next_ns is the time of the heap's first, so that looking costs a
+ *   1. No event runs before its time, and none runs twice.
+ *   2. An event whose version is out of date does not run and does not advance the clock: a
+ *      timeout that was not needed has no effect.
+ *   3. next_ns is the time of the heap's first event, so that checking for due events costs one
  *      comparison.
  *
- * The clock never goes back: it is the monotonic one.
+ * The clock is monotonic: it never goes back.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -26,8 +26,7 @@ static struct {
 	uint64_t order;
 } queue;
 
-/* Where clocks start: a fresh boot, and where counters of some width turn
- * over. */
+/* Initial times: shortly after boot, and shortly before counters of various widths overflow. */
 static uint64_t
 draw_start(void)
 {

@@ -1,4 +1,4 @@
-/* clock.h - virtual time, and what is to happen at which time.
+/* clock.h - virtual time, and a queue of events.
  *
  * Needs: rng.h.
  */
@@ -12,31 +12,30 @@ struct sim_clock {
 	uint64_t now_ns;
 	uint64_t next_ns;  /* of the first event; UINT64_MAX if there is none */
 	uint64_t start_ns;
-	uint64_t read_ns;  /* what a reading of the clock costs */
+	uint64_t read_ns;  /* cost of reading the clock */
 };
 
 extern struct sim_clock sim_clock;
 
-/* Something that happens at a time, if `*version` is still `wanted` then: that
- * is how the past of an object is kept from its future. */
+/* A function to be called at a time, if `*version` still equals `wanted` then.  So an event
+ * that was meant for an object's earlier state has no effect. */
 struct sim_event {
 	uint64_t        at_ns;
-	uint64_t        order;   /* private: of events with equal times */
+	uint64_t        order;   /* private: orders events with equal times */
 	void          (*fn)(void *object, uint64_t arg);
 	void           *object;
 	uint64_t        arg;
-	const uint64_t *version; /* in memory that lasts as long as the run */
+	const uint64_t *version; /* in memory that lives until the run ends */
 	uint64_t        wanted;
 };
 
 void sim_clock_reset(void);
 void sim_event_add(const struct sim_event *event);
 
-/* Let events happen whose time has come. */
+/* Run the events that are due. */
 void sim_clock_run_due(void);
 
-/* Move to the next event and let it happen; false if there will never be
- * one. */
+/* Advance to the next event and run it; false if there is none. */
 bool sim_clock_skip(void);
 
 static inline void

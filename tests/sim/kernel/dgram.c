@@ -1,15 +1,15 @@
 /* dgram.c - datagram sockets of AF_INET, on the loopback.
  *
- * A letter that was sent is on its way for some time of its own, so that others may
- * overtake it; it may be lost, and it may come twice.  Where nobody is, a connected
- * sender learns that, once.
+ * A sent datagram (struct letter) has its own delay, so that others may overtake it.  It may be
+ * lost, and it may arrive twice.  If no socket has the destination port, a connected sender
+ * gets ECONNREFUSED, once.
  *
- *   1. `flying` counts letters of a socket that have not landed; at the most that this
- *      seed allows it cannot be written to.
- *   2. A socket holds `queue_max` letters, and what comes then is lost.
- *   3. Ports are a name space of their own.
+ *   1. `flying` counts the datagrams of a socket that have not arrived.  While it is at this
+ *      seed's maximum, the socket is not writable.
+ *   2. A socket queues up to `queue_max` datagrams; further ones are lost.
+ *   3. Datagram ports are independent of stream ports.
  *
- * There is no AF_UNIX, no multicast, and there are no options.
+ * AF_UNIX, multicast and options are not simulated.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -34,8 +34,8 @@ struct letter {
 
 struct sim_dgram {
 	struct sim_file file;
-	in_port_t port;   /* 0: none */
-	in_port_t target; /* of a connected one, or 0 */
+	in_port_t port;   /* 0: not bound */
+	in_port_t target; /* if connected, else 0 */
 	int error;
 	uint32_t flying, count;
 	struct letter *first, *last;
@@ -49,7 +49,7 @@ static struct {
 
 static const struct sim_file_ops ops;
 
-/* By draws that move no stream: what other sockets meet stays as it was. */
+/* Uses draws that advance no stream, so that the draws of other sockets stay the same. */
 void
 sim_dgram_reset(void)
 {
@@ -104,7 +104,7 @@ fill_name(in_port_t port, void *addr, socklen_t *size)
 	*size = sizeof(in);
 }
 
-/* The port of an address on this machine, or -errno. */
+/* Get the port of an address on this machine: 0 or -errno. */
 static int
 port_in(const void *addr, socklen_t size, in_port_t *out)
 {
@@ -119,7 +119,7 @@ port_in(const void *addr, socklen_t size, in_port_t *out)
 	return 0;
 }
 
-/* --- on the way ------------------------------------------------------- */
+/* --- in transit ------------------------------------------------------- */
 
 static void
 end_letter(struct letter *letter)

@@ -1,16 +1,15 @@
-/* ends.c - how connections end: in order, by a reset, or by losing a peer.
+/* ends.c - how connections end: in order, by a reset, or by losing the peer.
  *
- * An end is a packet like any other and comes after the data that was sent
- * before it.  Who then sees which error, and what poll says of it, is as in
- * Linux' tcp.c and af_unix.c; AF_UNIX has no packets, so there everything is
- * seen at once.
+ * A FIN or a reset is a packet like any other and arrives after the data that was sent before
+ * it.  Which end then sees which error, and what poll reports, is as in Linux's tcp.c and
+ * af_unix.c.  AF_UNIX has no packets, so there every change is visible at once.
  *
  *   1. peer->peer == socket, while there is a peer.
- *   2. A socket without a peer loses what it sends, and is told so by a reset.
- *   3. What had arrived before a reset can still be read.
- *   4. Once both ends have said that they end, nothing can break any more.
+ *   2. A socket without a peer loses what it sends, and receives a reset.
+ *   3. Data that arrived before a reset can still be read.
+ *   4. Once both ends have closed for sending, a reset has no effect.
  *
- * A close does not linger, or is a reset; there is no keep-alive.
+ * A close either does not linger or is a reset; there is no keep-alive.
  */
 #include <assert.h>
 #include <errno.h>
@@ -46,8 +45,8 @@ is_over(const struct sim_socket *socket)
 	return socket->fin && socket->shut_write;
 }
 
-/* A connection, or an attempt at one, is over with `error`; 0 chooses the one
- * that Linux gives for an RST in this state. */
+/* A connection, or an attempt at one, ends with `error`; 0 selects the error that Linux reports
+ * for an RST in this state. */
 void
 sim_stream_reset(void *object, uint64_t error)
 {
@@ -76,8 +75,8 @@ on_fin_seen(void *object, uint64_t arg)
 	sim_file_notify(object, 0);
 }
 
-/* Linux wakes everybody also at the other end, when it learns that this one
- * knows. */
+/* When the acknowledgment of the FIN arrives at the other end, Linux wakes all waiters there,
+ * too. */
 static void
 on_fin(void *object, uint64_t arg)
 {
@@ -90,7 +89,7 @@ on_fin(void *object, uint64_t arg)
 		sim_packet(socket->peer, on_fin_seen, 0);
 	socket->fin = true;
 	socket->shut_read = true;
-	socket->hidden_in += socket->hidden_in & 1; /* an end hides nothing */
+	socket->hidden_in += socket->hidden_in & 1; /* the end is not hidden */
 	sim_trace(SIM_CALL_packet, 'F', (int64_t)socket->file.id, 0);
 	sim_file_notify(&socket->file, 0);
 }
@@ -162,7 +161,7 @@ sim_stream_close(struct sim_socket *socket)
 	} else if (peer) {
 		if (!socket->shut_write)
 			sim_packet(peer, on_fin, 0);
-		if (lost) /* bytes that find nobody are answered with a reset */
+		if (lost) /* bytes for a closed socket are answered with a reset */
 			sim_packet(peer, sim_stream_reset, 0);
 	}
 	sim_buffer_free(socket->in.bytes);

@@ -1,20 +1,21 @@
 /* epoll.c - epoll sets.
  *
- * As in Linux, a registration (an item) is named by a number and the file that
- * it stood for, hangs on the file, and lives until it is removed or the file's
- * last reference goes; the number may be closed long before, if there is a dup.
- * A file that may have become ready puts its items on their sets' ready lists;
- * whether it is ready, and for what, is asked when the events are fetched.
+ * As in Linux, a registration (an item) is identified by a descriptor number and the file that
+ * the number referred to.  It belongs to the file, and exists until it is removed or the file's
+ * last reference is dropped; if there is a dup, the number may be closed long before.  A file
+ * that may have become ready puts its items on the ready lists of their sets.  Whether it is
+ * ready, and for what, is checked when the events are fetched.
  *
  *   1. An item is on its set's ready list exactly if `listed`.
- *   2. A level-triggered item that was reported goes to the end of the list; an
- *      edge-triggered one leaves it until its file is notified again.
- *   3. A one-shot item that was reported has no events, not even EPOLLERR and
- *      EPOLLHUP, until it is modified.
- *   4. With fewer slots than events the next call begins with those left out.
- *   5. Events that are reported together come in any order.
+ *   2. A level-triggered item that was reported moves to the end of the list; an
+ *      edge-triggered one leaves the list until its file is notified again.
+ *   3. A one-shot item that was reported has no events, not even EPOLLERR and EPOLLHUP, until
+ *      it is modified.
+ *   4. If there are more events than slots, the next call begins with the events that were
+ *      left out.
+ *   5. Events that are reported together are in random order.
  *
- * EPOLLEXCLUSIVE is accepted and wakes like any other.
+ * EPOLLEXCLUSIVE is accepted, but wakes like any other registration.
  */
 #include <assert.h>
 #include <errno.h>
@@ -159,7 +160,7 @@ sim_items_drop(struct sim_file *file)
 void
 sim_epoll_reset(void)
 {
-	spare = NULL; /* their memory was the last run's */
+	spare = NULL; /* they were allocated from the memory of the last run */
 }
 
 static struct sim_item *
@@ -256,8 +257,7 @@ set_of(struct sim_file *file)
 
 /* --- epoll_ctl -------------------------------------------------------- */
 
-/* How many sets are below `set`, at most; more than allowed if it has
- * `wanted`. */
+/* How deep sets are nested below `set`; more than allowed if `wanted` is among them. */
 static int
 depth_below(const struct set *set, const struct set *wanted, int depth)
 {

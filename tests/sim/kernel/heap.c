@@ -1,13 +1,13 @@
 /* heap.c - the simulated allocator.
  *
- * Each block carries a header that links it to all others that live, and a few
- * bytes behind it that must not change.  New memory is full of 0xa5.  A freed
- * block is full of 0xdb and kept a while, to find out who still writes to it;
- * resize always moves.  Built with ASan the last two watches are left to it.
+ * Each block has a header that links it to all other live blocks, and a few bytes after its end
+ * that must not change (the fence).  New memory is filled with 0xa5.  A freed block is filled
+ * with 0xdb and kept for a while in a quarantine (`pen`), to detect late writes.  resize always
+ * moves.  A build with ASan leaves the fence and the quarantine to ASan.
  *
- *   1. blocks is the list of what the library has now, newest first.
- *   2. bytes is the sum of their sizes.
- *   3. A block in the pen is full of FREED until it leaves it.
+ *   1. `blocks` is the list of all live blocks, newest first.
+ *   2. `bytes` is the sum of their sizes.
+ *   3. A block in the quarantine contains only FREED until it leaves.
  *
  * An allocation is not a scheduling point: it touches nothing shared.
  */
@@ -30,7 +30,7 @@ struct block {
 	alignas(16) struct block *next;
 	struct block *prev;
 	size_t size;
-	uint64_t number; /* of the allocation, from 1 */
+	uint64_t number; /* number of the allocation, from 1 */
 	uint64_t magic;  /* MAGIC ^ number while live */
 	uint32_t thread;
 };
@@ -70,7 +70,7 @@ block_new(size_t size)
 	struct block *block = malloc(sizeof(*block) + size + fence_bytes());
 
 	if (!block)
-		abort(); /* the simulator's own memory is not under test */
+		abort(); /* the simulator's own memory is not tested */
 	memory.number++;
 	*block = (struct block){
 		.next = memory.blocks,
@@ -100,7 +100,7 @@ unlink_block(struct block *block)
 	memory.bytes -= block->size;
 }
 
-/* Whether somebody wrote to a freed block.  It is gone after that. */
+/* Remove a block from the quarantine and free it.  True: it was written to after it was freed. */
 static bool
 leave_pen(uint32_t at)
 {

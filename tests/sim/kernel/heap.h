@@ -1,5 +1,4 @@
-/* heap.h - the allocator of the table: every block known, watched and
- * counted.
+/* heap.h - the allocator of the table: tracks, checks and counts every block.
  *
  * Needs: fault.h, trace.h.
  */
@@ -10,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ASan sees a write behind a block, or into a freed one, better than we do. */
+/* ASan detects writes past a block, or to a freed block, better than this allocator does. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SIM_MEMORY_WATCHED 1
 #elif defined(__has_feature)
@@ -26,10 +25,10 @@ void *sim_alloc(size_t size);
 void *sim_resize(void *mem, size_t size);
 void  sim_release(void *mem);
 
-/* What is live, into `text`; returns the number of blocks. */
+/* Describe the live blocks in `text`; returns their number. */
 size_t sim_memory_leaks(char *text, size_t size);
 
-/* Whether somebody wrote to freed memory; looks only once. */
+/* Was freed memory written to?  The check consumes its data: a second call returns false. */
 bool sim_memory_spoiled(void);
 
 #define SIM_SPOILED_TEXT "writes to memory after freeing it"

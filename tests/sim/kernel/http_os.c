@@ -1,11 +1,11 @@
-/* http_os.c - what HTTP asks of the system, simulated: a wall clock that goes with the
- * virtual one, and no files. */
+/* http_os.c - the system functions of HTTP, simulated: a wall clock that follows the virtual
+ * one, and no files. */
 #include <errno.h>
 #include "http/os_http.h"
 #include "sim/kernel/clock.h"
 #include "sim/run/sim.h"
 
-#define EPOCH_S INT64_C(1700000000) /* when the virtual clock was 0 */
+#define EPOCH_S INT64_C(1700000000) /* the date at virtual time 0 */
 
 int64_t
 weft__http_os_seconds(void)

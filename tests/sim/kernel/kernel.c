@@ -1,16 +1,15 @@
 /* kernel.c - the table of descriptors, and regular files.
  *
- * Numbers are given out lowest first, as POSIX wants it; a closed number is
- * free at once.  That is what makes the simulator find events and calls that
- * arrive at a number's next owner.
+ * The lowest free number is assigned first, as POSIX requires, and a closed number is free at
+ * once.  So the simulator detects events and calls that reach the next owner of a number.
  *
- *   1. A number below `lowest` is in use.
- *   2. A file has as many references as numbers stand for it, and one for each
- *      call that sleeps on it.
- *   3. A file whose last reference went has id 0; its memory stays until the
- *      run ends, so that late events can see that.
+ *   1. Every number below `lowest` is in use.
+ *   2. A file has one reference for each number that refers to it, and one for each call that
+ *      sleeps on it.
+ *   3. A file whose last reference was dropped has id 0.  Its memory stays until the run ends,
+ *      so that late events can check that.
  *
- * Numbers 0 to 2 are taken as in any process, except in a few seeds.
+ * Numbers 0 to 2 are in use from the start, as in any process, except in a few seeds.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,11 +27,11 @@ static struct {
 	int used;                        /* numbers from here on were never used */
 	int lowest;                      /* invariant 1 */
 	int limit;
-	int open; /* but those that were there at first */
+	int open; /* without those open from the start */
 	uint64_t ids;
 } table;
 
-/* --- memory that lasts as long as the run ----------------------------- */
+/* --- memory that lives until the run ends ----------------------------- */
 
 struct chunk {
 	struct chunk *next;
@@ -139,7 +138,7 @@ sim_file_notify(struct sim_file *file, uint32_t key)
 	sim_poll_wake();
 }
 
-/* --- numbers ---------------------------------------------------------- */
+/* --- descriptor numbers ----------------------------------------------- */
 
 static int
 next_free(int fd)
@@ -237,7 +236,7 @@ sim_kernel_leaks(char *text, size_t size)
 	return table.open;
 }
 
-/* --- regular files, and what numbers 0 to 2 stand for ----------------- */
+/* --- regular files, and numbers 0 to 2 -------------------------------- */
 
 struct regular {
 	struct sim_file file;

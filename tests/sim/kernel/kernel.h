@@ -1,8 +1,8 @@
-/* kernel.h - descriptors and what they stand for.
+/* kernel.h - descriptors and the files they refer to.
  *
- * A descriptor is a number; what it stands for is a file (Linux: an open file
- * description), which dup(2) shares between numbers.  Each kind of file has its
- * operations and embeds struct sim_file as its first member.
+ * A descriptor is a number that refers to a file (Linux: an open file description); after
+ * dup(2) several numbers refer to one file.  Each kind of file has its operations and embeds
+ * struct sim_file as its first member.
  *
  * Needs: schedule.h.
  */
@@ -19,24 +19,24 @@ struct sim_item;
 struct sim_file_ops {
 	const char *name;
 	int         kind;    /* WEFT__FD_* */
-	bool        waits;   /* can be waited for; if not, epoll refuses it */
-	uint32_t  (*ready)(struct sim_file *file); /* EPOLL* that hold now */
+	bool        waits;   /* can be polled; if not, epoll rejects it */
+	uint32_t  (*ready)(struct sim_file *file); /* EPOLL* bits that hold now */
 	int64_t   (*read)(struct sim_file *file, void *buf, size_t size);
 	int64_t   (*write)(struct sim_file *file, const void *buf, size_t size);
-	void      (*end)(struct sim_file *file);   /* nobody has it any more */
+	void      (*end)(struct sim_file *file);   /* the last reference is gone */
 };
 
 struct sim_file {
 	const struct sim_file_ops *ops;
-	uint64_t         id;    /* from 1, never reused; 0 at its end */
+	uint64_t         id;    /* from 1, never reused; 0 after its end */
 	uint32_t         refs;
 	struct sim_item *items; /* its registrations with epoll sets */
 };
 
 void sim_kernel_reset(void);
 
-/* Zeroed memory that lasts until the run ends; and a buffer that lasts until it
- * is freed, or until then. */
+/* sim_keep(): zeroed memory that lives until the run ends.  sim_buffer_new(): a buffer that
+ * lives until it is freed or the run ends. */
 void *sim_keep(size_t size);
 void *sim_buffer_new(size_t size);
 void  sim_buffer_free(void *mem);
@@ -46,29 +46,28 @@ void *sim_file_new(const struct sim_file_ops *ops, size_t size);
 void  sim_file_ref(struct sim_file *file);
 void  sim_file_unref(struct sim_file *file);
 
-/* Is there a number for one more, or for two?  0 or -EMFILE. */
+/* Are there `count` free numbers?  0 or -EMFILE. */
 int sim_fd_room(int count);
 
-/* Give `file` the lowest free number, which takes over its reference. */
+/* Assign the lowest free number to `file`; the number takes over the caller's reference. */
 int sim_fd_new(struct sim_file *file);
 
-/* What a number stands for, or NULL. */
+/* The file that a number refers to, or NULL. */
 struct sim_file *sim_fd_file(int fd);
 
-/* Free a number that is in use; the run fails if it is not. */
+/* Close a number; the run fails if it is not open. */
 int sim_fd_close(int fd);
 
-/* Something has changed that may make `file` ready: EPOLL* bits, or 0 for
- * all. */
+/* A change may have made `file` ready: EPOLL* bits, or 0 for all. */
 void sim_file_notify(struct sim_file *file, uint32_t key);
 
-/* What is open, into `text`; returns how many. */
+/* Describe the open descriptors in `text`; returns how many there are. */
 int sim_kernel_leaks(char *text, size_t size);
 
 /* --- kinds of files --------------------------------------------------- */
 
 int sim_pipe_new(int out[2]);
-void sim_pipe_reset(bool calm); /* calm: all of them have the usual size */
+void sim_pipe_reset(bool calm); /* calm: all pipes have the usual size */
 int sim_eventfd_new(void);
 int sim_epoll_new(void);
 void sim_epoll_reset(void);
@@ -82,7 +81,7 @@ void sim_items_wake(struct sim_file *file, uint32_t key);
 void sim_items_drop(struct sim_file *file);
 void sim_poll_wake(void);
 
-/* The end of a wait that begins now, and when a signal disturbs it. */
+/* When a wait that begins now times out, and when a signal interrupts it. */
 uint64_t sim_wait_end_ns(int64_t timeout_ns);
 uint64_t sim_wait_signal_ns(enum sim_call call);
 

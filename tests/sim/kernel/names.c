@@ -1,15 +1,14 @@
-/* names.c - the names of sockets: who is bound to what.
+/* names.c - the names of sockets: which socket is bound to which name.
  *
- * A name is a port of AF_INET or AF_INET6, whatever the loopback address, or
- * the bytes of an AF_UNIX name.  Ports that nobody asked for count up from a
- * drawn start.
+ * A name is a port of AF_INET or AF_INET6, for any loopback address, or the bytes of an AF_UNIX
+ * name.  Automatically assigned ports count up from a random start.
  *
- *   1. A socket is on the list exactly from being given a name until it ends;
- *      one that was accepted shares its listener's name and is not on it.
- *   2. No two on the list have the same name.
+ *   1. A socket is on the list from the time it gets a name until it ends.  An accepted socket
+ *      shares its listener's name and is not on the list.
+ *   2. No two sockets on the list have the same name.
  *
- * There is no TIME_WAIT, no SO_REUSEADDR, and no file system: an AF_UNIX name
- * vanishes with its socket.
+ * There is no TIME_WAIT, no SO_REUSEADDR, and no file system: an AF_UNIX name disappears with
+ * its socket.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -97,7 +96,7 @@ draw_port(struct sockaddr_storage *name)
 	return -EADDRINUSE;
 }
 
-/* AF_UNIX without a name: Linux makes one up, of a NUL and five digits. */
+/* AF_UNIX autobind: Linux generates a name of a NUL and five digits. */
 static socklen_t
 draw_local(struct sockaddr_storage *name)
 {

@@ -1,14 +1,13 @@
 /* pipe.c - pipes and eventfds.
  *
- * A pipe is a ring of bytes between two files.  A write of up to PIPE_BUF bytes
- * goes in whole or not at all; a pipe is writable when such a write would fit.
- * An eventfd is a counter.
+ * A pipe is a ring of bytes between two files.  A write of up to PIPE_BUF bytes is done
+ * completely or not at all; a pipe is writable when such a write would fit.  An eventfd is a
+ * counter.
  *
- *   1. Every write notifies the reader, also if the pipe was not empty: Linux
- *      does so for pipes that are waited for by epoll, since programs came to
- *      need it.
+ *   1. Every write notifies the reader, even if the pipe was not empty: Linux does so for
+ *      pipes in an epoll set, because programs depend on it.
  *   2. A read notifies the writer only if it made the pipe writable.
- *   3. An end that is gone is NULL.
+ *   3. An end that is closed is NULL.
  *
  * Pages and their merging are not simulated: the capacity is in bytes.
  */
@@ -72,7 +71,7 @@ pipe_read(struct sim_file *file, void *buf, size_t size)
 	pipe->count -= size;
 	if (pipe->writer && was_full && room(pipe) >= PIPE_BUF)
 		sim_file_notify(&pipe->writer->file, EPOLLOUT);
-	if (size < most) /* a short count means no more, so say that there is */
+	if (size < most) /* a short count means "no more", so notify that there is more */
 		sim_file_notify(file, EPOLLIN);
 	return (int64_t)size;
 }
@@ -167,7 +166,7 @@ static const struct sim_file_ops writer_ops = {
 	.end = writer_end,
 };
 
-static bool roomy; /* all pipes of this run */
+static bool roomy; /* all pipes of this run have the usual size */
 
 void
 sim_pipe_reset(bool calm)
@@ -175,7 +174,7 @@ sim_pipe_reset(bool calm)
 	roomy = calm;
 }
 
-/* A user with many pipes gets small ones of one or two pages. */
+/* Linux gives a user with many pipes small ones, of one or two pages. */
 static size_t
 draw_capacity(void)
 {
@@ -234,8 +233,8 @@ counter_read(struct sim_file *file, void *buf, size_t size)
 	return sizeof(counter->value);
 }
 
-/* Only a full counter gives EAGAIN, and that takes 2^64 writes: whoever waits for edges
- * may never read it, and would lose one. */
+/* Only a full counter returns EAGAIN, which takes 2^64 writes.  So EAGAIN is not injected: a
+ * waiter that uses edges may never read the counter, and would lose an edge. */
 static int64_t
 counter_write(struct sim_file *file, const void *buf, size_t size)
 {

@@ -1,13 +1,12 @@
-/* poll.c - poll, and what its sleep has in common with that of epoll.
+/* poll.c - poll, and what its sleep has in common with epoll's.
  *
- * Whoever sleeps in poll looks again at each of its descriptors when any file
- * in the world has changed: there are few sleepers, and looking is cheap.
+ * A thread that sleeps in poll rechecks all its descriptors whenever any file changes: there
+ * are few such threads, and a check is cheap.
  *
- *   1. An injected signal ends a sleep; it is no reason not to report what is
- *      ready.
+ *   1. An injected signal ends a sleep, but what is ready is still reported.
  *
- * Negative numbers are skipped and unknown ones are POLLNVAL, as in Linux;
- * unlike there, a number that is closed during the sleep is POLLNVAL, too.
+ * Negative numbers are skipped and unknown ones give POLLNVAL, as in Linux.  Unlike in Linux, a
+ * number that is closed during the sleep also gives POLLNVAL.
  */
 #include <errno.h>
 #include <poll.h>
@@ -36,7 +35,7 @@ sim_wait_signal_ns(enum sim_call call)
 	return sim_clock.now_ns + (hit->bits & 1 ? 0 : sim_fault_delay_ns(hit, WEFT_S));
 }
 
-static const char poll_channel; /* all that poll sleep here; they look again */
+static const char poll_channel; /* all threads in poll sleep here, and recheck when woken */
 
 void
 sim_poll_wake(void)

@@ -1,10 +1,10 @@
 /* signal.c - signals of the simulated process.  There are no other processes.
  *
- * A signal is pending until a thread comes to a point where another could go on; there
- * it is delivered to that thread, in the middle of whatever it does.
+ * A signal is pending until a thread reaches a scheduling point; there it is delivered to that
+ * thread, in the middle of what the thread does.
  *
- *   1. A thread that is in a handler is not interrupted by another.
- *   2. A signal that nobody has taken would end the process: the run fails.
+ *   1. A thread that runs a signal handler is not interrupted by another signal.
+ *   2. A signal without a handler would end the process: the run fails.
  */
 #include <errno.h>
 #include <signal.h>

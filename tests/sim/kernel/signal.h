@@ -1,4 +1,4 @@
-/* signal.h - signals of the simulated process, and that it can have no children.
+/* signal.h - signals of the simulated process; it can have no children.
  *
  * Needs: sim.h.
  */
@@ -7,11 +7,11 @@
 
 #include "sim/run/sim.h"
 
-extern uint64_t sim_signals_pending; /* bits by number */
+extern uint64_t sim_signals_pending; /* one bit per signal */
 
 void sim_signals_reset(void);
 
-/* One of those that are pending comes to the running thread, if that may be. */
+/* Deliver one pending signal to the running thread, if that is allowed. */
 void sim_signals_deliver(void);
 
 /* Members of the sys table. */

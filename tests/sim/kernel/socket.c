@@ -1,16 +1,16 @@
 /* socket.c - stream sockets: listening, connecting, accepting.
  *
- * AF_INET and AF_INET6 live on the loopback, where a connection takes packets:
- * the request to the listener, which makes the other end and queues it, and the
- * answer.  AF_UNIX connects at once, or not at all.  A listener's queue holds
- * sockets that have no number yet; data and resets may reach them there.
+ * AF_INET and AF_INET6 sockets are on the loopback, where a connection takes packets: the
+ * request to the listener, which makes the other end and queues it, and the answer.  AF_UNIX
+ * connects at once, or fails.  A listener's queue holds sockets that have no descriptor yet;
+ * data and resets may already reach them there.
  *
- *   1. queue_count is the number of sockets in the queue; each has one
- *      reference.
- *   2. A full queue lets a request wait and try again, as a lost SYN does, or
- *      refuses it; which, is the same for a whole seed.
+ *   1. queue_count is the number of sockets in the queue; each has one reference.
+ *   2. With a full queue, a request either waits and is retried, like a lost SYN, or is
+ *      refused; which of the two is the same for a whole seed.
  *
- * Datagrams are in dgram.c; options and passed descriptors are not simulated.
+ * Datagrams are in dgram.c; options and passed descriptors are not simulated, except for
+ * SO_LINGER.
  */
 #include <assert.h>
 #include <errno.h>
@@ -242,7 +242,7 @@ sim_sock_accept(int fd)
 
 /* --- connecting ------------------------------------------------------- */
 
-/* The other end of `socket`, in the queue of `listener`. */
+/* Make the other end of `socket`, in the queue of `listener`. */
 static void
 make_other_end(struct sim_socket *socket, struct sim_socket *listener)
 {
@@ -266,8 +266,8 @@ on_connected(void *object, uint64_t attempt)
 	sim_file_notify(&socket->file, 0);
 }
 
-/* The request arrives at the listener, if there is one.  The argument is 8
- * times the number of the attempt, and how often it was tried before. */
+/* The request arrives at the listener, if there is one.  The argument is 8 times the number of
+ * the attempt, plus the number of earlier tries. */
 static void
 on_request(void *object, uint64_t arg)
 {
@@ -295,7 +295,7 @@ fail_connect(struct sim_socket *socket, struct sim_fault *hit)
 	static const int errors[] = { ECONNREFUSED, ECONNREFUSED, EHOSTUNREACH,
 		                      ENETUNREACH,  ETIMEDOUT,    ETIMEDOUT };
 	int error = errors[hit->bits % 6];
-	uint64_t delay_ns = 127 * WEFT_S; /* Linux: six requests, each lost */
+	uint64_t delay_ns = 127 * WEFT_S; /* Linux: all six requests are lost */
 
 	hit->bits /= 6;
 	if (error != ETIMEDOUT)
@@ -304,8 +304,7 @@ fail_connect(struct sim_socket *socket, struct sim_fault *hit)
 	sim_sock_at(socket, sim_clock.now_ns + delay_ns, sim_stream_reset, (uint64_t)error);
 }
 
-/* A connect that is asked again tells how the first one went; see
- * connect(2). */
+/* A repeated connect reports the result of the first one; see connect(2). */
 static int
 ask_again(struct sim_socket *socket)
 {
@@ -370,7 +369,7 @@ sim_sock_connect(int fd, const struct sockaddr *addr, socklen_t size)
 		fail_connect(socket, hit);
 	else
 		sim_packet(socket, on_request, socket->attempt * 8);
-	/* If it took no time, the caller may be told so, or not. */
+	/* If the connection took no time, connect either returns success at once or does not. */
 	if (socket->state == SIM_SOCK_CONNECTED && sim_below(SIM_DRAW_NET, 2)) {
 		socket->reported = true;
 		return 0;
@@ -404,7 +403,7 @@ sim_sock_ignore_syn(int fd)
 	return rc;
 }
 
-/* A receiver here acknowledges what its program has taken. */
+/* A receiver here acknowledges only what its program has read. */
 int64_t
 sim_sock_unsent(int fd)
 {
@@ -418,7 +417,7 @@ sim_sock_unsent(int fd)
 	return (int64_t)(socket->peer->in.sent - socket->peer->in.credited);
 }
 
-/* A listener or an attempt to connect is undone. */
+/* Undo a listen or an attempt to connect. */
 static int
 undo(struct sim_socket *socket)
 {
@@ -433,7 +432,7 @@ undo(struct sim_socket *socket)
 	return 0;
 }
 
-/* One option means something here: that a close is a reset. */
+/* Only one option has an effect here: SO_LINGER of 0 s makes a close a reset. */
 void
 sim_sock_option(int fd, int level, int name, const void *value)
 {
@@ -460,8 +459,8 @@ sim_sock_shutdown(int fd, int how)
 		if (socket->state == SIM_SOCK_CONNECTING)
 			return undo(socket);
 		if (socket->state != SIM_SOCK_CONNECTED
-		    || (socket->fin && socket->shut_write)) /* both have ended */
-			rc = -ENOTCONN;                     /* which it does all the same */
+		    || (socket->fin && socket->shut_write)) /* both directions ended */
+			rc = -ENOTCONN;                     /* although it also shuts down */
 	}
 	sim_stream_shutdown(socket, how != SHUT_WR, how != SHUT_RD);
 	return rc;
@@ -509,7 +508,7 @@ socket_read(struct sim_file *file, void *buf, size_t size)
 	(void)file;
 	(void)buf;
 	(void)size;
-	return -ENOSYS; /* table.c turns it into a recv */
+	return -ENOSYS; /* table.c calls recv instead */
 }
 
 static int64_t

@@ -1,13 +1,12 @@
 /* stack.c - the simulated mappings for stacks.
  *
- * The pages are real, so that guards are, too; what is simulated is that there are
- * none, and what is checked is that each is given back, once and whole.
+ * The pages are real, so guards work, too.  The simulation injects failed mappings, and checks
+ * that each mapping is unmapped once and completely.
  *
- *   1. maps[] holds what the library has now, in no order.
- *   2. Guards and discards lie within one mapping.
+ *   1. maps[] holds the mappings that the library has now, unordered.
+ *   2. Guards and discards are within one mapping.
  *
- * A guard is not a scheduling point, and a discard neither: they touch what nobody
- * else has yet, or any more.
+ * A guard or a discard is not a scheduling point: it touches memory that no other thread uses.
  */
 #include <errno.h>
 #include "sim/kernel/stack.h"
@@ -34,8 +33,7 @@ find(const char *mem, size_t size, const char *verb)
 	sim_fail("%s memory that is not mapped for stacks", verb);
 }
 
-/* There if this is built with ASan, which remembers of the pages what a run that failed has
- * left there. */
+/* Defined in a build with ASan.  ASan still has pages poisoned that a failed run has left. */
 extern void
 __asan_unpoison_memory_region(const volatile void *mem, size_t size) __attribute__((weak));
 

@@ -1,4 +1,4 @@
-/* stack.h - memory for stacks: real pages, every mapping known.
+/* stack.h - memory for stacks: real pages, every mapping tracked.
  *
  * Needs: fault.h, trace.h, schedule.h.
  */
@@ -14,7 +14,7 @@ int   sim_stack_guard(void *mem, size_t size);
 void  sim_stack_discard(void *mem, size_t size);
 size_t sim_stack_touched(void *mem, size_t size);
 
-/* How many mappings there are; and give them back. */
+/* The number of mappings; and unmap all of them. */
 size_t sim_stack_count(void);
 void   sim_stack_reset(void);
 

@@ -1,15 +1,15 @@
-/* stream.c - bytes between two sockets, and what poll says of them.
+/* stream.c - bytes between two sockets, and what poll reports about them.
  *
- * What is sent goes at once into the receiver's ring and counts as arrived when
- * its packet does; what is read frees room for the sender when the news of it
+ * Sent bytes are copied at once into the receiver's ring, and count as arrived when their
+ * packet arrives.  Bytes that were read free room for the sender when the acknowledgment
  * arrives.  AF_UNIX has no packets: everything arrives at once.
  *
  *   1. Packets to a socket arrive in the order in which they were sent to it.
- *   2. hidden_in and hidden_out are odd while something is hidden, which is how
- *      a readiness that was reported turns out to be none; when it is shown
- *      again, that is an arrival.
+ *   2. hidden_in and hidden_out are odd while input or room is hidden.  So a readiness that was
+ *      reported may turn out to be false.  When it is shown again, the file is notified as for
+ *      an arrival.
  *
- * There is no urgent data, no segment size and no window but the ring.
+ * There is no urgent data, no segment size, and no window other than the ring.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,8 +23,8 @@
 enum { LOCAL_ROOM_MIN = 256, ROOM_MAX = 65536 };
 
 static struct {
-	uint64_t latency_ns; /* at most, in this seed */
-	bool steady;         /* 0 for every packet */
+	uint64_t latency_ns; /* maximum in this seed */
+	bool steady;         /* every packet takes 0 ns */
 	size_t room_min, room_max;
 } net;
 
@@ -113,8 +113,8 @@ in_use(const struct sim_flow *flow)
 	return (size_t)(flow->sent - flow->credited);
 }
 
-/* Room enough to say so: Linux wants a third of the buffer free, for AF_UNIX
- * three quarters. */
+/* Is there enough room to report it?  Linux requires a third of the buffer to be free, for
+ * AF_UNIX three quarters. */
 static bool
 is_writable(const struct sim_socket *socket)
 {
@@ -150,7 +150,7 @@ output_ready(struct sim_socket *socket)
 		return EPOLLOUT;
 	if (is_writable(socket))
 		return EPOLLOUT;
-	socket->no_space = true; /* whoever asked wants to be told */
+	socket->no_space = true; /* the caller wants to be notified */
 	return 0;
 }
 
@@ -165,7 +165,7 @@ sim_stream_ready(struct sim_socket *socket)
 	return ready | input_ready(socket) | output_ready(socket);
 }
 
-/* --- faults that look like a change of mind --------------------------- */
+/* --- faults that take readiness back ---------------------------------- */
 
 static void
 show_in(void *object, uint64_t version)
@@ -186,7 +186,7 @@ show_out(void *object, uint64_t version)
 	if (socket->hidden_out != version)
 		return;
 	socket->hidden_out++;
-	socket->no_space = !is_writable(socket); /* then a credit tells it */
+	socket->no_space = !is_writable(socket); /* then a credit notifies */
 	if (!socket->no_space)
 		sim_file_notify(&socket->file, EPOLLOUT);
 }
@@ -215,9 +215,8 @@ notify_again(void *object, uint64_t key)
 	sim_file_notify(object, (uint32_t)key);
 }
 
-/* A count that is short says that there is no more, epoll(7) says: so it must
- * be followed by news that there is, and half of the time is true until
- * then. */
+/* According to epoll(7), a short count means that there is no more.  So a notification must
+ * follow that there is; half of the time the rest is hidden until then. */
 static size_t
 shorten(enum sim_call call, struct sim_socket *socket, size_t size)
 {
@@ -262,8 +261,7 @@ on_credit(void *object, uint64_t upto)
 	sim_file_notify(&peer->file, EPOLLOUT);
 }
 
-/* News of free room, to a sender that waits for it, takes as long as any
- * packet. */
+/* A sender that waits for room learns of it after the latency of a packet. */
 static void
 take(struct sim_socket *socket, size_t size)
 {
@@ -309,7 +307,7 @@ recv_nothing(struct sim_socket *socket)
 	return -ENOTCONN;
 }
 
-/* It may be that what made the socket readable is not there after all. */
+/* What made the socket readable may turn out to be missing. */
 static bool
 recv_hides(enum sim_call call, struct sim_socket *socket)
 {
@@ -357,8 +355,7 @@ sim_sock_recv(enum sim_call call, int fd, struct msghdr *msg, int flags)
 
 /* --- sending ---------------------------------------------------------- */
 
-/* It has said that it will not send, nor read: data is answered with a
- * reset. */
+/* The socket has shut down both directions: data is answered with a reset. */
 static bool
 is_deaf(const struct sim_socket *socket)
 {
@@ -404,7 +401,7 @@ make_ring(struct sim_flow *flow, bool local)
 	flow->bytes = sim_buffer_new(flow->capacity);
 }
 
-/* Why nothing can be sent at all: 0 or -errno. */
+/* The reason why nothing can be sent at all: 0 or -errno. */
 static int
 send_error(struct sim_socket *socket)
 {
@@ -448,7 +445,7 @@ send_room(enum sim_call call, struct sim_socket *socket, size_t size)
 	return shorten(call, socket, room < size ? room : size);
 }
 
-/* Nobody is there: the bytes are lost, and soon that will be known. */
+/* The peer is gone: the bytes are lost, and a reset will report that. */
 static int64_t
 send_lost(struct sim_socket *socket, size_t size)
 {
@@ -465,7 +462,7 @@ sim_sock_send(enum sim_call call, int fd, const struct msghdr *msg, int flags)
 	size_t size = msg_size(msg), done = 0;
 	int rc = sim_sock_of(fd, &socket);
 
-	(void)flags; /* MSG_DONTWAIT and MSG_NOSIGNAL are always on */
+	(void)flags; /* MSG_DONTWAIT and MSG_NOSIGNAL are always implied */
 	if (rc == 0)
 		rc = send_error(socket);
 	if (rc < 0 || size == 0)

@@ -1,13 +1,12 @@
 /* table.c - the sys table of the simulated world.
  *
- * Every call begins with enter(): a scheduling point that takes some time and
- * may end the call there, with an error from errnos.def; and it ends with a
- * line of the trace.  What lies between is in the other files.
+ * Every call begins with enter(): a scheduling point that takes some time and may end the call
+ * with an error from errnos.def.  Every call ends with a line of the trace.  The code in
+ * between is in the other files.
  *
- *   1. Between enter() and the trace no other thread runs, unless the call
- *      sleeps.
+ *   1. Between enter() and the trace no other thread runs, unless the call sleeps.
  *   2. close closes, whatever it returns.
- *   3. Failing calls change nothing.
+ *   3. A failed call changes nothing.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -27,7 +26,7 @@
 #include "sim/kernel/stack.h"
 #include "sim/run/trace.h"
 
-/* A suspended machine: for its threads no time has passed. */
+/* As after a suspend of the machine: for its threads no time has passed. */
 static void
 jump(enum sim_call call)
 {
@@ -54,7 +53,7 @@ leave(enum sim_call call, int64_t a, int64_t b, int64_t rc)
 	return rc;
 }
 
-/* --- clock, chance, process ------------------------------------------- */
+/* --- clock, random bytes, process ------------------------------------- */
 
 static uint64_t
 sys_now(void)
@@ -66,7 +65,7 @@ sys_now(void)
 	return sim_clock.now_ns;
 }
 
-/* In the simulated world it is the beginning of 2020 when it begins. */
+/* The simulated date is the beginning of 2020 at virtual time 0. */
 static uint64_t
 sys_date(void)
 {
@@ -83,8 +82,8 @@ sys_random(void *buf, size_t size)
 	return (int)leave(SIM_CALL_random, (int64_t)size, 0, rc);
 }
 
-/* Not in the trace and without faults: a library that registers itself once for
- * each process would give a different run only in the first seed. */
+/* Not in the trace and without faults: a library that registers once per process would
+ * otherwise make the run of the first seed different. */
 static int
 sys_at_fork(void (*fn)(void))
 {
@@ -92,7 +91,7 @@ sys_at_fork(void (*fn)(void))
 	return 0;
 }
 
-/* Scenarios name the backend they want. */
+/* A scenario selects its backend itself. */
 static const char *
 sys_env(const char *name)
 {
@@ -109,8 +108,8 @@ sys_cpus(void)
 	return (int)leave(SIM_CALL_cpus, 0, 0, counts[sim_draw_at(SIM_CALL_cpus, 0) % 8]);
 }
 
+/* Only the scenario knows which threads may still call the library. */
 /* Where a thread runs makes no difference here. */
-/* Which threads could still begin to call, a scenario knows alone. */
 static int
 sys_other_threads(void)
 {
@@ -324,7 +323,7 @@ sys_peername(int fd, struct sockaddr *addr, socklen_t *size)
 	return (int)leave(SIM_CALL_peername, fd, 0, rc);
 }
 
-/* Options are taken and change nothing. */
+/* Options are accepted; only SO_LINGER has an effect. */
 static int
 sys_set_option(int fd, int level, int name, const void *value, socklen_t size)
 {
@@ -361,7 +360,7 @@ sys_socket_pair(int out[2])
 	return (int)leave(SIM_CALL_socket_pair, 0, 0, rc);
 }
 
-/* There is no file system: names are names only. */
+/* There is no file system: a path is only a name. */
 static int
 sys_path_mode(int fd, mode_t mode)
 {
@@ -472,8 +471,8 @@ sys_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	return (int)leave(SIM_CALL_recvmmsg, fd, count, done ? done : rc);
 }
 
-/* Messages that came as one, to be cut where each has its span.  What finds no room after
- * the first is lost, as in a network. */
+/* A train: several messages passed as one, with one span each.  If there is no room for a
+ * message after the first, it is lost, as in a network. */
 static int64_t
 send_train(int fd, const struct msghdr *train, int flags)
 {
@@ -536,7 +535,7 @@ sys_interface_index(const char *name)
 	return (int)leave(SIM_CALL_interface_index, 0, 0, rc);
 }
 
-/* There is no host but this one. */
+/* There is no other host. */
 static int
 sys_host_find(const char *name, struct weft__host *out, size_t max)
 {
@@ -582,7 +581,7 @@ sys_epoll_create(void)
 	return (int)leave(SIM_CALL_epoll_create, 0, 0, rc);
 }
 
-/* Only an added item takes memory, so the faults are in there. */
+/* Only adding an item needs memory, so sim_epoll_change() injects the faults. */
 static int
 sys_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
 {

@@ -1,16 +1,15 @@
-/* thread.c - the thread calls of the sys table: start, join, park, unpark,
- * yield.
+/* thread.c - the thread calls of the sys table: start, join, park, unpark, yield.
  *
- * A thread's stack belongs to its slot in the table of threads, is mapped at
- * first use and kept from run to run, with an inaccessible page below it.
+ * A thread's stack belongs to its slot in the table of threads.  It is mapped at first use and
+ * kept from run to run, with an inaccessible page below it.
  *
- *   1. A parked thread is found by the address of its word; the word is read
- *      when it goes to sleep, and never by the one who wakes it.
- *   2. A wake that is late has been sent: its receiver is no longer found by
- *      the word, and nothing else wakes it.
+ *   1. A parked thread is found by the address of its word.  The word is read when the thread
+ *      goes to sleep, and never by the thread that wakes it.
+ *   2. A late wake counts as sent: the receiver is no longer found by its word, and nothing
+ *      else wakes it.
  *   3. An ended thread keeps its slot and stack until it is joined.
  *
- * A thread has no signals: what they would do to a sleep is injected.
+ * Simulated signals do not interrupt a sleep; an injected fault does that.
  */
 #include <errno.h>
 #include <string.h>
@@ -81,7 +80,7 @@ sim_unpark(weft__a32 *word)
 		sim_point(SIM_MEET_WEIGHT);
 }
 
-/* Threads run one at a time and see all that was done before. */
+/* Nothing to do: threads run one at a time and see everything that was done before. */
 int
 sim_barrier(void)
 {

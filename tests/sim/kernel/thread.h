@@ -1,6 +1,6 @@
 /* thread.h - a simulated thread; what schedule.c and thread.c share.
  *
- * schedule.c chooses who runs; thread.c makes, joins, parks and wakes.
+ * schedule.c chooses which thread runs; thread.c starts, joins, parks and wakes threads.
  *
  * Needs: schedule.h, threadlet/switch.
  */
@@ -20,46 +20,47 @@ enum sim_thread_state {
 
 struct sim_thread {
 	struct weft__context  context; /* of its own stack */
-	struct weft__context *resume;  /* where it goes on, while not current */
+	struct weft__context *resume;  /* where it continues, while not current */
 	struct weft__thread   self;
 	struct weft__thread_opts opts;
 	struct sim_wait       wait;    /* while asleep */
 	char       name[16];
 	enum sim_thread_state state;
 	uint32_t   id;        /* from 0, never reused in a run */
-	uint32_t   slot;      /* in the table of threads; has the stack */
-	uint32_t   weight;    /* how likely it is chosen, against others */
-	uint32_t   masked;    /* fault classes */
-	uint32_t   ready_at;  /* index among the ready ones */
+	uint32_t   slot;      /* in the table of threads; determines its stack */
+	uint32_t   weight;    /* relative likelihood to be chosen */
+	uint32_t   masked;    /* masked fault classes */
+	uint32_t   ready_at;  /* its index in ready[] */
 	uint64_t   version;   /* changes with each sleep and each wake */
 	int        result;    /* of its sleep */
 	bool       has_self;
-	bool       in_handler; /* of a signal */
+	bool       in_handler; /* of a signal; then no other signal is delivered */
 };
 
 /* The running thread, or NULL outside of a run. */
 struct sim_thread *sim_thread_current(void);
 
-/* A free thread of the table, zeroed but for its slot, id, weight and version;
- * or NULL.  And the one that is called `id`, or NULL. */
+/* sim_thread_take(): a free thread of the table, zeroed except for its slot, id, weight and
+ * version; or NULL.  sim_thread_find(): the thread with that ID, or NULL. */
 struct sim_thread *sim_thread_take(void);
 struct sim_thread *sim_thread_find(uint64_t id);
 
-/* One that sleeps on `channel`, chosen by the seed; or NULL. */
+/* A thread that sleeps on `channel`, chosen by the seed; or NULL. */
 struct sim_thread *sim_thread_asleep(const void *channel);
 
-/* It can run from now on: a new one, or one that sleeps. */
+/* Make a thread runnable: a new one, or one that sleeps. */
 void sim_thread_ready(struct sim_thread *thread);
 void sim_thread_wake(struct sim_thread *thread, int result);
 
-/* It will wake at `at_ns` with -error, unless something else wakes it first. */
+/* Wake the thread at `at_ns` with -error, unless something else wakes it first. */
 void sim_thread_wake_at(struct sim_thread *thread, uint64_t at_ns, int error);
 
-/* The running thread lets another go on, if there is one; or ends. */
+/* sim_thread_pass(): let another thread run, if one can.  sim_thread_end(): end the running
+ * thread. */
 void sim_thread_pass(void);
 _Noreturn void sim_thread_end(struct sim_thread *thread);
 
-/* Make the first thread of a run. */
+/* Make a thread.  sim_sched_run() makes the first one of a run. */
 struct sim_thread *sim_thread_make(const struct weft__thread_opts *opts);
 
 #endif

@@ -1,12 +1,12 @@
-/* crash.c - handlers that tell the seed, and let the process die.
+/* crash.c - signal handlers that print the seed and let the process die.
  *
- * The handler runs on a stack of its own, since the simulated ones may have run
- * over; it writes with write(2) and nothing else, then restores the default
- * action and returns, so that the faulting instruction or raise ends the
- * process by the signal itself: the parent sees what it was.
+ * The handler runs on its own stack, because a simulated stack may have overflowed.  It uses
+ * only write(2), then restores the default action and returns.  The faulting instruction or a
+ * raise then ends the process by the same signal, so that the parent sees which one it was.
  *
  *   1. Nothing is printed outside of a run.
- *   2. Of what a sanitizer handles itself we only hear at the end.
+ *   2. For a fault that a sanitizer handles itself, only its death callback is called, at the
+ *      end.
  */
 #include <signal.h>
 #include <string.h>

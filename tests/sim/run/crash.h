@@ -1,6 +1,6 @@
-/* crash.h - last words: which seed was it?
+/* crash.h - print the seed when the process crashes.
  *
- * A sanitizer reports in its own way and then calls us; without one we handle
+ * A sanitizer prints its own report and then calls our callback; without a sanitizer we handle
  * the signals ourselves.
  *
  * Needs: sim.h.
@@ -25,12 +25,11 @@
 #define sim_at_death(fn) ((void)(fn))
 #endif
 
-/* From now on a crash, an abort, or a run of more than `seconds` of real time,
- * prints the seed and how to run it again, to standard error, and dies by its
- * signal. */
+/* From now on a crash, an abort, or a run that takes more than `seconds` of real time prints
+ * the seed and how to run it again, to standard error.  The process then dies by the signal. */
 void sim_crash_install(unsigned seconds);
 
-/* A run begins: its time is counted from now. */
+/* Call at the start of each run: restarts the time limit. */
 void sim_crash_watch(void);
 
 #endif

@@ -1,17 +1,16 @@
 /* fault.c - faults drawn from the seed, numbered and recorded.
  *
- * Each class is on or off for a whole seed and, if on, has one of three rates.
- * The decision about the n-th opportunity for a class at a call is a hash of
- * (seed, class, call, n).  So a fault has a key by which it is found again when
- * the seed is run once more, and leaving one out moves others only as far as
- * the program itself then does something else.
+ * Each class is on or off for a whole seed and, if on, has one of three rates.  The decision
+ * about the n-th opportunity for a class at a call is a hash of (seed, class, call, n).  So a
+ * fault has a key that identifies it when the seed is run again.  Leaving one fault out changes
+ * others only where the program itself then behaves differently.
  *
- *   1. Every opportunity counts, also while masked or healed: the ordinals are
- *      of calls, not of faults.
+ *   1. Every opportunity is counted, even while masked or healed: the ordinals number calls,
+ *      not faults.
  *   2. A fault is recorded exactly when it is injected.
- *   3. With a list of keys nothing else is injected.
+ *   3. With a list of keys, no other fault is injected.
  *
- * What a fault means is the business of the call that asks.
+ * The call that requests a fault decides what the fault means.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,10 +22,9 @@
 #include "sim/run/schedule.h"
 
 #define ERRNOS_MAX 12
-#define KEY_FAULT  UINT64_C(0x6661756c74) /* apart from the keys of streams */
+#define KEY_FAULT  UINT64_C(0x6661756c74) /* distinct from the keys of streams */
 
-/* Out of 65,536 opportunities: rare, usual, often; and how many seeds of 16
- * have the class on. */
+/* Per 65,536 opportunities: rare, usual, often; and in how many of 16 seeds the class is on. */
 static const struct {
 	const char *name;
 	uint16_t rate[3];
@@ -49,17 +47,17 @@ static const struct {
 
 static struct {
 	uint32_t on;  /* SIM_MASK()s */
-	uint32_t hit; /* those that have happened */
+	uint32_t hit; /* classes that were injected in this run */
 	bool healed;
 	uint16_t rate[SIM_CLASSES];
 	uint64_t opportunities[SIM_CLASSES][SIM_CALL_COUNT];
 	uint64_t count;
-	const uint64_t *only; /* sorted copy of the caller's, or NULL */
+	const uint64_t *only; /* sorted copy of the caller's list, or NULL */
 	uint64_t *only_room;
 	size_t only_count;
 	struct sim_fault *list;
 	size_t list_max;
-	struct sim_fault unlisted; /* when the list is full */
+	struct sim_fault unlisted; /* used when the list is full */
 } fault;
 
 /* --- errors of each call ---------------------------------------------- */
@@ -74,7 +72,7 @@ static const struct {
 };
 
 static struct {
-	int error[ERRNOS_MAX]; /* recoverable, but EINTR and EAGAIN */
+	int error[ERRNOS_MAX]; /* recoverable, except EINTR and EAGAIN */
 	int count;
 	bool eintr;
 } by_call[SIM_CALL_COUNT];
@@ -201,7 +199,7 @@ sim_fault(enum sim_class class, enum sim_call call)
 	return record(class, call, key, bits >> 16);
 }
 
-/* --- what most callers want of it ------------------------------------- */
+/* --- helpers for most callers ----------------------------------------- */
 
 int
 sim_fault_eintr(enum sim_call call)

@@ -1,4 +1,4 @@
-/* fault.h - whether this call fails, and the list of those that did.
+/* fault.h - decides whether a call fails, and lists the injected faults.
  *
  * Needs: rng.h, clock.h, trace.h.
  */
@@ -11,19 +11,19 @@
 void     sim_fault_reset(uint32_t masked, const struct sim_opts *opts);
 uint64_t sim_fault_count(void);
 
-/* Should this call, of which it is the next of its kind, suffer `class`?  NULL,
- * or the fault as it was recorded, in which the caller sets `what`. */
+/* Does a fault of `class` hit this call?  Each question is numbered, per class and call.
+ * Returns NULL, or the recorded fault, in which the caller sets `what`. */
 struct sim_fault *sim_fault(enum sim_class class, enum sim_call call);
 
-/* An error of errnos.def that strikes `call` now: 0 or -errno.  The first is
- * for EINTR, the second for all others but EAGAIN. */
+/* Inject an error that errnos.def lists for `call`: 0 or -errno.  The first function injects
+ * EINTR, the second all other errors except EAGAIN. */
 int sim_fault_eintr(enum sim_call call);
 int sim_fault_errno(enum sim_call call);
 
-/* `size` or less, but at least 1 if it was. */
+/* `size` or less, but at least 1 if `size` is. */
 size_t sim_fault_short(enum sim_call call, size_t size);
 
-/* How long from now until something that is delayed, hidden or late happens. */
+/* Draw a delay from `fault`, at most `most_ns`, for something that is delayed, hidden or late. */
 uint64_t sim_fault_delay_ns(struct sim_fault *fault, uint64_t most_ns);
 
 const char *sim_class_name(enum sim_class class);

@@ -1,11 +1,10 @@
 /* main.c - the simulation: many seeds over all scenarios, in several processes.
  *
- * Seed s runs scenario s modulo their number, or the one asked for.  Each
- * worker process takes every J-th seed and writes what it finds into shared
- * memory; the one that crashes is replaced by another that begins behind the
- * seed it died in.  In the end each failed seed is run again with fewer and
- * fewer faults, each time in a process of its own, so that a crash shrinks like
- * anything else.
+ * Seed s runs scenario s modulo the number of scenarios, or the one selected by an option.
+ * Each worker process runs every J-th seed and writes its results to shared memory.  A worker
+ * that crashes is replaced by one that continues after the seed that crashed.  At the end each
+ * failed seed is run again with fewer and fewer faults, each time in its own process, so that a
+ * crash can be shrunk like any other failure.
  *
  *   1. Every 100th seed runs twice and must give the same hash.
  *   2. The last line is `N passed, M failed`; the exit status is 1 if M > 0.
@@ -28,7 +27,7 @@
 enum {
 	JOBS_MAX = 64,
 	FAILURES_MAX = 8,  /* of one worker; then it stops */
-	FAULTS_MAX = 8192, /* listed of one run */
+	FAULTS_MAX = 8192, /* listed per run */
 	RUNS_MAX = 200,    /* to shrink one failure */
 	TOLD_MAX = 5,      /* failures that are shrunk */
 	SECONDS_MAX = 60,  /* for one seed */
@@ -44,16 +43,16 @@ struct failure {
 struct worker {
 	pid_t pid;
 	uint64_t next; /* seed to begin with */
-	uint64_t seed; /* that runs now */
+	uint64_t seed; /* the running seed */
 	uint64_t passed, faults, steps, calls;
 	uint32_t failed;
 	struct failure failures[FAILURES_MAX];
 };
 
-/* One run in a process of its own. */
+/* One run in its own process. */
 struct trial {
 	struct sim_result result;
-	bool ended; /* not by a crash */
+	bool ended; /* the run ended; false: it crashed */
 	struct sim_fault faults[FAULTS_MAX];
 };
 
@@ -65,7 +64,7 @@ static struct {
 	uint32_t jobs;
 	double min_faults;
 	const char *scenario;
-	uint32_t only; /* its number; UINT32_MAX: all of them */
+	uint32_t only; /* index of `scenario`; UINT32_MAX: all */
 	uint32_t scenarios;
 	struct worker *workers; /* shared */
 	struct trial *trial;    /* shared */
@@ -207,15 +206,15 @@ run_workers(void)
 	}
 }
 
-/* --- one run apart ---------------------------------------------------- */
+/* --- one run in its own process --------------------------------------- */
 
 struct attempt {
 	const struct sim_scenario *scenario;
 	uint64_t seed;
-	uint64_t kind; /* of the failure that is looked for; 0: a crash */
+	uint64_t kind; /* of the failure to reproduce; 0: a crash */
 };
 
-/* The child keeps quiet: its crashes are expected. */
+/* The child prints no errors: its crashes are expected. */
 static void
 try_in_child(const struct attempt *attempt, const struct sim_opts *opts)
 {
@@ -306,7 +305,7 @@ shrink(struct attempt *attempt)
 	print_faults(before);
 }
 
-/* --- telling ---------------------------------------------------------- */
+/* --- reporting -------------------------------------------------------- */
 
 static void
 tell_failure(const struct failure *failure, bool in_full)
@@ -366,7 +365,7 @@ tell_all(double began)
 	return failed > 0;
 }
 
-/* One seed here, in this process, where a debugger can look. */
+/* Run one seed in this process, so that a debugger can be used. */
 static int
 run_one(void)
 {

@@ -1,12 +1,11 @@
 /* rng.c - numbered draws from one seed.
  *
- * The mixing is that of splitmix64's output function, applied to the key and
- * then to the ordinal: a counter turned into noise, with nothing to keep but
- * the counter.
+ * The mixing is splitmix64's output function, applied to the key and then to the ordinal.  The
+ * only state is one counter per stream.
  *
- *   1. A draw depends on (seed, stream, ordinal) and on nothing else.
+ *   1. A draw depends only on (seed, stream, ordinal).
  *
- * It is not for secrets.
+ * It is not suitable for secrets.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* rng.h - every chance of a simulated run, drawn from its seed.
+/* rng.h - all random choices of a simulated run, drawn from its seed.
  *
- * Draws are numbered, and number n of a stream is a hash of (seed, stream, n),
- * so that more draws from one stream do not move those of another.
+ * Draws are numbered, and number n of a stream is a hash of (seed, stream, n).  So additional
+ * draws from one stream do not change the draws of another.
  *
  * Needs: nothing.
  */
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 enum sim_stream {
-	SIM_DRAW_SETUP,    /* what this seed's world is like */
-	SIM_DRAW_THREAD,   /* who runs next, and for how long */
+	SIM_DRAW_SETUP,    /* properties of this seed's world */
+	SIM_DRAW_THREAD,   /* which thread runs next, and for how long */
 	SIM_DRAW_NET,      /* latencies and buffer sizes */
-	SIM_DRAW_ORDER,    /* of reported events, and slack of timers */
+	SIM_DRAW_ORDER,    /* order of reported events, and slack of timers */
 	SIM_DRAW_BYTES,    /* sys->random() */
 	SIM_DRAW_SCENARIO, /* sim_random() */
 	SIM_DRAWS,
@@ -22,14 +22,14 @@ enum sim_stream {
 
 void     sim_rng_reset(uint64_t seed);
 
-/* One number out of two, well mixed. */
+/* Mix two numbers into one. */
 uint64_t sim_mix(uint64_t a, uint64_t b);
 
-/* Number `ordinal` of the draws named `key`; moves no stream. */
+/* Number `ordinal` of the draws named `key`; advances no stream. */
 uint64_t sim_draw_at(uint64_t key, uint64_t ordinal);
 
-/* The next draw: all 64 bits; below `n`; from `low` to `high`; and from `low`
- * to `high` with each power of two equally likely. */
+/* The next draw: all 64 bits; below `n`; from `low` to `high`; and from `low` to `high` with
+ * each power of two equally likely. */
 uint64_t sim_draw(enum sim_stream stream);
 uint64_t sim_below(enum sim_stream stream, uint64_t n);
 uint64_t sim_between(enum sim_stream stream, uint64_t low, uint64_t high);

@@ -1,17 +1,15 @@
-/* run.c - one run: a world made from a seed, a scenario in it, a look at what
- * is left.
+/* run.c - one run: makes a world from a seed, runs a scenario in it, checks for leaks.
  *
- * The order is: put the table and the hook in place, reset every part from the
- * seed, run, and look for threads, descriptors and memory that nobody gave
- * back.  A failure leaves the run at once, from whatever stack it is found on;
- * what the library then still holds is dropped with the world.
+ * The order is: install the table and the hook, reset every part from the seed, run, and check
+ * for threads, descriptors and memory that were not released.  A failure leaves the run at
+ * once, from whatever stack it is found on; whatever the library then still holds is dropped
+ * with the world.
  *
- *   1. weft__sys, weft__atomic_hook and weft__thread_ptr are afterwards what
- *      they were before.
- *   2. The first failure is the one that is told.
- *   3. A run depends on (scenario, seed, options) and on nothing else; statics
- *      of the library that outlive a run break that, and are found by running a
- *      seed twice.
+ *   1. Afterwards weft__sys, weft__atomic_hook and weft__thread_ptr have the values they had
+ *      before.
+ *   2. Only the first failure is reported.
+ *   3. A run depends only on (scenario, seed, options).  Static variables of the library that
+ *      outlive a run break that rule; running a seed twice detects them.
  */
 #include <assert.h>
 #include <stdarg.h>
@@ -69,7 +67,7 @@ sim_time(void)
 
 /* --- failing ---------------------------------------------------------- */
 
-/* What kind of failure it is: the format, and of a check its place. */
+/* The kind of a failure: a hash of its format, or for a check of its text, which has the place. */
 static uint64_t
 kind_of(const char *format, const char *text)
 {
@@ -138,7 +136,7 @@ make_world(const struct sim_opts *opts)
 	sim_stack_reset();
 	sim_kernel_reset();
 	sim_signals_reset();
-	weft__signals_forked(); /* what a run that failed has left of its own */
+	weft__signals_forked(); /* drop what a failed run has left */
 	sim_pipe_reset(opts->calm);
 	sim_epoll_reset();
 	sim_socket_reset();
@@ -205,8 +203,8 @@ sim_run(const struct sim_scenario *scenario, uint64_t seed, const struct sim_opt
 
 	look_for_leaks();
 	fill_result(out);
-	weft__threadlets_forked(); /* a run that failed has left some, */
-	weft__registry_forget();   /* and its loops, and locks taken */
+	weft__threadlets_forked(); /* a failed run leaves threadlets, */
+	weft__registry_forget();   /* loops, and locks that are held */
 	weft__dags_forked();
 	sim_memory_reset();
 	sim_stack_reset();

@@ -1,21 +1,20 @@
-/* schedule.c - who runs: simulated threads, one at a time, chosen by the seed.
+/* schedule.c - simulated threads: the seed chooses which one runs.
  *
- * A simulated thread is a stack from the pool and a struct weft__thread.  It
- * runs until it sleeps, ends or meets a scheduling point at which the seed
- * takes the turn from it: every atomic operation of the library is one, and
- * every call of the sys table.  How many points a turn lasts is drawn for each
- * turn, around a mean that is drawn for the seed.  If nobody can run, the clock
- * moves to the next event; if there is none either, the threads wait for each
- * other, and the run has failed.
+ * A simulated thread is a stack from the pool and a struct weft__thread.  It runs until it
+ * sleeps, ends, or reaches a scheduling point at which the seed ends its time slice.  Every
+ * atomic operation of the library is a scheduling point, and every call of the sys table.  The
+ * number of points in a time slice is drawn for each slice, around a mean that is drawn for the
+ * seed.  If no thread can run, the clock moves to the next event; if there is no event either,
+ * it is a deadlock, and the run fails.
  *
  *   1. Exactly one thread is `current`, or none outside of sim_sched_run().
- *   2. ready[] holds the threads that can run, among them the current one
- *      unless it is about to sleep or has ended.
- *   3. A thread's `version` changes when it begins to sleep and when it wakes,
- *      so an event for an earlier sleep does nothing.
- *   4. weft__thread_ptr is that of the current thread.
- *   5. A thread may be suspended on a stack that is not its own, as when it
- *      runs a threadlet: where it goes on is a context of the stack it was on.
+ *   2. ready[] holds the threads that can run.  It includes the current one, unless that is
+ *      about to sleep or has ended.
+ *   3. A thread's `version` changes when it begins to sleep and when it wakes, so an event for
+ *      an earlier sleep has no effect.
+ *   4. weft__thread_ptr belongs to the current thread.
+ *   5. A thread may be suspended on a stack that is not its own, for example while it runs a
+ *      threadlet.  So `resume` is a context of the stack it was on.
  *
  * Memory is sequentially consistent here.
  */
@@ -39,11 +38,11 @@ static struct {
 	uint32_t ready_count;
 	struct weft__context host;
 	uint64_t steps, steps_max;
-	uint64_t step_ns;  /* what an atomic operation costs */
-	uint64_t call_ns;  /* what a call costs, at most */
-	uint64_t slack_ns; /* how late timeouts are, at most */
-	uint32_t mean;     /* points in a turn */
-	uint32_t patience; /* points left in this turn */
+	uint64_t step_ns;  /* cost of an atomic operation */
+	uint64_t call_ns;  /* cost of a call, at most */
+	uint64_t slack_ns; /* how late a timeout is, at most */
+	uint32_t mean;     /* points in a time slice */
+	uint32_t patience; /* points left in this time slice */
 	bool biased;       /* threads have weights */
 } sched;
 
@@ -67,7 +66,7 @@ sim_sched_reset(uint64_t steps_max)
 	sched.patience = sched.mean;
 }
 
-/* --- the ready ones --------------------------------------------------- */
+/* --- threads that can run --------------------------------------------- */
 
 void
 sim_thread_ready(struct sim_thread *thread)
@@ -122,8 +121,8 @@ fail_endless(void)
 	sim_fail("does not end: %llu steps\n%s", (unsigned long long)sched.steps_max, text);
 }
 
-/* The next to run, when the current one cannot.  Others may have to be waited
- * for. */
+/* Choose the next thread when the current one cannot run.  If no thread can, advance the clock
+ * until one can. */
 static struct sim_thread *
 next_ready(void)
 {
@@ -134,8 +133,8 @@ next_ready(void)
 	return choose();
 }
 
-/* How many points the next turn lasts.  A fourth of them are short whatever the
- * mean: many mistakes take two changes of thread in quick succession. */
+/* The number of points in the next time slice.  A fourth of the slices are short regardless of
+ * the mean: many bugs need two thread switches in quick succession. */
 static uint32_t
 draw_patience(void)
 {
@@ -154,8 +153,8 @@ set_current(struct sim_thread *thread)
 		sim_trace(SIM_CALL_turn, thread->id, 0, (int64_t)sched.steps);
 }
 
-/* Not inlined: a frame of its own keeps `here` alive and the caller's free of
- * it. */
+/* Not inlined: `here` must be in its own frame while the thread is suspended, and not in the
+ * caller's. */
 static __attribute__((noinline)) void
 go_to(struct sim_thread *next)
 {
@@ -219,7 +218,7 @@ sim_thread_wake_at(struct sim_thread *thread, uint64_t at_ns, int error)
 	});
 }
 
-/* Timers of a kernel are never early, and always a little late. */
+/* Kernel timers are never early, and always a little late. */
 static uint64_t
 with_slack(uint64_t deadline_ns)
 {
@@ -307,7 +306,7 @@ sim_thread_take(void)
 		.slot = slot,
 		.id = sched.started++,
 		.weight = sched.biased ? weights[sim_below(SIM_DRAW_THREAD, 4)] : 1,
-		.version = thread->version + 1, /* rule 3, across owners */
+		.version = thread->version + 1, /* rule 3, also for the slot's next thread */
 	};
 	return thread;
 }
@@ -330,7 +329,7 @@ sim_thread_pass(void)
 		sim_clock_pass(1 + sim_below(SIM_DRAW_THREAD, 4000));
 		return;
 	}
-	ready_drop(self); /* to the end, and any but the last is chosen */
+	ready_drop(self); /* moves to the end; then any of the others is chosen */
 	sim_thread_ready(self);
 	go_to(sched.ready[sim_below(SIM_DRAW_THREAD, sched.ready_count - 1)]);
 }
@@ -368,7 +367,7 @@ sim_sched_run(void (*fn)(void *arg), void *arg)
 	weft__thread_ptr = NULL;
 }
 
-/* Not in this frame, which ASan may keep in the memory that it now gives up. */
+/* Not a local variable: ASan may keep locals in its fake stack, which this switch gives up. */
 static struct weft__context left;
 
 void
@@ -376,7 +375,7 @@ sim_sched_leave(void)
 {
 	assert(sched.current);
 	weft__context_init(&left);
-	left.dead = 1; /* what is on this stack is given up */
+	left.dead = 1; /* this stack is abandoned */
 	sched.current->resume = NULL;
 	set_current(NULL);
 	weft__switch(&left, &sched.host);
@@ -386,7 +385,7 @@ sim_sched_leave(void)
 static void
 drop_thread(struct sim_thread *thread)
 {
-	/* If it sleeps on its own stack, ASan's second stack is noted there. */
+	/* If the thread sleeps on its own stack, `resume` has its ASan fake stack. */
 	if (thread->resume && thread->resume->stack == thread->context.stack)
 		thread->context.asan_fake = thread->resume->asan_fake;
 	weft__context_fini(&thread->context);
@@ -443,7 +442,7 @@ sim_sched_dump(char *text, size_t size)
 	}
 }
 
-/* --- questions -------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------- */
 
 uint32_t
 sim_thread_id(void)

@@ -9,18 +9,19 @@
 
 #define SIM_THREADS_MAX 128
 
-/* A call ends a turn as likely as three atomics; more so where threads meet. */
+/* A call is as likely to end a time slice as three atomic operations, and a call by which
+ * threads synchronize as twelve. */
 enum { SIM_CALL_WEIGHT = 3, SIM_MEET_WEIGHT = 12 };
 
-/* What a thread waits for.  It goes on when it is woken, at the deadline, or
- * when a signal comes, whichever is first. */
+/* What a thread waits for.  The thread continues when it is woken, at the deadline, or when a
+ * signal arrives, whichever comes first. */
 struct sim_wait {
-	const void *channel;      /* by which it is found */
-	const char *what;         /* for people: "recv", ... */
+	const void *channel;      /* the address that wakes it */
+	const char *what;         /* for failure texts: "recv", ... */
 	int64_t     what_arg;
 	uint64_t    deadline_ns;  /* or WEFT_NEVER */
-	uint64_t    interrupt_ns; /* when a signal comes, or WEFT_NEVER */
-	uint64_t    spurious_ns;  /* when it wakes without, or WEFT_NEVER */
+	uint64_t    interrupt_ns; /* when a signal arrives, or WEFT_NEVER */
+	uint64_t    spurious_ns;  /* when it wakes spuriously, or WEFT_NEVER */
 };
 
 void sim_sched_reset(uint64_t steps_max);
@@ -28,26 +29,25 @@ void sim_sched_reset(uint64_t steps_max);
 /* Run fn(arg) as the first thread until it ends or the run fails. */
 void sim_sched_run(void (*fn)(void *arg), void *arg);
 
-/* Leave the run for good, from any of its stacks. */
+/* Abandon the run, from any of its stacks. */
 _Noreturn void sim_sched_leave(void);
 
-/* What each thread does, into `text`; then forget them all, which returns how
- * many there were besides the first. */
+/* sim_sched_dump(): describe the state of each thread in `text`.  sim_sched_fini(): drop all
+ * threads; returns how many there were besides the first. */
 void sim_sched_dump(char *text, size_t size);
 int  sim_sched_fini(void);
 
-/* A place where another thread may go on instead.  The higher the weight, the
- * likelier. */
+/* A scheduling point: another thread may continue instead.  The higher the weight, the likelier. */
 void sim_point(uint32_t weight);
 
-/* Sleep.  Returns what sim_wake_all() was given, -ETIMEDOUT, -EINTR, or 0 if
- * spurious. */
+/* Sleep.  Returns the result that was passed to sim_wake_all(), or -ETIMEDOUT, -EINTR, or 0 if
+ * the wake was spurious. */
 int  sim_wait(const struct sim_wait *wait);
 
-/* Wake all that sleep on `channel`. */
+/* Wake all threads that sleep on `channel`. */
 void sim_wake_all(const void *channel, int result);
 
-/* Of the running thread; 0 and "-" outside of a run. */
+/* About the running thread; 0 and "-" outside of a run. */
 uint32_t    sim_thread_id(void);
 const char *sim_thread_name(void);
 uint32_t    sim_thread_masked(void);

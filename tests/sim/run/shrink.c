@@ -1,18 +1,16 @@
 /* shrink.c - delta debugging of a list of faults.
  *
- * The list is cut into pieces; each piece that is not needed is taken away.
- * When no piece can be, pieces are halved, until they are single faults or the
- * runs are used up.  First of all no faults at all are tried: then the list has
- * nothing to do with it.
+ * The list is cut into pieces; each piece that is not needed is removed.  When no piece can be
+ * removed, the pieces are halved, until they are single faults or the run limit is reached.
+ * The first attempt is the empty list: if it fails, too, the faults are irrelevant.
  *
- *   1. What is in the list always fails, so stopping early only makes it longer
- *      than it need be.
+ *   1. The current list always fails, so stopping early only leaves it longer than necessary.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/run/shrink.h"
 
-/* keys[] without `size` of them from `at` on, in `room`. */
+/* Copy keys[] to `room`, without the `size` keys that begin at `at`. */
 static void
 without(const uint64_t *keys, size_t count, size_t at, size_t size, uint64_t *room)
 {

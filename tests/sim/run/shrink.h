@@ -1,4 +1,4 @@
-/* shrink.h - find few faults that still make a run fail.
+/* shrink.h - find a small set of faults that still makes a run fail.
  *
  * Needs: nothing.
  */
@@ -15,8 +15,8 @@ struct sim_shrink {
 	int    runs_max;
 };
 
-/* Take as many of `keys` away as possible while fails() holds, in place; it
- * holds for all of them.  Returns how many are left. */
+/* Remove as many of `keys` as possible, in place, while fails() returns true.  It must return
+ * true for all of them.  Returns how many are left. */
 size_t sim_shrink(const struct sim_shrink *how, uint64_t *keys, size_t count);
 
 #endif

@@ -1,10 +1,10 @@
 /* trace.c - the trace's hash, and its lines.
  *
- * Each line is (time, thread, call, two arguments, result), mixed into the hash
- * one number after the other.  Pointers are never arguments: a buffer is its
- * size, an event its descriptor, a word of memory its value.
+ * Each line is (time, thread, call, two arguments, result), and each number is mixed into the
+ * hash.  Pointers are never arguments: a buffer is represented by its size, an event by its
+ * descriptor, a word of memory by its value.
  *
- *   1. Printing changes nothing in the run.
+ *   1. Printing does not change the run.
  */
 #include <stdio.h>
 #include "sim/kernel/clock.h"

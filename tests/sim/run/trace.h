@@ -1,7 +1,7 @@
-/* trace.h - what happened, as a running hash and, if wanted, as text.
+/* trace.h - a record of the run, as a running hash and optionally as text.
  *
- * Equal seeds give equal hashes: nothing in it comes from addresses, real time
- * or the process.
+ * Equal seeds give equal hashes: nothing in the trace depends on addresses, real time or the
+ * process.
  *
  * Needs: nothing.
  */
@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Every member of the sys table that is traced or can fail, and what else
- * happens. */
+/* Every member of the sys table that is traced or can fail, and other traced events. */
 #define SIM_CALLS(X)                                                           \
 	X(alloc) X(resize) X(release) X(now) X(random) X(park) X(unpark)       \
 	X(yield) X(barrier) X(thread_start) X(thread_join) X(at_fork) X(cpus)    \
@@ -37,9 +36,9 @@ extern const char *const sim_call_names[SIM_CALL_COUNT];
 
 void     sim_trace_reset(bool print);
 uint64_t sim_trace_hash(void);
-uint64_t sim_trace_calls(void); /* how many calls of the table were traced */
+uint64_t sim_trace_calls(void); /* number of traced calls of the table */
 
-/* `call` of the running thread, with two arguments, gave `rc`. */
+/* Record `call` of the running thread, with two arguments and its result. */
 void     sim_trace(enum sim_call call, int64_t a, int64_t b, int64_t rc);
 
 #endif

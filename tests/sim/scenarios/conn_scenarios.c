@@ -1,9 +1,9 @@
-/* conn_scenarios.c - connections that fail, close under their waiters and give
- * their numbers to others.
+/* conn_scenarios.c - connections that fail, are closed under their waiters, and whose
+ * descriptor numbers are reused.
  *
- *   1. A callback is for the descriptor that it was started on, never for the
- *      next one of the same number.
- *   2. A connect has succeeded only if somebody listened there.
+ *   1. A callback is for the descriptor that it was started on, never for the next one with the
+ *      same number.
+ *   2. A connect succeeds only if there is a listener.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ static struct {
 	struct host host;
 	struct call calls[CALLS];
 	int listener;
-	struct sockaddr_in open, shut; /* somebody listens there; nobody */
+	struct sockaddr_in open, shut; /* with and without a listener */
 	weft__a32 done, over;
 } dial;
 
@@ -104,7 +104,7 @@ begin_dial(void *arg)
 	}
 }
 
-/* Accept now and then, so that the queue is full at times. */
+/* Accept occasionally, so that the queue is full at times. */
 static void
 answer_calls(void *arg)
 {
@@ -154,7 +154,7 @@ const struct sim_scenario sim_scenario_connect = { .name = "fd_connect", .run = 
 
 enum { LINES = 3, GENERATIONS = 100 };
 
-/* Two ends; every byte that travels is the tag. */
+/* A socket pair.  Every byte sent through it is its tag. */
 struct line {
 	weft_op recv, close;
 	weft_watch watch;
@@ -193,7 +193,7 @@ on_line_watch(weft_watch *watch, int what, void *arg)
 	}
 	rc = weft__sys->recv(line->ends[0], line->buf, sizeof(line->buf), 0);
 	check_bytes(line, line->buf, rc);
-	if (rc == 0) { /* the end, which would be told for ever */
+	if (rc == 0) { /* the end would be reported forever */
 		sim_check(weft_watch_stop(watch) == 1);
 		line->watched = false;
 	}
@@ -231,7 +231,7 @@ on_line_recv(weft_op *op, int64_t result, void *arg)
 		wait_on_line(line);
 }
 
-/* Take the lowest numbers there are, which were just closed. */
+/* Gets the lowest free numbers, which were just closed. */
 static void
 open_line(struct line *line)
 {
@@ -261,7 +261,7 @@ close_line(struct line *line)
 
 	if (once_is_open(&line->close_once))
 		return;
-	/* Unannounced, if nobody but a watch is there. */
+	/* Without the library's knowledge, if there is only a watch. */
 	if (!once_is_open(&line->recv_once) && sim_random_below(2)) {
 		(void)weft__sys->close(line->ends[0]);
 		if (line->watched)
@@ -276,7 +276,7 @@ close_line(struct line *line)
 	once_begin(&line->close_once);
 }
 
-/* Send the tag; hang up; close; wait again. */
+/* Close; wait again; hang up; or send the tag. */
 static void
 act_on_line(weft_timer *timer, void *arg)
 {

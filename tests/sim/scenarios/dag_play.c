@@ -1,14 +1,15 @@
-/* dag_play.c - runs of a drawn graph, on a loop, its pools and plain threads.
+/* dag_play.c - runs of a random graph, on a loop, its pools and plain threads.
  *
- *   1. A node begins when its inputs have ended, once for each attempt, and not after its
- *      run was told to be over.
- *   2. A run has one outcome; if that is good, each node has ended well, and its value is
- *      the sum of what came in.
- *   3. A run that nobody ends comes to its end by itself, whatever else there is to do.
- *   4. At the end nothing is left of it: templates, loop and pool are freed.
+ *   1. A node begins when its inputs have ended, once for each attempt, and not after its run
+ *      was reported as over.
+ *   2. A run has one result.  If the run succeeded, each node has succeeded, and its value is
+ *      the sum of its inputs.
+ *   3. A run that is not canceled ends by itself, whatever other work there is.
+ *   4. At the end nothing is left: templates, loop and pool can be freed.
  *
- * A node with a timeout may be taken as ended while it still runs, and one that is optional
- * without having begun, for want of memory: so what follows those is not judged by 1.
+ * A node with a timeout may count as ended while it still runs.  An optional node may count as
+ * ended without having begun, for lack of memory.  So rule 1 is not checked for what depends on
+ * such nodes.
  */
 #include "sim/scenarios/dag_play.h"
 #include <string.h>
@@ -20,7 +21,7 @@
 
 enum { NODES = 10, RUNS = 6, ROUNDS = 25 };
 
-/* As drawn, for all runs. */
+/* A random node, the same in all runs. */
 struct part {
 	char name[4];
 	uint32_t inputs; /* bits */
@@ -33,7 +34,7 @@ struct round {
 	weft_op op;
 	weft_dag_run *run;
 	struct once once;
-	int left; /* times that it is started again */
+	int left; /* how often it is started again */
 	weft__a32 ended[NODES], attempts[NODES], done[NODES];
 	weft__a32 over;
 };
@@ -41,10 +42,10 @@ struct round {
 static struct {
 	struct host host;
 	enum dag_spoil spoil;
-	int spoiled; /* the node concerned */
+	int spoiled; /* index of the node with the planted bug */
 	int count;
 	struct part parts[NODES];
-	weft_dag *dag, *plain; /* the other one is for threads without a loop */
+	weft_dag *dag, *plain; /* `plain` is for threads without a loop */
 	weft_pool *pool;
 	struct round rounds[RUNS];
 	weft_timer timer;
@@ -69,7 +70,7 @@ check_begin(struct round *round, int index, uint32_t attempt)
 			sim_fail("a step began before its input had ended");
 }
 
-/* Take some time, by the means of the place. */
+/* Take some time, by sleeping or by blocking. */
 static int
 dawdle(const struct part *part)
 {
@@ -145,7 +146,7 @@ draw_part(int index)
 	part->vague = sim_random_below(6) == 0;
 }
 
-/* Only what a judge can see of a graph without times. */
+/* Remove everything that would keep the checks from being exact. */
 static void
 make_exact(void)
 {
@@ -217,7 +218,7 @@ is_fair_end(int64_t rc)
 	       || rc == WEFT_ESHUTDOWN || rc == WEFT_ENOMEM || rc == WEFT_EAGAIN;
 }
 
-/* What must have come of a run that ended well. */
+/* The value that a node of a successful run must have. */
 static int64_t
 expected(const struct round *round, int index)
 {
@@ -230,7 +231,7 @@ expected(const struct round *round, int index)
 	return sum;
 }
 
-/* Each node has set a bit of its own, and passed on those that came in. */
+/* Each node has set its own bit, and passed on the bits of its inputs. */
 static bool
 is_wrong(struct round *round, int index)
 {
@@ -371,7 +372,7 @@ begin_rounds(void *arg)
 	weft_timer_set_background(&play.timer, true);
 }
 
-/* A thread that waits, by itself, with a pool, or with the help of the loop. */
+/* A plain thread that runs graphs and waits: alone, with a pool, or with the loop. */
 static void
 be_caller(void *arg)
 {

@@ -1,4 +1,4 @@
-/* dag_scenarios.c - graphs of steps, as they should be. */
+/* dag_scenarios.c - graphs of steps, without planted bugs. */
 #include "sim/scenarios/dag_play.h"
 #include "sim/scenarios/scenarios.h"
 

@@ -1,14 +1,14 @@
 /* dgram_scenarios.c - datagrams on a network that loses, delays, repeats and refuses.
  *
- * Clients ask two servers, a threadlet and a callback, which answer with what they were
- * sent.  Another thread interrupts.
+ * Clients send questions to two servers, a threadlet and a callback, which send them back.
+ * Another thread interrupts.
  *
- *   1. What arrives was sent, by who is said to have sent it, and is whole or said to be
- *      cut; an answer is to a question of that client.
- *   2. A wait ends with WEFT_EINTR only if somebody interrupted, and not more often.
- *   3. After healing, whoever asks often enough is answered.
- *   4. A close ends the wait of the server, and makes the last call to the callback.
- *   5. Who sends to nobody is refused, once for a message.
+ *   1. A message that arrives was sent by its stated sender, and is complete or marked as
+ *      truncated.  An answer belongs to a question of that client.
+ *   2. Waits end with WEFT_EINTR at most as often as they were interrupted.
+ *   3. After healing, a client that sends often enough gets an answer.
+ *   4. A close ends the server's wait, and makes the last call of the callback.
+ *   5. A connected sender whose peer does not exist is refused, once per message.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum { CLIENTS = 3, ROUNDS = 15, BATCH = 4, TRIES_MAX = 1000 };
 
 struct question {
 	uint32_t client, number;
-	uint64_t seal; /* over the two */
+	uint64_t seal; /* checksum of the two */
 	unsigned char filler[24];
 };
 
@@ -41,7 +41,7 @@ static struct {
 	weft__a32 done, healed, over, interrupts, eintrs;
 } mail;
 
-/* --- judges ----------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------- */
 
 static uint64_t
 seal_of(const struct question *q)
@@ -66,7 +66,7 @@ check_question(const weft_message *message)
 	return q;
 }
 
-/* Of a call that waits, besides its result. */
+/* Check an error of a waiting call. */
 static void
 check_error(int rc)
 {
@@ -81,7 +81,7 @@ check_error(int rc)
 	case WEFT_ECONNREFUSED:
 	case WEFT_ESHUTDOWN:
 	case WEFT_ENOBUFS:
-	case -EBADF: /* of arming, as a fault */
+	case -EBADF: /* injected while arming */
 	case -ENOSPC:
 	case -EPERM:
 		break;
@@ -103,7 +103,7 @@ check_questions(const weft_message *messages, int count)
 	}
 }
 
-/* With room for less at times, so that what comes is cut. */
+/* Sometimes with too little room, so that messages are truncated. */
 static int
 serve(void *arg)
 {
@@ -171,7 +171,7 @@ ask(struct client *client, const weft_addr *to)
 	return rc == 1;
 }
 
-/* An answer to any question of ours; false if none came in time. */
+/* Receive an answer to any question of this client; false if none arrived in time. */
 static bool
 hear(struct client *client)
 {
@@ -183,7 +183,7 @@ hear(struct client *client)
 	check_error(rc);
 	if (rc < 0)
 		return false;
-	if (message.size == 5) /* was cut by the server */
+	if (message.size == 5) /* truncated by the server */
 		return true;
 	q = check_question(&message);
 	sim_check(q && q->client == client->id);
@@ -205,7 +205,7 @@ run_client(void *arg)
 	while (!weft__load(&mail.healed, WEFT__ACQUIRE))
 		if (weft_sleep_until(weft_after(WEFT_MS)) < 0)
 			continue;
-	while (hear(client)) /* what is left of before */
+	while (hear(client)) /* left from before */
 		continue;
 	do
 		sim_check(++tries < TRIES_MAX);
@@ -215,7 +215,7 @@ run_client(void *arg)
 	return 0;
 }
 
-/* Connected to where nobody is: each refusal is for a message, and told once. */
+/* Connected to a port without a socket: each refusal is for one message, and is reported once. */
 static int
 be_refused(void *arg)
 {
@@ -232,7 +232,7 @@ be_refused(void *arg)
 		rc = sends ? weft_dgram_send(mail.lonely, &message, 1, weft_after(10 * WEFT_MS))
 		           : weft_dgram_recv(mail.lonely, &message, 1, weft_after(10 * WEFT_MS));
 		check_error(rc);
-		sent += 2 * (sends && rc == 1); /* it may come twice */
+		sent += 2 * (sends && rc == 1); /* it may arrive twice */
 		refused += rc == WEFT_ECONNREFUSED;
 		sim_check(refused <= sent && (sends || rc < 0));
 		tries += weft__load(&mail.healed, WEFT__ACQUIRE) != 0;
@@ -242,7 +242,7 @@ be_refused(void *arg)
 	return 0;
 }
 
-/* --- all of it -------------------------------------------------------- */
+/* --- the scenario ----------------------------------------------------- */
 
 static weft_dgram *
 open_one(weft_addr *at)

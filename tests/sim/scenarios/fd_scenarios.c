@@ -1,12 +1,11 @@
-/* fd_scenarios.c - an echo server made of ops, and clients on the table.
+/* fd_scenarios.c - an echo server made of ops, and clients on the sys table.
  *
- * The server accepts any number, receives into a buffer of each connection and
- * sends from there.  It comes as three scenarios more: receiving into the
- * loop's buffers, stopped while everything is pending, and short of
- * descriptors.
+ * The server accepts any number of connections, receives into a buffer of each connection and
+ * sends from there.  There are three more variants: receiving into the loop's buffers, stopped
+ * while everything is pending, and short of descriptors.
  *
- *   1. What a client gets back is what it sent, in order.
- *   2. A client may lose its connection, and never waits for nothing.
+ *   1. A client gets back what it sent, in order.
+ *   2. A client may lose its connection, but never waits forever.
  *   3. When a close finishes, no other op of that descriptor is pending.
  */
 #include <errno.h>
@@ -20,8 +19,8 @@ enum {
 	ROUNDS = 3, /* connections of each client */
 	CONNS = 24,
 	IN = 96,           /* received at once */
-	WINDOW = 256,      /* sent and not yet back, of a client */
-	HELD = 3 * WINDOW, /* what was sent counts until that is told */
+	WINDOW = 256,      /* of a client: sent and not yet received back */
+	HELD = 3 * WINDOW, /* sent bytes count until the send is reported */
 };
 
 struct conn {
@@ -67,7 +66,7 @@ drop_if_over(struct conn *conn)
 	count_up(&server.closed);
 }
 
-/* It takes the descriptor, also if the loop stops and it is refused. */
+/* The close takes the descriptor, even if it is refused because the loop stops. */
 static void
 end_conn(struct conn *conn)
 {
@@ -280,7 +279,7 @@ close_server(void *arg)
 
 /* --- clients ---------------------------------------------------------- */
 
-/* Send and take back; false if the connection was lost. */
+/* Send, and receive back; false if the connection was lost. */
 static bool
 exchange(int fd, struct stream *stream, size_t goal)
 {
@@ -346,7 +345,7 @@ join_clients(const uint64_t *threads)
 		sim_fail("not live: clients take more than 300 s");
 }
 
-/* Everybody has gone: the rest of the server ends by itself. */
+/* All clients have ended: the rest of the server ends by itself. */
 static void
 end_server(void)
 {

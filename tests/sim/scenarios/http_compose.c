@@ -1,4 +1,4 @@
-/* http_compose.c - requests as they go over the wire, good ones and bad ones. */
+/* http_compose.c - the text of requests, good ones and bad ones. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #define ID   "X-Id: %u\r\n"
 #define GET  "GET /whole?id=%u HTTP/1.1\r\n"
 
-/* Whoever reads them with less care finds a request that there is a handler for. */
+/* A careless parser would find a request in each that has a handler. */
 static const struct bad {
 	int status;
-	const char *text; /* with its number, twice */
+	const char *text; /* with its ID, twice */
 } bads[] = {
 	{ 400, GET ID "\r\n" },
 	{ 400, GET HOST ID "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
@@ -32,7 +32,7 @@ static const struct bad {
 };
 
 static const struct {
-	const char *line; /* up to the number */
+	const char *line; /* up to the ID */
 	int status;
 } asks[HTTP_ASKS] = {
 	[HTTP_ASK_WHOLE] = { "GET /whole", 200 },
@@ -107,7 +107,7 @@ put_bad_chunks(struct http_text *text, const struct http_request *request)
 	put(text, "%s", sim_random_below(2) ? "xx" : "\r\n-1\r\n");
 }
 
-/* The end of the head, and the body. */
+/* The end of the header section, and the body. */
 static void
 put_rest(struct http_request *request, struct http_text *text)
 {

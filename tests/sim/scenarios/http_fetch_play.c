@@ -1,13 +1,13 @@
-/* http_fetch_play.c - threadlets that fetch this and that from a simulated server, by one
- * client and its pool; that are cancelled, leave early, and run out of time; from a server
- * that is slow, ends replies in their middle, breaks, or goes away.
+/* http_fetch_play.c - threadlets that fetch from a simulated server, with one client and its
+ * connection pool.  They are canceled, leave early, and time out; the server is slow, cuts off
+ * replies, breaks connections, or shuts down.
  *
- *   1. Each request ends once: with a reply, which is what it has asked for and whole; or
- *      with an error that something has caused, and that says what it was about.
- *   2. A request that may not be said twice is not.
- *   3. Connections are used again: there are no more than may be at once, and one for each
- *      that something has cost; nothing does in a play that is calm.
- *   4. All waits are bounded: all ends by itself, and nothing is left.
+ *   1. Each request ends once: with the complete reply to it, or with an error that has a cause
+ *      and a text that names the request.
+ *   2. A request that must not be repeated is not repeated.
+ *   3. Connections are reused: there are at most per_host_max, plus one for each connection
+ *      that was lost.  In a calm play none is lost.
+ *   4. All waits are bounded: everything ends by itself, and nothing is left.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 enum {
 	CLIENTS = 8,
 	FETCHES = 5,
-	SIZE_LOG2 = 11, /* more takes long where packets are tiny */
+	SIZE_LOG2 = 11, /* more would take long where packets are tiny */
 	SIZE_MOST = 1 + (1 << SIZE_LOG2),
 	URL_MAX = 64
 };
@@ -31,11 +31,11 @@ enum ask {
 	ASK_PIECES,
 	ASK_SLOW,
 	ASK_MOVED,
-	ASK_DIE,  /* the reply ends in its middle */
-	ASK_ECHO, /* from here on they are not idempotent */
+	ASK_DIE,  /* the reply is cut off */
+	ASK_ECHO, /* kinds from here on are not idempotent */
 	ASK_STREAM,
-	ASK_REFUSE, /* the body is not read */
-	ASK_LOSE,   /* it is, and then there is no reply */
+	ASK_REFUSE, /* the server does not read the body */
+	ASK_LOSE,   /* the server reads it, and does not reply */
 	ASKS,
 };
 
@@ -45,7 +45,7 @@ static const char *const paths[ASKS] = {
 	[ASK_STREAM] = "/echo", [ASK_REFUSE] = "/refuse", [ASK_LOSE] = "/lose",
 };
 
-/* Does it cost its connection, as it may? */
+/* May a request of this kind cost its connection? */
 static bool
 costs(enum ask ask)
 {
@@ -56,8 +56,8 @@ struct fetch {
 	enum ask ask;
 	uint32_t id;
 	size_t size;      /* of the reply's body, and of an echo's */
-	size_t leave_at;  /* having read so much of the reply; SIZE_MAX: never */
-	uint32_t handled; /* times; a redirect is not counted */
+	size_t leave_at;  /* stop reading the reply there; SIZE_MAX: never */
+	uint32_t handled; /* times; redirects are not counted */
 	uint64_t deadline_ns;
 	struct once once;
 	char url[URL_MAX];
@@ -71,17 +71,17 @@ static struct {
 	uint32_t fetches_used;
 	weft_threadlet ids[CLIENTS];
 	uint32_t per_host_max;
-	uint32_t lost; /* connections, at most */
+	uint32_t lost; /* connections that may have been lost */
 	bool calm;     /* nothing goes wrong */
-	bool harsh;    /* what cannot be helped may happen */
-	bool tight;    /* few may wait for a connection */
-	bool keeps;    /* idle connections stay */
-	bool closing;  /* the server leaves, or will in a moment */
+	bool harsh;    /* faults that the library cannot hide are on */
+	bool tight;    /* few requests may wait for a connection */
+	bool keeps;    /* idle connections are kept */
+	bool closing;  /* the server shuts down, or is about to */
 	weft__a32 ended, freed;
 	enum http_fetch_spoil spoil;
 } play;
 
-/* Is it time to do that one thing wrong? */
+/* Plant that bug now?  True at most once. */
 static bool
 spoils(enum http_fetch_spoil spoil)
 {
@@ -112,7 +112,7 @@ rest_ns(uint64_t ns)
 
 /* --- the server ------------------------------------------------------------ */
 
-/* Which it is; NULL without memory. */
+/* Find the fetch of a request; NULL: no memory. */
 static struct fetch *
 find(weft_http *http)
 {
@@ -141,7 +141,7 @@ begin(weft_http *http)
 	return fetch;
 }
 
-/* Reads the body, and finds it right. */
+/* Read the body and check it. */
 static int
 read_body(weft_http *http, const struct fetch *fetch)
 {
@@ -200,7 +200,7 @@ write_until(weft_http *http, const struct fetch *fetch, size_t end)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Tell its length, or not. */
+/* Begin a reply, with or without a Content-Length. */
 static int
 begin_reply(weft_http *http, const struct fetch *fetch)
 {
@@ -234,8 +234,7 @@ on_die(weft_http *http, void *arg)
 	return rc < 0 ? rc : WEFT_EPROTO;
 }
 
-/* A client that is sent elsewhere does not wait for a body, and so may lose the
- * connection. */
+/* A client that is redirected does not wait for the body, and so may lose the connection. */
 static int
 on_moved(weft_http *http, void *arg)
 {
@@ -272,7 +271,7 @@ on_refuse(weft_http *http, void *arg)
 	return fetch ? reply_whole(http, fetch, 403) : WEFT_ENOMEM;
 }
 
-/* A request that was heard, and of whose reply there is the head, or nothing. */
+/* The request is received completely; its reply has only headers, or there is none. */
 static int
 on_lose(weft_http *http, void *arg)
 {
@@ -293,7 +292,7 @@ static const struct http_route routes[] = {
 	{ "POST /refuse", on_refuse }, { "POST /lose", on_lose },  { NULL, NULL },
 };
 
-/* --- judging --------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------- */
 
 static bool
 is_of_connection(int64_t rc)
@@ -310,7 +309,7 @@ is_of_faults(int64_t rc)
 	       || rc == -ENETUNREACH || rc == -EHOSTUNREACH || rc == -ENOTCONN || rc == -EIO;
 }
 
-/* A kept connection may end as it is used; that is made up for where it can be. */
+/* A kept connection may end just when it is reused; the client retries if it may. */
 static bool
 may_break(const struct fetch *fetch)
 {
@@ -330,7 +329,7 @@ has_cause(const struct fetch *fetch, int64_t rc)
 	return is_of_faults(rc) && play.harsh;
 }
 
-/* Invariant 1: a request has failed.  Without memory the text may be short. */
+/* Invariant 1: a request has failed.  Without memory the text may be incomplete. */
 static void
 judge_error(const struct fetch *fetch, int64_t rc)
 {
@@ -363,7 +362,7 @@ judge_bytes(const struct fetch *fetch, unsigned char *buf, size_t from, size_t s
 
 /* --- fetching -------------------------------------------------------------- */
 
-/* To its end, mostly; > 0: not. */
+/* Read the reply, usually to its end; > 0: left early. */
 static int
 read_reply(struct fetch *fetch, weft_http *http)
 {
@@ -390,7 +389,7 @@ read_reply(struct fetch *fetch, weft_http *http)
 	return (int)n;
 }
 
-/* A server in need says so; and one whose clock has leapt, that it has waited long. */
+/* A server short of resources may reply so; and one whose clock jumped may report a timeout. */
 static bool
 may_say(int status)
 {
@@ -412,7 +411,7 @@ take_reply(struct fetch *fetch, weft_http *http)
 	return 0;
 }
 
-/* The body of a streamed request, and the head of the reply. */
+/* Send the body of a streamed request, and receive the headers of the reply. */
 static int
 send_body(struct fetch *fetch, weft_http *http)
 {
@@ -613,7 +612,7 @@ http_fetch_play(enum http_fetch_spoil spoil)
 		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE) | SIM_MASK(SIM_ERRNO)
 		          | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
 	if (play.calm)
-		sim_calm_net(); /* nobody runs out of patience */
+		sim_calm_net(); /* so that nothing times out */
 	begin_server();
 	begin_client();
 	for (uint32_t i = 0; i < CLIENTS; i++)

@@ -1,12 +1,11 @@
-/* http_limit_play.c - what a server takes for its limits that is told none; and how exact
- * they are.
+/* http_limit_play.c - the default limits of a server, and how exact limits are.
  *
- * Guests of whom each meets one limit, or comes close to it, and says its body at a rate
- * of its own.
+ * Each guest, a peer, reaches one limit or comes close to it, and sends its body at its own
+ * rate.
  *
- *   1. Each is answered, or dropped, when its limit is there: not before, and within
- *      LATE_NS.
- *   2. It is told what it must be told.
+ *   1. A guest is answered, or dropped, when its limit is reached: not earlier, and at most
+ *      LATE_NS later.
+ *   2. A guest gets the expected answer.
  */
 #include <stddef.h>
 #include <string.h>
@@ -24,17 +23,17 @@ enum { GUESTS = 8, IN_MAX = 1024, PIECE_MAX = 64 };
 
 struct limit {
 	const char *name;
-	const char *text; /* said at once */
-	size_t body;      /* behind it, of `piece` bytes every so often */
+	const char *text; /* sent at once */
+	size_t body;      /* after it: `piece` bytes every `every_ns` */
 	size_t piece;
 	uint64_t every_ns;
-	uint64_t told_ns;   /* when it is told; 0: when it is dropped, at */
+	uint64_t told_ns;   /* when it is answered; 0: it is dropped, at */
 	uint64_t gone_ns;   /* this time */
-	const char *begins; /* what it is told */
+	const char *begins; /* start of the answer */
 };
 
-/* All of it without options.  One whose rate is half of the least uses up its grace in
- * twice the time, less what the last piece takes. */
+/* All without options.  A guest at half the minimum rate uses up its grace in twice that time,
+ * less the time of the last piece. */
 static const struct limit defaults[] = {
 	{ .name = "silence", .text = "", .gone_ns = 10 * WEFT_S, .begins = "" },
 	{ .name = "a slow head",
@@ -76,7 +75,7 @@ static const struct limit defaults[] = {
 	  .begins = "HTTP/1.1 413 " },
 };
 
-/* With a grace of a second: a fifteenth is missing, or one of 32 is too much. */
+/* With a grace of one second: rates just below and just above the minimum. */
 static const struct limit close_ones[] = {
 	{ .name = "120 bytes a second",
 	  .text = POST "7000" END,
@@ -134,7 +133,7 @@ due_ns(const struct guest *guest)
 	return guest->limit->told_ns ? guest->limit->told_ns : guest->limit->gone_ns;
 }
 
-/* Invariant 1, also for what has not come. */
+/* Invariant 1, also while nothing has come. */
 static void
 judge_time(const struct guest *guest, bool came)
 {
@@ -245,7 +244,7 @@ http_limit_play(enum http_load_spoil spoil)
 	}
 	sim_calm_net();
 	http_world_begin(&play.world, &opts);
-	(void)sim_mask(SIM_MASK_ALL); /* it measures */
+	(void)sim_mask(SIM_MASK_ALL); /* this thread measures */
 	while (more) {
 		more = false;
 		for (uint32_t i = 0; i < play.count; i++) {

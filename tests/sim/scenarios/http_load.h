@@ -7,20 +7,20 @@
 
 #include "sim/scenarios/http_world.h"
 
-/* What is done wrong on purpose, as if the server did it. */
+/* A planted bug, as if the server had it. */
 enum http_load_spoil {
 	HTTP_LOAD_SPOIL_NOTHING,
-	HTTP_LOAD_SPOIL_KEEP,   /* who is slow is kept */
-	HTTP_LOAD_SPOIL_HASTE,  /* who is slow is dropped early */
-	HTTP_LOAD_SPOIL_HOLD,   /* who is not has to wait */
-	HTTP_LOAD_SPOIL_MEMORY, /* more is used than may be */
-	HTTP_LOAD_SPOIL_SHED,   /* more is shed than need be */
-	HTTP_LOAD_SPOIL_SPIN,   /* who cannot accept tries without end */
+	HTTP_LOAD_SPOIL_KEEP,   /* a slow peer is kept */
+	HTTP_LOAD_SPOIL_HASTE,  /* a slow peer is dropped early */
+	HTTP_LOAD_SPOIL_HOLD,   /* a healthy peer has to wait */
+	HTTP_LOAD_SPOIL_MEMORY, /* more memory is used than allowed */
+	HTTP_LOAD_SPOIL_SHED,   /* more requests are rejected than necessary */
+	HTTP_LOAD_SPOIL_SPIN,   /* accept is retried without a pause */
 };
 
 struct http_crowd {
-	uint32_t quiet; /* that say nothing */
-	uint32_t slow;  /* of which each says a byte a second, or reads one */
+	uint32_t quiet; /* idle peers, from the start or after one reply */
+	uint32_t slow;  /* peers that send or read one byte a second */
 	enum http_load_spoil spoil;
 };
 
@@ -28,7 +28,7 @@ void http_slow_play(const struct http_crowd *crowd);
 void http_overload_play(enum http_load_spoil spoil);
 void http_limit_play(enum http_load_spoil spoil); /* NOTHING, KEEP or HASTE */
 
-/* Handlers: a few bytes; and the same when the body was read to its end. */
+/* Handlers: reply with a few bytes; and the same after reading the whole body. */
 static inline int
 http_on_small(weft_http *http, void *arg)
 {
@@ -55,7 +55,7 @@ http_on_sink(weft_http *http, void *arg)
 	 | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD)    \
 	 | SIM_MASK(SIM_LATE) | SIM_MASK(SIM_DELAY))
 
-/* Nor what takes time from the server. */
+/* Without faults that take time from the server, too. */
 #define HTTP_OVERLOAD_MASK \
 	(HTTP_LOAD_MASK | SIM_MASK(SIM_EAGAIN) | SIM_MASK(SIM_SHORT))
 

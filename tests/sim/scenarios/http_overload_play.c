@@ -1,15 +1,15 @@
 /* http_overload_play.c - twice as many requests as can be answered; and no descriptors.
  *
- * Handlers take a while and requests_max of them may run, so it is known how many
+ * Handlers take a fixed time and at most requests_max of them run, so it is known how many
  * requests can be answered.
  *
- *   1. Twice as many: what is too much is told so within TOLD_NS, and nine tenths of what
- *      could be answered is.
- *   2. Half as many, after that: all are answered.
- *   3. Without a descriptor for another connection accepting is tried again every 20 ms,
- *      which takes two turns; so all loops turn no more than TURNS_MAX times in HELD_NS,
- *      which is less than if it were every 10 ms.  Those that are there are served, and as
- *      soon as there is one so are others.
+ *   1. At twice that rate: excess requests are rejected within TOLD_NS, and nine tenths of the
+ *      possible number are answered.
+ *   2. At half that rate, after that: all are answered.
+ *   3. Without a descriptor for another connection, accept is retried every 20 ms, which takes
+ *      two loop iterations.  So all loops together make at most TURNS_MAX iterations in
+ *      HELD_NS, which is less than with a retry every 10 ms.  Existing connections are served
+ *      meanwhile, and new ones as soon as there is a descriptor.
  */
 #include <string.h>
 #include "sim/scenarios/http_load.h"
@@ -27,7 +27,7 @@ static const char text[] = "GET /work HTTP/1.1\r\nHost: sim\r\n\r\n";
 
 struct asker {
 	struct http_peer peer;
-	uint64_t asked_ns; /* 0: it does not ask */
+	uint64_t asked_ns; /* 0: no request is pending */
 	char in[IN_MAX];
 };
 
@@ -35,7 +35,7 @@ static struct {
 	struct http_world world;
 	uint32_t loops;
 	struct asker askers[ASKERS + LATE_ONES];
-	uint32_t answered, shed; /* in this phase */
+	uint32_t answered, shed; /* requests of this phase */
 	enum http_load_spoil spoil;
 } load;
 
@@ -52,7 +52,7 @@ on_work(weft_http *http, void *arg)
 
 static const struct http_route routes[] = { { "GET /work", on_work }, { NULL, NULL } };
 
-/* --- asking ---------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------- */
 
 static void
 ask(struct asker *asker)
@@ -103,7 +103,7 @@ find_free(void)
 	sim_fail("nobody is free to ask");
 }
 
-/* A request every so often, for so long; and all replies. */
+/* Send a request every `every_ns`, for `ns`, and receive all replies. */
 static void
 offer(uint64_t every_ns, uint64_t ns)
 {
@@ -187,7 +187,7 @@ come(struct asker *asker)
 	}
 }
 
-/* Invariant 3.  Those who come meanwhile may have been shed. */
+/* Invariant 3.  A connection that arrives meanwhile may have been rejected. */
 static void
 hold_descriptors(void)
 {
@@ -246,7 +246,7 @@ http_overload_play(enum http_load_spoil spoil)
 	load.loops = opts.loops;
 	sim_calm_net();
 	http_world_begin(&load.world, &opts);
-	(void)sim_mask(SIM_MASK_ALL); /* it measures */
+	(void)sim_mask(SIM_MASK_ALL); /* this thread measures */
 	make_askers();
 	overload();
 	hold_descriptors();

@@ -1,11 +1,11 @@
-/* http_play.c - clients that ask a simulated server for this and that, in pieces, ahead of
- * the replies, wrongly; and leave when it comes to them.
+/* http_play.c - clients that send various requests to a simulated server: in pieces, pipelined,
+ * or malformed; and that leave at any time.
  *
- *   1. Each request is answered once, in order, by what it has asked for; or its connection
- *      has ended, and something has caused that.
- *   2. No reply ends in its middle as if it were whole.
- *   3. What is bad is refused, and nothing behind it is answered.
- *   4. All waits are bounded: all ends by itself.
+ *   1. Each request is answered once, in order, with what it requested; or its connection has
+ *      ended, and that has a cause.
+ *   2. No reply that was cut off ends as if it were complete.
+ *   3. A bad request is rejected, and no request after it is answered.
+ *   4. All waits are bounded: everything ends by itself.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -15,22 +15,22 @@
 
 enum { CLIENTS = 10, ASKS = 6, IN_MAX = 65536 };
 
-#define PATIENCE_NS (5 * WEFT_S)  /* with a connect */
-#define STAY_NS     (30 * WEFT_S) /* of those who are idle, or stall */
+#define PATIENCE_NS (5 * WEFT_S)  /* for a connect */
+#define STAY_NS     (30 * WEFT_S) /* of clients that are idle, or stall */
 #define DRAIN_NS    (10 * WEFT_S)
-#define LONG_NS     (2000 * WEFT_S) /* for some bytes, with any network */
+#define LONG_NS     (2000 * WEFT_S) /* enough for some bytes on any network */
 
 struct http_client {
 	struct http_peer peer;
 	enum http_manner manner;
-	size_t trouble_at; /* where in what it sends its manner shows */
+	size_t trouble_at; /* offset in its data where its manner shows */
 	uint64_t begin_ns;
-	uint64_t send_ns; /* not before */
-	uint64_t sent_ns; /* the last */
+	uint64_t send_ns; /* sends nothing before this time */
+	uint64_t sent_ns; /* when it sent last */
 	uint64_t heard_ns;
 	uint64_t read_ns;
 	uint64_t left_ns;
-	uint64_t stay_ns; /* not after */
+	uint64_t stay_ns; /* leaves after this time */
 	size_t piece_max;
 	uint32_t first, count, answered;
 	bool told_last, upgraded, mute, done;
@@ -55,7 +55,7 @@ http_client_left_ns(const struct http_client *client)
 	return client->left_ns;
 }
 
-/* --- judging --------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------- */
 
 static bool
 is_excused(const struct http_client *client)
@@ -123,7 +123,7 @@ check_body(const struct http_request *request)
 	}
 	if (reply.size > 0 && http_spoils(HTTP_SPOIL_BYTE))
 		reply.body[reply.size / 2] ^= 1;
-	/* In harsh times a reset is refused, too, and looks like the end. */
+	/* With harsh faults a reset may fail, and then looks like the end. */
 	if (reply.size != request->size && !(request->ask == HTTP_ASK_OLD && http_site.harsh))
 		sim_fail("%zu of %zu bytes to request %u", reply.size, request->size, request->id);
 	for (size_t i = 0; i < reply.size; i++)
@@ -131,7 +131,7 @@ check_body(const struct http_request *request)
 			sim_fail("a wrong byte in the reply to %u", request->id);
 }
 
-/* Whoever was not told to send its body may do so or not. */
+/* A client that got no 100 Continue may send its body or not, so the connection may end. */
 static bool
 may_end(const struct http_request *request)
 {
@@ -163,7 +163,7 @@ judge_reply(struct http_client *client, const struct http_request *request)
 		sim_fail("after request %u it ends", request->id);
 }
 
-/* How many replies there have to be. */
+/* How many replies there must be. */
 static uint32_t
 count_expected(const struct http_client *client)
 {
@@ -174,8 +174,8 @@ count_expected(const struct http_client *client)
 	return count;
 }
 
-/* Replies are lost if bytes behind the last request come when the server has closed, or
- * it has waited long enough for the client's end, or for the rest of a body that nobody
+/* Replies are lost if bytes after the last request arrive when the server has closed, or if the
+ * server has waited long enough for the client's end, or for the rest of a body that no handler
  * reads. */
 static bool
 was_cut_off(const struct http_client *client)
@@ -207,7 +207,7 @@ judge_end(const struct http_client *client)
 
 	if (client->answered < client->count)
 		ask = http_site.requests[client->first + client->answered].ask;
-	/* In harsh times a reset is refused, too. */
+	/* With harsh faults a reset may fail. */
 	if (peer->link == HTTP_LINK_ENDED && peer->in_at < peer->in_size && !client->upgraded
 	    && !http_site.harsh)
 		sim_fail("a reply of kind %d ends after %zu bytes", (int)ask,
@@ -222,7 +222,7 @@ judge_end(const struct http_client *client)
 		         client->answered, expected, client->first, (int)ask, (int)peer->link);
 }
 
-/* --- reading --------------------------------------------------------------- */
+/* --- parsing --------------------------------------------------------------- */
 
 static void
 leave(struct http_client *client)
@@ -248,7 +248,7 @@ read_raw(struct http_client *client)
 		client->answered++, client->told_last = true, peer->in_at = peer->in_size;
 }
 
-/* A whole reply was read; true: another may follow. */
+/* Handle a complete reply; true: another may follow. */
 static bool
 take_reply(struct http_client *client, struct http_request *request)
 {
@@ -276,8 +276,8 @@ take_reply(struct http_client *client, struct http_request *request)
 	    && !reply.close && http_spoils(HTTP_SPOIL_FORGET))
 		return false;
 	client->answered++;
-	/* It has sent what is no HTTP, or gets a body that it cannot know of: nobody
-	 * has seen its method. */
+	/* The client has sent bytes that are not HTTP; or it gets a body that it cannot expect,
+	 * because the server has not parsed its method. */
 	if (request->ask == HTTP_ASK_UPGRADE
 	    || (request->ask == HTTP_ASK_HEAD && reply.close && is_excused(client))) {
 		leave(client);
@@ -309,9 +309,9 @@ read_replies(struct http_client *client)
 		sim_fail("a reply to nothing");
 }
 
-/* --- talking --------------------------------------------------------------- */
+/* --- sending and receiving ------------------------------------------------- */
 
-/* Its manner shows. */
+/* Misbehave according to the client's manner. */
 static void
 misbehave(struct http_client *client)
 {
@@ -324,7 +324,7 @@ misbehave(struct http_client *client)
 		leave(client);
 	} else if (client->manner == HTTP_CHOP || client->manner == HTTP_HALF) {
 		(void)weft__sys->shutdown(fd, SHUT_WR);
-		client->left_ns = sim_time(); /* for events */
+		client->left_ns = sim_time(); /* with respect to events */
 	}
 }
 
@@ -353,7 +353,7 @@ say(struct http_client *client)
 		                  + sim_random_below(UINT64_C(1) << (8 + sim_random_below(16)));
 }
 
-/* Who is idle is not waited for by a server that drains. */
+/* A server that drains does not wait for idle clients. */
 static void
 judge_idle(const struct http_client *client)
 {
@@ -365,7 +365,7 @@ judge_idle(const struct http_client *client)
 		sim_fail("who is idle is not drained");
 }
 
-/* Who reads endless events leaves by itself. */
+/* A client that reads endless events leaves by itself. */
 static bool
 has_enough(const struct http_client *client)
 {
@@ -428,7 +428,7 @@ step(struct http_client *client)
 	}
 }
 
-/* --- all of them ----------------------------------------------------------- */
+/* --- all clients ----------------------------------------------------------- */
 
 static uint64_t
 nearer(uint64_t a, uint64_t b)
@@ -436,7 +436,7 @@ nearer(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What it waits for; and until when, at most. */
+/* What the client waits for, and until when at most. */
 static void
 prepare_wait(const struct http_client *client, struct pollfd *look, uint64_t *until_ns)
 {
@@ -463,7 +463,7 @@ prepare_wait(const struct http_client *client, struct pollfd *look, uint64_t *un
 			look->events |= POLLOUT;
 	}
 	if (!look->events)
-		look->fd = -1; /* nor is an end of interest */
+		look->fd = -1; /* the end of the connection does not matter, either */
 }
 
 static void
@@ -537,7 +537,7 @@ add_request(struct http_client *client, bool last, bool *reachable)
 	client->count++;
 }
 
-/* Half a connection is nobody to whom events are sent. */
+/* A client that gets events must not half-close: the server would take it as gone. */
 static enum http_manner
 draw_manner(const struct http_client *client)
 {
@@ -610,7 +610,7 @@ begin_site(void)
 	http_world_begin(&http_site.world, &opts);
 }
 
-/* Some descriptors less, for a while. */
+/* Limit the number of descriptors for a while. */
 static void
 squeeze(void)
 {
@@ -621,7 +621,7 @@ squeeze(void)
 	sim_limit_fds(1024);
 }
 
-/* It ends while clients are there, or when they are not. */
+/* Close the server while clients are connected, in half of the runs. */
 static void
 end_early(void)
 {

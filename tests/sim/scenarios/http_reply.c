@@ -1,4 +1,4 @@
-/* http_reply.c - a strict reader of replies: what the server may send, and no more. */
+/* http_reply.c - a strict parser of replies: accepts only what the server may send. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ read_field(const char *line, const char *end, struct http_reply *out)
 	}
 }
 
-/* The next line, without its end; NULL if it is not whole. */
+/* The end of the line at `at`; NULL if the line is incomplete. */
 static const char *
 line_end(const char *at, const char *end)
 {

@@ -1,4 +1,4 @@
-/* http_reply.h - replies as a client sees them, read without the library.
+/* http_reply.h - a parser of replies for simulated clients, independent of the library.
  *
  * Needs: sim.h.  Thread: any.
  */
@@ -11,25 +11,25 @@ enum { HTTP_BODY_MAX = 32768 };
 
 struct http_reply {
 	int      status;
-	bool     close;       /* it is said to be the last */
+	bool     close;       /* has "Connection: close" */
 	bool     chunked;
 	bool     has_length;
-	size_t   length;      /* that is told */
+	size_t   length;      /* its Content-Length */
 	uint32_t id;          /* X-Id; UINT32_MAX: none */
-	size_t   used;        /* bytes that it is */
-	size_t   head_used;   /* of them for the head; 0: not seen whole */
+	size_t   used;        /* bytes of the whole reply */
+	size_t   head_used;   /* of them the header section; 0: incomplete */
 	size_t   size;        /* of the body */
 	unsigned char body[HTTP_BODY_MAX];
 };
 
-/* How the body of the reply to be read ends, if it does not say it itself. */
+/* Does the reply have a body?  TOLD: as its headers say. */
 enum http_body {
 	HTTP_BODY_TOLD,
-	HTTP_BODY_NONE, /* of HEAD */
+	HTTP_BODY_NONE, /* a reply to HEAD */
 };
 
-/* Read one at the front of `data`; fails on what is none.  `ended` is whether that is all
- * that comes.  False: more is needed. */
+/* Parse a reply at the start of `data`; the run fails if it is malformed.  `ended`: no more
+ * data will come.  False: more data is needed. */
 bool http_reply_read(const char *data, size_t size, enum http_body body, bool ended,
                      struct http_reply *out);
 

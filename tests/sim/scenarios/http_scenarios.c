@@ -1,4 +1,4 @@
-/* http_scenarios.c - an HTTP server and its clients, and a client of the library's. */
+/* http_scenarios.c - an HTTP server with simulated clients, and the library's HTTP client. */
 #include "sim/scenarios/http_fetch_play.h"
 #include "sim/scenarios/http_load.h"
 #include "sim/scenarios/http_play.h"
@@ -22,7 +22,7 @@ run_fetch(void *arg)
 
 const struct sim_scenario sim_scenario_http_fetch = { .name = "http_fetch", .run = run_fetch };
 
-/* Few, mostly: more take long, and all of them are a test of their own. */
+/* Usually few peers: more take long, and http_many() has all of them. */
 static void
 run_slow(void *arg)
 {

@@ -1,11 +1,11 @@
-/* http_site.c - the handlers of the simulated server, and what they must see.
+/* http_site.c - the handlers of the simulated server, and checks of what they see.
  *
- *   1. A handler is called for a request that was sent and is in order, once, and not
- *      before those in front of it on its connection.
- *   2. It sees what was sent.
- *   3. No more of them are inside than requests_max.
- *   4. A call fails only if something has caused it.
- *   5. Who sends events to nobody is told so.
+ *   1. A handler is called only for a valid request that was sent, once, and not before the
+ *      earlier requests of its connection.
+ *   2. A handler sees what was sent.
+ *   3. At most requests_max handlers run at once.
+ *   4. A call fails only if there is a cause.
+ *   5. A handler that sends events to a client that has left gets an error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include "sim/scenarios/http_play.h"
 
-#define NOTICE_NS (10 * WEFT_S) /* in which it is noticed that nobody reads */
+#define NOTICE_NS (10 * WEFT_S) /* time to notice that the client has left */
 
 struct http_site http_site;
 
@@ -38,7 +38,7 @@ rest_ns(uint64_t ns)
 	return weft_sleep_until(weft_after(ns));
 }
 
-/* --- judging --------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------- */
 
 static bool
 is_excused(const struct http_request *request)
@@ -82,7 +82,7 @@ enter(void)
 		sim_fail("%u requests at once, of %u", inside, http_site.requests_max);
 }
 
-/* Which request it is; NULL without memory. */
+/* Find the request; NULL: no memory. */
 static struct http_request *
 begin(weft_http *http)
 {
@@ -144,7 +144,7 @@ check_body(const struct http_request *request, const unsigned char *buf, size_t 
 			sim_fail("a wrong byte in the body of request %u", request->id);
 }
 
-/* 0, or why it could not be read. */
+/* Read and check the body: 0, or the error. */
 static int
 read_body(weft_http *http, const struct http_request *request)
 {
@@ -343,9 +343,9 @@ on_endless(weft_http *http, void *arg)
 	return end(request, sim_random_below(2) ? 0 : rc);
 }
 
-/* --- another protocol ------------------------------------------------------ */
+/* --- upgrades -------------------------------------------------------------- */
 
-/* Its bytes, back. */
+/* Send its bytes back. */
 static void
 speak(weft_stream *stream, const struct http_request *request)
 {

@@ -1,13 +1,14 @@
-/* http_slow_play.c - a crowd that is slow, and some who are not.
+/* http_slow_play.c - a crowd of slow peers, and some healthy ones.
  *
- * Peers that say nothing, that stay after their reply, that send a head or a body by one
- * byte a second, that read so; and among them a few that ask and read as they can.
+ * Peers that send nothing, that stay idle after a reply, that send a header section or a body
+ * at one byte a second, or that read at that rate; and among them a few that send and read
+ * normally.
  *
- *   1. Who is not slow is answered within SERVED_NS.
- *   2. Who is slow is dropped when its limit is there: not before, and within LATE_NS.  Who
- *      sends a head or a body is told why.
- *   3. Memory is bounded: by BYTES_IDLE for each that has come to be idle, BYTES_SLOW for
- *      each other.
+ *   1. A healthy peer is answered within SERVED_NS.
+ *   2. A slow peer is dropped when its limit is reached: not earlier, and at most LATE_NS
+ *      later.  A peer that sends headers or a body gets a 408.
+ *   3. Memory is bounded: BYTES_IDLE for each idle connection so far, BYTES_SLOW for each
+ *      other.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,14 +17,14 @@
 #include "sim/scenarios/http_load.h"
 
 #define SERVED_NS  WEFT_S
-#define LIMIT_NS   (10 * WEFT_S) /* of a head, of the grace */
+#define LIMIT_NS   (10 * WEFT_S) /* for the header section, and the grace */
 #define IDLE_NS    (20 * WEFT_S)
 #define EARLY_NS   (WEFT_S / 10)
 #define LATE_NS    (3 * WEFT_S)
 #define TICK_NS    (20 * WEFT_MS)
-#define BYTES_BASE (4u << 20) /* what loops keep for later */
-#define BYTES_IDLE 4096u      /* soon after it came; half of it later */
-#define BYTES_SLOW 24576u     /* with an exchange in hand */
+#define BYTES_BASE (4u << 20) /* memory that loops keep for later use */
+#define BYTES_IDLE 4096u      /* soon after it connected; later half of that */
+#define BYTES_SLOW 24576u     /* with an exchange in progress */
 
 enum { HEALTHY = 5, REPLY_BYTES = 1 << 20, IN_MAX = 1024 };
 
@@ -32,9 +33,9 @@ enum kind { QUIET, KEPT, HEAD, BODY, READER, HEALTHY_ONE };
 struct visitor {
 	struct http_peer peer;
 	enum kind kind;
-	uint64_t next_ns;  /* when it looks */
-	uint64_t say_ns;   /* when it says or reads a byte more */
-	uint64_t since_ns; /* its limit runs; 0: not yet */
+	uint64_t next_ns;  /* time of its next step */
+	uint64_t say_ns;   /* when it sends or reads the next byte */
+	uint64_t since_ns; /* when its limit began; 0: not yet */
 	uint64_t asked_ns;
 	uint64_t read; /* bytes in all */
 	bool asks, dropped;
@@ -44,7 +45,7 @@ struct visitor {
 static struct {
 	struct http_world world;
 	struct visitor *visitors;
-	uint32_t count, idle, busy; /* the last two: that have come */
+	uint32_t count, idle, busy; /* idle, busy: connected so far */
 	size_t bytes_before;
 	enum http_load_spoil spoil;
 } slow;
@@ -81,7 +82,7 @@ static const struct http_route routes[] = {
 	{ NULL, NULL },
 };
 
-/* --- judging --------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------- */
 
 static uint64_t
 limit_of(const struct visitor *visitor)
@@ -89,9 +90,9 @@ limit_of(const struct visitor *visitor)
 	return visitor->kind == KEPT ? IDLE_NS : LIMIT_NS;
 }
 
-/* What the kernel takes of a reply is no less moved than what is read of it: a reader has
- * its grace again when that is seen, as the first is over, and again as the kernel then fills
- * the room. */
+/* Bytes of a reply that the kernel accepts count as progress, like those that the peer reads.
+ * So a reader gets its grace again when the server sees that progress at the end of the first
+ * one, and once more when the kernel then fills the freed room. */
 static uint64_t
 latest_of(const struct visitor *visitor)
 {
@@ -150,7 +151,7 @@ judge_memory(void)
 		         slow.idle, slow.busy);
 }
 
-/* --- visitors -------------------------------------------------------------- */
+/* --- peers ----------------------------------------------------------------- */
 
 static void
 ask(struct visitor *visitor)
@@ -190,7 +191,7 @@ act_kept(struct visitor *visitor)
 		visitor->next_ns = sim_time() + TICK_NS;
 }
 
-/* For one byte. */
+/* Is it time for the next byte? */
 static bool
 is_time(struct visitor *visitor)
 {
@@ -200,7 +201,7 @@ is_time(struct visitor *visitor)
 	return true;
 }
 
-/* The end of its head is sent at once: what is slow comes behind. */
+/* A complete header section is sent at once; only the rest is slow. */
 static void
 act_sender(struct visitor *visitor)
 {
@@ -226,7 +227,7 @@ act_reader(struct visitor *visitor)
 	(void)http_peer_send(peer, SIZE_MAX);
 	if (!visitor->since_ns && peer->out_at == peer->out_size)
 		visitor->since_ns = sim_time();
-	/* What is there when it was dropped is not of interest. */
+	/* Data that is left after the drop does not matter. */
 	if (peer_wait(peer->fd, 0, 0))
 		peer->link = HTTP_LINK_RESET;
 	else if (is_time(visitor) && http_peer_receive(peer, 1) > 0 && peer->in_size == IN_MAX)
@@ -343,13 +344,13 @@ http_slow_play(const struct http_crowd *crowd)
 	slow.idle = slow.busy = 0;
 	slow.spoil = crowd->spoil;
 	if (weft__backend_exists("epoll"))
-		opts.backend = "epoll"; /* poll takes too long */
+		opts.backend = "epoll"; /* poll would take too long */
 	sim_limit_fds(65000);
 	sim_calm_net();
 	slow.bytes_before = sim_count_bytes();
 	http_world_begin(&slow.world, &opts);
 	make_visitors(crowd);
-	(void)sim_mask(SIM_MASK_ALL); /* it measures */
+	(void)sim_mask(SIM_MASK_ALL); /* this thread measures */
 	while (look_at_all())
 		pause_ns(TICK_NS);
 	for (uint32_t i = 0; i < HEALTHY; i++)

@@ -1,4 +1,4 @@
-/* http_world.c - the server's life, and the peers' sockets. */
+/* http_world.c - starts and ends the server, and handles the peers' sockets. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "http/exchange.h"
 #include "sim/scenarios/http_world.h"
 
-/* The key by which loops keep what HTTP has of them is made once for the process, and may
- * not be made in some run. */
+/* The key for the loops' HTTP data is made once per process.  Make it before the first run, so
+ * that all runs are alike. */
 static __attribute__((constructor)) void
 make_key(void)
 {
@@ -66,7 +66,7 @@ serve(void *arg)
 {
 	struct http_world *world = arg;
 
-	/* Without memory it has not begun, or has ended early. */
+	/* WEFT_ENOMEM: serving has not begun, or has ended early. */
 	do
 		world->result = weft_http_serve(world->server, world->listener, world->deadline_ns);
 	while (world->result == WEFT_ENOMEM && world->listener);

@@ -1,7 +1,7 @@
-/* http_world.h - a server that is simulated, and peers that speak to it by the table.
+/* http_world.h - a simulated server, and peers that use the sys table.
  *
- * The server is the library's, on a runtime of its own.  Peers are sockets of the
- * simulated kernel, many of them to a thread, which asks each what it has to do.
+ * The server is the library's, on its own runtime.  Peers are sockets of the simulated kernel;
+ * one thread drives many of them, step by step.
  *
  * Needs: oracle.h.
  */
@@ -28,24 +28,24 @@ struct http_world {
 	uint64_t deadline_ns;
 	weft_threadlet serves;
 	weft__a32 ended, closed;
-	int result;              /* of serving */
+	int result;              /* of weft_http_serve() */
 };
 
 struct http_world_opts {
 	weft_http_server_opts server;
 	weft_listener_opts listener;
 	uint32_t loops;
-	const char *backend;             /* NULL: drawn */
+	const char *backend;             /* NULL: chosen at random */
 	const struct http_route *routes; /* ended by NULL */
-	uint64_t deadline_ns;            /* of serving; 0: none */
+	uint64_t deadline_ns;            /* for weft_http_serve(); 0: none */
 };
 
 void http_world_begin(struct http_world *world, const struct http_world_opts *opts);
 
-/* Close the listener: accepting ends, and what is there drains. */
+/* Close the listener: accepting ends, and open connections drain. */
 void http_world_close(struct http_world *world);
 
-/* Wait until serving has ended, see that nothing is left, and give all back. */
+/* Wait until serving has ended, check that nothing is left, and free everything. */
 void http_world_end(struct http_world *world);
 
 /* --- peers ----------------------------------------------------------------- */
@@ -54,29 +54,29 @@ enum http_link {
 	HTTP_LINK_NONE,
 	HTTP_LINK_CONNECTING,
 	HTTP_LINK_OPEN,
-	HTTP_LINK_ENDED, /* the other end has said so */
-	HTTP_LINK_RESET, /* or it broke, or was never there */
+	HTTP_LINK_ENDED, /* the server has closed */
+	HTTP_LINK_RESET, /* broken, or never connected */
 };
 
-/* Where its bytes go and come from; buffers are the owner's. */
+/* A peer's connection and its data.  The caller owns the buffers. */
 struct http_peer {
 	int fd; /* -1: none */
 	enum http_link link;
 	const char *out;
 	size_t out_size, out_at;
 	char *in;
-	size_t in_max, in_size, in_at; /* read up to here */
+	size_t in_max, in_size, in_at; /* in_at: parsed up to here */
 };
 
-/* A socket, and its way to the server.  False: not now. */
+/* Make a socket (false: not possible now); connect it to the server; close it. */
 bool http_peer_socket(struct http_peer *peer);
 void http_peer_connect(struct http_peer *peer, const struct http_world *world);
 void http_peer_close(struct http_peer *peer);
 
-/* Has it been connected meanwhile, or not. */
+/* Check whether the connect has completed. */
 void http_peer_look(struct http_peer *peer);
 
-/* Send at most `most` bytes of `out`; receive as many.  The count. */
+/* Send at most `most` bytes of `out`; receive at most `most`.  Returns the count. */
 size_t http_peer_send(struct http_peer *peer, size_t most);
 size_t http_peer_receive(struct http_peer *peer, size_t most);
 

@@ -1,8 +1,8 @@
 /* late_scenarios.c - a loop that is held up while bytes arrive and deadlines pass.
  *
- * A callback sends to some of those who wait, and keeps the loop for a while, in which
- * their deadlines pass.  Whoever got a byte in time must have a result.  Ops that are as
- * many as a poll can fetch, and more, end at about the same time.
+ * A callback sends to some of the waiters, and keeps the loop busy for a while, in which their
+ * deadlines pass.  A waiter whose byte arrived in time must get a result.  As many ops as one
+ * poll can fetch, and more, end at about the same time.
  */
 #include <string.h>
 #include <weft/stream.h>
@@ -13,7 +13,7 @@ enum { LINES = 300, CALLS = 3000, RECV = 0, MULTI, POLL, PEEK, KINDS };
 
 struct late_line {
 	int ends[2];
-	weft_stream *stream; /* of one that looks ahead */
+	weft_stream *stream; /* for PEEK */
 	weft_op op;
 	struct once once;
 	uint64_t deadline_ns, arrived_ns;
@@ -25,7 +25,7 @@ static struct {
 	weft_loop *loop;
 	struct late_line lines[LINES];
 	weft_timer holder;
-	int left; /* calls to be made */
+	int left; /* calls still to be made */
 } late;
 
 static int
@@ -43,7 +43,7 @@ begin_call(struct late_line *line)
 	}
 }
 
-/* One that cannot begin is begun later, by the holder. */
+/* A call that cannot begin is begun later, by hold(). */
 static void
 call_line(struct late_line *line)
 {
@@ -56,7 +56,7 @@ call_line(struct late_line *line)
 	once_begin(&line->once);
 }
 
-/* What has arrived is taken away. */
+/* Consume what has arrived. */
 static void
 empty_line(struct late_line *line, int64_t result)
 {
@@ -147,7 +147,7 @@ run_late(void *arg)
 	weft_loop_opts opts = WEFT_INIT;
 
 	(void)arg;
-	sim_heal(); /* a poll that fails finds nothing */
+	sim_heal(); /* a poll that fails would find nothing */
 	late.left = CALLS;
 	late.loop = loop_make(&opts);
 	memset(&late.holder, 0, sizeof(late.holder));

@@ -1,8 +1,7 @@
-/* loop_scenarios.c - a loop and the threads around it: posts, life, numbers.
+/* loop_scenarios.c - a loop and the threads around it: posts, a full inbox, start to end.
  *
- *   1. What was accepted runs exactly once, in order per thread; what was
- *      refused never runs.
- *   2. Nothing runs after a wait for the end has returned.
+ *   1. An accepted post runs exactly once, in order per thread; a refused one never runs.
+ *   2. Nothing runs after a wait for the stop has returned.
  */
 #include <string.h>
 #include "sim/scenarios/oracle.h"
@@ -28,12 +27,12 @@ static struct {
 	struct host host;
 	struct order order;
 	struct poster posters[THREADS];
-	bool ended; /* by a wait for the end */
+	bool ended; /* a wait for the stop has returned */
 	bool others_ran;
 	weft__a32 executed;
 } mail;
 
-/* First posts are of the sources above the threads. */
+/* First posts have their own sources, numbered after those of the threads. */
 static void
 take_parcel(void *arg)
 {
@@ -47,7 +46,7 @@ take_parcel(void *arg)
 	count_up(&mail.executed);
 }
 
-/* Post it in one of three ways; the result. */
+/* Post in one of three ways; returns the result. */
 static int
 post(struct poster *poster, struct parcel *parcel, uint32_t how)
 {
@@ -117,7 +116,7 @@ run_posts(void *arg)
 	threads[THREADS] = thread_start("stopper", stop_soon, &mail.host);
 	if (sim_random_below(2))
 		pause_ns(sim_random_below(100) * WEFT_US);
-	/* If it was stopped first and had nothing accepted, it is the end. */
+	/* If it was stopped before it ran and has accepted nothing, it has already stopped. */
 	if (weft_loop_state(mail.host.loop) == WEFT_IDLE
 	    || weft_loop_state(mail.host.loop) == WEFT_STOPPING)
 		(void)weft_loop_run(mail.host.loop);
@@ -159,8 +158,7 @@ check_none_ran(void *arg)
 	sim_check(!mail.others_ran);
 }
 
-/* Fill an idle loop: it takes no more than it has room for; first posts run
- * first. */
+/* Fill an idle loop: it accepts no more than it has room for, and first posts run first. */
 static void
 fill_idle(void *arg)
 {
@@ -197,7 +195,7 @@ run_full(void *arg)
 	opts.inbox_max = 2 + (uint32_t)sim_random_below(30);
 	opts.budget = 1 + (uint32_t)sim_random_below(8);
 	mail.host = (struct host){ .loop = loop_make(&opts) };
-	/* A thread of its own: it keeps what room it has taken until it ends. */
+	/* In its own thread: a thread keeps the room that it has taken until it ends. */
 	thread_join(thread_start("filler", fill_idle, &opts.inbox_max));
 	host_run(&mail.host);
 	while (count_of(&mail.executed) < mail.order.given[0] + mail.order.given[THREADS])
@@ -222,7 +220,7 @@ const struct sim_scenario sim_scenario_full = { .name = "loop_full", .run = run_
 static struct {
 	weft_loop *loop;
 	weft__a32 accepted, executed;
-	bool all_stop; /* or only one does */
+	bool all_stop; /* false: only one thread stops the loop */
 	bool ended;
 } life;
 
@@ -304,7 +302,7 @@ lead_life(void *arg)
 		weft_loop_shutdown(life.loop);
 }
 
-/* Whoever alone stops it may still be inside when it is freed. */
+/* The only thread that stops the loop may still be inside the call when the loop is freed. */
 static void
 stop_life(void *arg)
 {
@@ -343,7 +341,7 @@ run_life(void *arg)
 		threads[i] = thread_start("life", lead_life, NULL);
 	pause_ns(sim_random_below(300) * WEFT_US);
 	for (int i = 0; i < 60; i++) {
-		weft_loop_break(life.loop); /* who runs it may wait for it */
+		weft_loop_break(life.loop); /* a thread that runs it may wait for this */
 		pause_ns(20 * WEFT_US);
 	}
 	sim_heal();

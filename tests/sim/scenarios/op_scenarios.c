@@ -1,8 +1,8 @@
-/* op_scenarios.c - ops that are cancelled, timed out, finished by other threads
- * and refused for lack of memory.
+/* op_scenarios.c - ops that are canceled, time out, are finished by other threads, or are
+ * refused for lack of memory.
  *
  *   1. An op that was started finishes once; one that was refused, never.
- *   2. Bytes that were received are told, whatever asked the op to end.
+ *   2. Bytes that were received are reported, whatever requested the end of the op.
  */
 #include <poll.h>
 #include <string.h>
@@ -29,17 +29,17 @@ is_refusal(int rc)
 	return rc == WEFT_ENOMEM || rc == WEFT_ESHUTDOWN;
 }
 
-/* --- own kinds, finished elsewhere ------------------------------------ */
+/* --- custom ops, finished by other threads ---------------------------- */
 
 enum { REQUESTS = 10, REPLIERS = 2, ACTS = 200 };
 enum { IDLE, OPEN, CLAIMED };
 
 struct request {
 	weft_op op;
-	weft_node node; /* of an answer that comes later */
+	weft_node node; /* for an answer that comes later */
 	struct once once;
-	weft__a32 word; /* whose it is */
-	int64_t result; /* by whoever claimed it */
+	weft__a32 word; /* IDLE, OPEN or CLAIMED */
+	int64_t result; /* set by the thread that claimed it */
 };
 
 static struct {
@@ -188,7 +188,7 @@ run_own(void *arg)
 	own.ended = true;
 	for (int i = 0; i < REQUESTS; i++)
 		once_check(&own.requests[i].once);
-	host_free(&own.host); /* a replier may still be inside */
+	host_free(&own.host); /* a replier may still be inside a call */
 	weft__store(&own.over, 1, WEFT__RELEASE);
 	for (int i = 0; i < REPLIERS; i++)
 		thread_join(threads[i]);
@@ -217,7 +217,7 @@ static struct {
 	struct host host;
 	struct slot slots[SLOTS];
 	struct closer closers[CLOSERS];
-	struct stream in, out; /* of the second pair */
+	struct stream in, out; /* bytes of the second pair */
 	int pairs[PAIRS][2];
 	int listener;
 	struct sockaddr_in name;
@@ -236,7 +236,7 @@ on_closed(weft_op *op, int64_t result, void *arg)
 	result_check(OP_CLOSE, result, 0);
 }
 
-/* What the library opened, or was connected, is closed by it. */
+/* Close, through the library, a descriptor that it has opened or connected. */
 static void
 close_fd(int fd)
 {
@@ -288,7 +288,7 @@ on_slot(weft_op *op, int64_t result, void *arg)
 		count_up(&mix.done);
 }
 
-/* Connect a new socket; or none can be had now. */
+/* Connect a new socket; WEFT_ENOMEM if there is none now. */
 static int
 start_connect(struct slot *slot, uint64_t deadline_ns)
 {
@@ -378,7 +378,7 @@ begin_mix(void *arg)
 		continue;
 }
 
-/* Send and receive at the other ends; on the second pair, what is checked. */
+/* Send and receive at the other ends; the bytes of the second pair are checked. */
 static void
 be_peer(void *arg)
 {

@@ -1,4 +1,4 @@
-/* oracle.c - judges and helpers of the scenarios. */
+/* oracle.c - oracles and helpers of the scenarios. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "sim/scenarios/oracle.h"
 #include "loop/loop.h"
 
-/* --- judges ----------------------------------------------------------- */
+/* --- oracles ---------------------------------------------------------- */
 
 void
 once_begin(struct once *once)
@@ -118,8 +118,7 @@ owner_check(uint64_t wanted, uint64_t got)
 		         (unsigned long long)got);
 }
 
-/* Why any op on a descriptor may fail: asked to, without memory, or by a fault
- * of the call. */
+/* Errors with which any op on a descriptor may end: a requested end, or no memory. */
 static bool
 is_early_end(int64_t result)
 {
@@ -127,7 +126,7 @@ is_early_end(int64_t result)
 	       || result == WEFT_ENOMEM;
 }
 
-/* ... or by one of those that open or fill a backend. */
+/* Errors of opening the backend or registering with it. */
 static bool
 is_unarmed(int64_t result)
 {
@@ -256,7 +255,7 @@ loop_make(weft_loop_opts *opts)
 	opts->flags |= sim_random_below(2) ? WEFT_LOOP_METRICS : 0;
 	while (!(loop = weft_loop_new(opts)))
 		continue;
-	/* Lanes become hot sooner than they would, so that they do at all. */
+	/* Producer queues become HOT sooner than by default, so that it happens at all. */
 	loop->inbox.hot_after = 1u << sim_random_below(10);
 	return loop;
 }
@@ -275,7 +274,7 @@ run_host(void *arg)
 	struct host *host = arg;
 	int rc = weft_loop_run(host->loop);
 
-	/* Or it was stopped before, or somebody else was faster. */
+	/* Otherwise it was stopped before, or another thread runs it. */
 	sim_check(rc == 0 || rc == WEFT_EALREADY || rc == WEFT_EBUSY);
 }
 

@@ -1,10 +1,10 @@
-/* redis_play.c - threadlets of two loops and plain threads that call one Redis endpoint;
- * that are cancelled and run out of time; with a server that is slow, closes, breaks.
+/* redis_play.c - threadlets on two loops and plain threads that share one Redis client.  They
+ * are canceled and time out; the server is slow, closes and breaks connections.
  *
- *   1. Each command ends once: with a reply, which is its own; or with an error that
- *      something has caused.
- *   2. A command that changes something is done once at most, and once if it is answered.
- *   3. All waits are bounded: all ends by itself, and nothing is left.
+ *   1. Each command ends once: with its own reply, or with an error that has a cause.
+ *   2. A command that changes data is executed at most once, and exactly once if it is
+ *      answered.
+ *   3. All waits are bounded: everything ends by itself, and nothing is left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const char *const names[] = { "GET", "INCR", "BLPOP", "SET" };
 
 struct ask {
 	uint32_t id, name;
-	uint32_t done; /* times, at the server */
+	uint32_t done; /* times executed by the server */
 	uint64_t deadline_ns;
 	struct once once;
 };
@@ -37,11 +37,11 @@ static struct {
 	weft__a32 opened, ended, closed;
 	weft_threadlet ids[NEAR + FAR];
 	bool calm;  /* nothing goes wrong */
-	bool harsh; /* what cannot be helped may happen */
+	bool harsh; /* faults that the library cannot hide are on */
 	enum redis_spoil spoil;
 } play;
 
-/* Is it time to do that one thing wrong? */
+/* Plant that bug now?  True at most once. */
 static bool
 spoils(enum redis_spoil spoil)
 {
@@ -70,7 +70,7 @@ hear_line(weft_stream *peer, char *line)
 	return 0;
 }
 
-/* The first two words. */
+/* Read a command; returns its first two arguments. */
 static int
 hear(weft_stream *peer, char words[2][LINE])
 {

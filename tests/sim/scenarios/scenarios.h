@@ -1,8 +1,8 @@
-/* scenarios.h - what is simulated.
+/* scenarios.h - the scenarios that are simulated.
  *
- * A scenario runs as the first simulated thread, with the sys table of the
- * simulated kernel in place.  It must come to its end whatever fails, give
- * everything back, and call sim_fail() or sim_check() for what must not be.
+ * A scenario runs as the first simulated thread, with the sys table of the simulated kernel in
+ * place.  It must end whatever fails, free everything, and call sim_fail() or sim_check() when
+ * something is wrong.
  *
  * Needs: sim.h.
  */
@@ -73,7 +73,8 @@ extern const struct sim_scenario sim_scenario_dag;
 /* Redis. */
 extern const struct sim_scenario sim_scenario_redis;
 
-/* Judges that fail on purpose; prints each, returns how many were not found. */
+/* Scenarios with planted bugs.  Each call prints its results and returns how many bugs were not
+ * found. */
 int scenario_plants(void);
 int threadlet_plants(void);
 int stream_plants(void);
@@ -81,20 +82,21 @@ int http_plants(void);
 int dag_plants(void);
 int redis_plants(void);
 
-/* 10,000 peers that are idle and 1,000 that are slow; 1 if that fails. */
+/* 10,000 idle peers and 1,000 slow ones; 1 if that fails. */
 int http_many(void);
 
-/* Run it with some seeds until it fails with that text, and print whether it did. */
+/* Run the scenario with some seeds until it fails with that text.  Print and return whether it
+ * did. */
 bool scenario_plant(const struct sim_scenario *scenario, const char *found_as);
 
-/* A play in which one thing is spoiled, and what its judge must say. */
+/* A planted bug, and the text with which the scenario must fail. */
 struct spoiled {
 	const char *name;
 	int         spoil;
 	const char *found_as;
 };
 
-/* Plant each, by run(&plays[i].spoil); returns how many were not found. */
+/* Plant each bug by run(&plays[i].spoil); returns how many were not found. */
 int scenario_plant_all(const struct spoiled *plays, size_t count, void (*run)(void *spoil),
                        uint32_t masked_faults);
 

@@ -1,9 +1,10 @@
-/* signal_scenarios.c - signals that come in the middle of anything, to loops that
- * listen all the time and to loops that come and go.
+/* signal_scenarios.c - signals at arbitrary moments, for loops that watch them all the time and
+ * for loops that come and go.
  *
- *   1. Each delivery is heard by every watch that is started, unless a later one is.
- *   2. A watch that is stopped hears nothing.
- *   3. An op finishes once, with a signal that it waits for, or as it was asked to.
+ *   1. Each signal is reported to every started watch, unless a later one is.
+ *   2. A stopped watch reports nothing.
+ *   3. An op finishes once, with a signal that it waits for, or because it was canceled or
+ *      timed out.
  */
 #include <string.h>
 #include "loop/signal.h"
@@ -20,8 +21,8 @@ struct ear {
 
 static struct {
 	struct host hosts[2];
-	struct ear steady[2]; /* one on each */
-	struct ear fickle[3]; /* all on the second */
+	struct ear steady[2]; /* one on each loop */
+	struct ear fickle[3]; /* all on the second loop */
 	weft_op op;
 	struct once once;
 	weft_timer timer;
@@ -132,7 +133,7 @@ end_steady(void *arg)
 	ear->started = false;
 }
 
-/* The last one is heard by everybody. */
+/* The last signal reaches both steady watches. */
 static void
 kill_last(void)
 {
@@ -155,7 +156,7 @@ check_quiet(void *arg)
 		sim_fail("a signal has come, and nobody looks");
 }
 
-/* Some in a row: what is there when nothing more comes has been heard. */
+/* Several signals in a row: when no more come, all of them have been handled. */
 static void
 kill_in_a_row(void)
 {
@@ -169,7 +170,7 @@ kill_in_a_row(void)
 		host_call(&town.hosts[i], check_quiet, NULL);
 }
 
-/* A loop that listens for a moment, while signals come. */
+/* A loop that watches for a moment while signals arrive. */
 static void
 visit(void)
 {
@@ -212,7 +213,7 @@ run_signals(void *arg)
 	for (int i = 0; i < 3; i++)
 		kill_in_a_row();
 	kill_last();
-	if (sim_random_below(2)) /* else the end does it */
+	if (sim_random_below(2)) /* otherwise the end of the loop does it */
 		host_call(&town.hosts[0], end_steady, &town.steady[0]);
 	for (int i = 0; i < 2; i++)
 		host_end(&town.hosts[i]);

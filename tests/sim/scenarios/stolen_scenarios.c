@@ -1,13 +1,12 @@
-/* stolen_scenarios.c - descriptors closed behind the library's back.
+/* stolen_scenarios.c - descriptors that are closed without the library's knowledge.
  *
- * Ops and watches wait on the ends of socket pairs.  Now and then an end is closed by
- * close(2) while they wait; its number goes to another pair at once, on which others begin
- * to wait.
+ * Ops and watches wait on the ends of socket pairs.  Occasionally an end is closed by close(2)
+ * while they wait; its number is reused by another pair at once, on which other waiters start.
  *
- *   1. A waiter hears of the file that it was started on, never of the next one of the
+ *   1. A waiter gets events of the file that it was started on, never of the next one with the
  *      same number.
- *   2. A newcomer is refused only if a waiter of the same file exists.
- *   3. Once a newcomer has begun to wait at a number, the waiters of its former file end,
+ *   2. A new waiter is refused only if there is a waiter for the same file.
+ *   3. Once a new waiter has started on a number, the waiters of the number's former file end,
  *      with WEFT_EBADF.
  */
 #include <string.h>
@@ -16,7 +15,7 @@
 
 enum { PAIRS = 3, WAITERS = 12, THEFTS = 60 };
 
-/* What travels through a pair is its tag. */
+/* A socket pair.  Every byte sent through it is its tag. */
 struct two {
 	int ends[2];
 	unsigned char tag;
@@ -27,7 +26,7 @@ struct waiter {
 	weft_watch watch;
 	struct once once;
 	enum { IDLE, POLLS, RECEIVES, WATCHES } what;
-	int at;            /* which pair */
+	int at;            /* index of its pair */
 	unsigned char tag; /* of its file */
 	unsigned char buf[8];
 };
@@ -124,7 +123,7 @@ has_live_waiter(int at)
 	return false;
 }
 
-/* The first one also makes the backend, of which anything may fail. */
+/* The first waiter also opens the backend, for which any call may fail. */
 static void
 check_refused(int rc, int at)
 {
@@ -157,7 +156,7 @@ wait_somewhere(int at)
 
 /* --- thefts ----------------------------------------------------------- */
 
-/* The lowest numbers there are, which were just closed. */
+/* Gets the lowest free numbers, which were just closed. */
 static void
 open_two(struct two *two)
 {
@@ -215,7 +214,7 @@ begin_thief(void *arg)
 		continue;
 }
 
-/* A newcomer at each number; it has its file for itself, or is refused by one of it. */
+/* Start a waiter on each number.  It is refused only if its file already has one. */
 static void
 begin_newcomers(void *arg)
 {
@@ -234,7 +233,7 @@ check_newcomers(void *arg)
 		if (w->what != IDLE && is_stale(w) && has_live_waiter(w->at))
 			sim_fail("waits on a closed file although its number is in use");
 	}
-	thief.ending = true; /* the remaining waiters get the end */
+	thief.ending = true; /* the remaining waiters end with the loop */
 }
 
 static void

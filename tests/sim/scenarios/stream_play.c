@@ -1,14 +1,14 @@
 /* stream_play.c - clients and servers on two loops, over simulated TCP and Unix sockets.
  *
- * Clients connect, or make a pair, and say a number that both ends are known by; then both
- * read and write what the seed draws, with deadlines, by threadlets or by callbacks; they
- * are closed by others, interrupted, cancelled, and go to the other loop.
+ * A client connects, or makes a pair, and sends the number of its connection.  Then both ends
+ * read and write at random, with deadlines, from threadlets or by callbacks.  They are closed
+ * by others, interrupted, canceled, and moved to the other loop.
  *
  *   1. What is read is what was written, in order; at the end all of it, unless an error was
- *      told.
- *   2. A call returns once, with a result that something has caused.
- *   3. A stream that was made is closed, and that is told, once.
- *   4. All waits are bounded: all ends by itself.
+ *      reported.
+ *   2. A call returns once, with a result that has a cause.
+ *   3. A stream that was made is closed, and that is reported, once.
+ *   4. All waits are bounded: everything ends by itself.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,20 +18,20 @@
 
 enum { HOSTS = 2, CLIENTS = 8, CONNS = 40, STEPS = 12, PIECE = 700 };
 
-/* A connection, by both directions. */
+/* A connection: the bytes of both directions. */
 struct conn {
 	struct stream up, down;
 };
 
-/* One end of it. */
+/* One end of a connection. */
 struct end {
-	struct conn *conn;   /* NULL: its number has not been read */
+	struct conn *conn;   /* NULL: its number is not known yet */
 	weft_stream *stream; /* NULL: closed */
-	bool serves, closed; /* by another */
-	bool broken;         /* an error was told */
-	bool mute, shut;     /* writes no more, and has said so */
-	bool helped;         /* another may close it */
-	bool sends;          /* `op` */
+	bool serves, closed; /* `closed`: by another threadlet */
+	bool broken;         /* an error was reported */
+	bool mute, shut;     /* writes no more; has half-closed */
+	bool helped;         /* a helper may close it */
+	bool sends;          /* `op` is pending */
 	uint32_t interrupts;
 	uint32_t where;
 	struct once once;
@@ -44,7 +44,7 @@ static struct {
 	struct host hosts[HOSTS];
 	weft_listener *listener;
 	char address[WEFT_ADDR_TEXT_MAX];
-	bool local; /* it is a Unix socket's */
+	bool local; /* the listener has a Unix socket */
 	struct conn conns[CONNS];
 	struct end ends[2 * CONNS];
 	uint32_t conns_used, ends_used;
@@ -53,9 +53,9 @@ static struct {
 	enum spoil spoil;
 } play;
 
-/* --- judging -------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------- */
 
-/* Is it time to do that one thing wrong? */
+/* Plant that bug now?  True at most once. */
 static bool
 spoils(enum spoil spoil)
 {
@@ -86,7 +86,7 @@ is_of_connection(int64_t rc)
 	       || rc == -ENODEV; /* of the backend */
 }
 
-/* Has something caused that result?  True if the end can go on. */
+/* Does the result have a cause?  True if the end can continue. */
 static bool
 judge(struct end *end, int64_t rc, uint64_t deadline_ns)
 {
@@ -111,7 +111,7 @@ judge(struct end *end, int64_t rc, uint64_t deadline_ns)
 	return !end->closed && (rc == WEFT_ETIMEDOUT || rc == WEFT_EINTR);
 }
 
-/* No call of the kernel fails so, unless it was told to. */
+/* The simulated kernel returns these errors only if they are injected. */
 static bool
 is_injected(int rc)
 {
@@ -124,8 +124,8 @@ is_injected(int rc)
 	return false;
 }
 
-/* Of a call that makes streams: has something caused that it has not?  Who is accepted may
- * be gone before it is known that he was. */
+/* Does the failure of a call that makes a stream have a cause?  An accepted peer may be gone
+ * before the call returns. */
 static void
 judge_opening(const char *what, int rc, uint64_t deadline_ns)
 {
@@ -162,7 +162,7 @@ end_told(struct end *end)
 {
 	const struct stream *flow = flow_of(end, true);
 
-	/* A reset may be on its way to who writes. */
+	/* A writer may be about to get a reset. */
 	if (!end->broken && !end->sends && flow->taken < flow->made)
 		sim_fail("the end comes after %llu of %llu", (unsigned long long)flow->taken,
 		         (unsigned long long)flow->made);
@@ -205,7 +205,7 @@ close_end(struct end *end)
 	close_told(end);
 }
 
-/* --- by threadlets -------------------------------------------------------- */
+/* --- threadlets ----------------------------------------------------------- */
 
 static int64_t
 look(struct end *end, size_t size, uint64_t deadline_ns)
@@ -221,7 +221,7 @@ look(struct end *end, size_t size, uint64_t deadline_ns)
 	return n;
 }
 
-/* True if it can go on. */
+/* True if the end can continue. */
 static bool
 act_read(struct end *end)
 {
@@ -248,7 +248,7 @@ act_read(struct end *end)
 	if (n == 0 && !end->closed)
 		end_told(end);
 	if (way == 1 && n == WEFT_EOF && !end->closed)
-		return true; /* what there is can be read */
+		return true; /* the rest can still be read */
 	if (way == 2 && (n == WEFT_EMSGSIZE || n == WEFT_EOF))
 		return !end->closed;
 	return judge(end, n, deadline_ns) && n != 0;
@@ -283,7 +283,7 @@ act_write(struct end *end)
 	if (n > 0)
 		stream_sent(flow, size);
 	else
-		end->mute = true; /* some may have been sent */
+		end->mute = true; /* a part may have been sent */
 	return judge(end, n, deadline_ns);
 }
 
@@ -303,7 +303,7 @@ act_shut(struct end *end)
 
 static int run_end(void *arg);
 
-/* To the other loop; from then on it is not ours. */
+/* Move it to the other loop, where another threadlet uses it from then on. */
 static bool
 act_move(struct end *end, bool *left)
 {
@@ -320,7 +320,7 @@ act_move(struct end *end, bool *left)
 	*left = true;
 	if (weft_go_with(&opts, run_end, end) > 0)
 		return false;
-	close_end(end); /* nobody has it */
+	close_end(end); /* no threadlet has it */
 	count_up(&play.ended);
 	return false;
 }
@@ -352,7 +352,7 @@ meddle(void *arg)
 	return 0;
 }
 
-/* Which connection it is, as its client says. */
+/* Read the number of the connection, which its client sends. */
 static bool
 learn_number(struct end *end)
 {
@@ -392,7 +392,7 @@ start_helper(struct end *end)
 		count_up(&play.started);
 }
 
-/* No close takes long. */
+/* Limit the time that a close takes. */
 static void
 limit_linger(weft_stream *stream)
 {
@@ -423,7 +423,7 @@ run_end(void *arg)
 	return 0;
 }
 
-/* --- by callbacks --------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------ */
 
 static void
 on_closed(void *arg)
@@ -520,9 +520,9 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 static const weft_stream_events events = { .on_data = on_data, .on_close = on_closed };
 
-/* --- who comes, and who is there ------------------------------------------ */
+/* --- accepting and connecting --------------------------------------------- */
 
-/* By a threadlet of any loop, or callbacks of that which is here. */
+/* With a threadlet on any loop, or with callbacks on the current loop. */
 static void
 serve(weft_stream *stream, uint32_t here)
 {
@@ -566,7 +566,7 @@ run_acceptor(void *arg)
 	return 0;
 }
 
-/* A stream to somebody who serves, or NULL. */
+/* A stream to a served end, or NULL. */
 static weft_stream *
 reach(uint32_t where, uint64_t deadline_ns)
 {
@@ -664,7 +664,7 @@ start_on(uint32_t where, weft_threadlet_fn fn)
 	return id;
 }
 
-/* Until all that was started has ended. */
+/* Wait until everything that was started has ended. */
 static void
 await_all(void)
 {

@@ -1,19 +1,19 @@
-/* stream_play.h - random talks over streams, judged.
+/* stream_play.h - random conversations over streams, checked.
  *
  * Needs: oracle.h.  Thread: the first simulated one.
  */
 #ifndef WEFT_SIM_STREAM_PLAY_H
 #define WEFT_SIM_STREAM_PLAY_H
 
-/* What is done wrong on purpose, once, as if the library did it. */
+/* A bug that is planted once, as if the library had it. */
 enum spoil {
 	SPOIL_NOTHING,
-	SPOIL_BYTE,  /* one is lost */
-	SPOIL_END,   /* the end is told though there is more */
-	SPOIL_CLOSE, /* a close is told twice */
-	SPOIL_ERROR, /* an error that nothing has caused */
-	SPOIL_WAKE,  /* who waits is not told */
-	SPOIL_CONNECT, /* fails for another reason than it has */
+	SPOIL_BYTE,  /* a byte is lost */
+	SPOIL_END,   /* the end is reported although there is more */
+	SPOIL_CLOSE, /* a close is reported twice */
+	SPOIL_ERROR, /* an error without a cause */
+	SPOIL_WAKE,  /* a waiter is not woken */
+	SPOIL_CONNECT, /* fails with a wrong error */
 	SPOIL_ACCEPT,
 	SPOIL_ORDER,  /* on_close before the last write has ended */
 	SPOIL_INSIDE, /* on_close inside the close */
@@ -21,7 +21,7 @@ enum spoil {
 
 void stream_play(enum spoil spoil);
 
-/* Streams of a loop that stops; only SPOIL_ORDER and SPOIL_INSIDE are for it. */
+/* Streams of a loop that stops; uses only SPOIL_ORDER and SPOIL_INSIDE. */
 void stream_stop_play(enum spoil spoil);
 
 #endif

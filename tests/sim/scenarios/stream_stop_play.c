@@ -1,10 +1,10 @@
 /* stream_stop_play.c - streams with callbacks and queued writes on a loop that stops.
  *
- * Pairs of streams write to each other and read less than that, so that writes wait.  Then
- * the loop is stopped, from another thread or by a callback that closes streams in the same
- * call; the others are closed as on_data reports the stop, or as a write ends.
+ * Pairs of streams write to each other and read less than that, so that writes wait.  Then the
+ * loop is stopped, from another thread or by a callback that closes streams in the same call.
+ * The other streams are closed when on_data reports the stop, or when a write ends.
  *
- *   1. on_close of a stream comes once, after the results of all ops on it.
+ *   1. on_close of a stream is called once, after the results of all ops on it.
  *   2. No callback runs inside a call of the program.
  *   3. When the loop has stopped, every stream is closed.
  */
@@ -26,7 +26,7 @@ struct end {
 static struct {
 	struct host host;
 	struct end ends[ENDS];
-	bool inside; /* a call that must not call back is on the stack */
+	bool inside; /* a call that must not run callbacks is on the stack */
 	enum spoil spoil;
 } play;
 
@@ -150,7 +150,7 @@ start_all(void *arg)
 	}
 }
 
-/* The stop, and some closes before and behind it. */
+/* Stop the loop, and close some streams before and after that. */
 static void
 stop_here(void *arg)
 {

@@ -1,11 +1,10 @@
-/* table_scenarios.c - scenarios that use the sys table and nothing else.
+/* table_scenarios.c - scenarios that use only the sys table.
  *
- * They keep the simulator honest: threads that hand a number round by park and
- * unpark, and an echo server on epoll with clients that poll.  Both are written
- * to bear every fault, so that when they fail it is the simulator that is
- * wrong.
+ * They test the simulator itself: threads that pass a turn around by park and unpark, and an
+ * echo server on epoll with clients that poll.  Both tolerate every fault, so a failure is a
+ * bug in the simulator.
  *
- *   1. Every byte a client gets back is the one it sent at that place.
+ *   1. Every byte that a client gets back is the one it sent at that position.
  *   2. A client may lose its connection; the server never stops because of one.
  */
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <sys/epoll.h>
 #include "sim/scenarios/scenarios.h"
 
-/* Start a thread, however often that fails. */
+/* Start a thread, and retry until that succeeds. */
 static uint64_t
 start(const char *name, void (*fn)(void *arg), void *arg)
 {
@@ -32,8 +31,8 @@ start(const char *name, void (*fn)(void *arg), void *arg)
 enum { RUNNERS = 4, ROUNDS = 12 };
 
 struct runner {
-	weft__a32 turns; /* how often it was this one's turn, or is now */
-	weft__a32 *laps; /* counted by all of them */
+	weft__a32 turns; /* how often it has got the turn */
+	weft__a32 *laps; /* incremented by all of them */
 	struct runner *next;
 };
 
@@ -55,7 +54,7 @@ run_leg(void *arg)
 		while (weft__load(&runner->turns, WEFT__ACQUIRE) == round)
 			(void)weft__sys->park(&runner->turns, round, WEFT_NEVER);
 		laps = weft__load(runner->laps, WEFT__RELAXED);
-		weft__sys->yield(); /* nobody else may count meanwhile */
+		weft__sys->yield(); /* no other thread may increment meanwhile */
 		weft__store(runner->laps, laps + 1, WEFT__RELAXED);
 		hand_over(runner->next);
 	}
@@ -87,7 +86,7 @@ enum { CLIENTS = 3, CONNECTIONS_MAX = 32, HELD_MAX = 200 };
 
 struct connection {
 	int fd;                          /* -1: free */
-	bool can_recv, can_send, ending; /* as the edges tell */
+	bool can_recv, can_send, ending; /* according to the edges */
 	size_t held;
 	char bytes[HELD_MAX]; /* received, not yet sent back */
 };
@@ -95,7 +94,7 @@ struct connection {
 struct server {
 	int ep, listener, stop;
 	bool edges;        /* edge-triggered */
-	bool trusts_short; /* a short count is EAGAIN, too: see epoll(7) */
+	bool trusts_short; /* treats a short count like EAGAIN: see epoll(7) */
 	struct sockaddr_in name;
 	struct connection connections[CONNECTIONS_MAX];
 };
@@ -122,7 +121,7 @@ drop(struct connection *connection)
 	connection->fd = -1;
 }
 
-/* False if there is nobody to accept, or perhaps nobody. */
+/* False if no connection is pending, or perhaps none. */
 static bool
 accept_one(struct server *server)
 {
@@ -171,7 +170,7 @@ send_back(struct connection *connection)
 	return rc;
 }
 
-/* Once for each report. */
+/* Serve once for each report. */
 static void
 serve_level(struct server *server, struct connection *connection, uint32_t events)
 {
@@ -191,7 +190,7 @@ serve_level(struct server *server, struct connection *connection, uint32_t event
 	      2 + (uint64_t)(connection - server->connections));
 }
 
-/* As long as there is something to do: there may be no other report. */
+/* Serve as long as something can be done: there may be no other report. */
 static void
 serve_edge(struct server *server, struct connection *connection, uint32_t events)
 {
@@ -282,7 +281,7 @@ byte_at(size_t at)
 	return (unsigned char)(at * 31 + at / 251);
 }
 
-/* Send `goal` bytes and take them back; false if the connection was lost. */
+/* Send `goal` bytes and receive them back; false if the connection was lost. */
 static bool
 converse(int fd, size_t goal)
 {

@@ -1,4 +1,4 @@
-/* threadlet_oracle.c - the judge of threadlets and scopes. */
+/* threadlet_oracle.c - the oracle for threadlets and scopes. */
 #include <string.h>
 #include "base/os.h"
 #include "sim/scenarios/threadlet_oracle.h"
@@ -19,7 +19,7 @@ oracle_listen(void)
 	weft__hooks.on_report = on_report;
 }
 
-static uint64_t scopes; /* opened */
+static uint64_t scopes; /* opened so far */
 
 /* --- levels ------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ level_must(const struct level *level)
 			return true;
 		if (level->shield)
 			return false;
-		/* Word to another loop takes its time. */
+		/* A cancellation takes time to reach another loop. */
 		if (is_base(level) && level->below
 		    && level->below->owner->where != level->owner->where)
 			return false;

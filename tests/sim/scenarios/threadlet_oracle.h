@@ -1,18 +1,20 @@
-/* threadlet_oracle.h - the judge of threadlets and scopes.
+/* threadlet_oracle.h - the oracle for threadlets and scopes.
  *
- * An actor is what the judge knows of a threadlet: who has started it where, what it was
- * asked, what it has been told and what it has returned.  A level is a scope, or the
- * base of an actor; below each level lies the one whose end reaches it, and below the
- * base of an actor the scope that it was started in.
+ * An actor records what the oracle knows about a threadlet: where it was started, which
+ * cancellations and interrupts were requested, what its calls have reported, and what it has
+ * returned.  A level is a scope, or the base of an actor.  The cancellation of the level
+ * `below` also reaches the level; below the base of an actor is the scope that the actor was
+ * started in.
  *
- *   1. A call has the outcome that it is for, or one that somebody has asked for before:
- *      a cancellation or a deadline below its level, up to a shield; an interrupt.
- *   2. What has been told to a level is told by every later call there.
- *   3. Whoever was told by its own loop is told at its next call.
- *   4. No actor runs once its scope is closed, and none has not ended then.
- *   5. What is joined is what was returned.
+ *   1. A call has its normal result, or one that was requested before: a cancellation or a
+ *      passed deadline of its level or of one below, down to a shield; or an interrupt.
+ *   2. Once a call at a level has reported a cancellation, every later call there reports the
+ *      same.
+ *   3. A cancellation by the threadlet's own loop is reported by the threadlet's next call.
+ *   4. No actor runs after its scope is closed, and all its actors have ended by then.
+ *   5. A join returns what the actor returned.
  *
- * Needs: oracle.h.  Thread: any, since simulated ones take turns.
+ * Needs: oracle.h.  Thread: any, because simulated threads run one at a time.
  */
 #ifndef WEFT_SIM_THREADLET_ORACLE_H
 #define WEFT_SIM_THREADLET_ORACLE_H
@@ -27,13 +29,13 @@ struct level {
 	struct level *below;
 	struct actor *owner;
 	weft_scope    scope;       /* unless it is a base */
-	uint64_t      number;      /* of all scopes: its memory is used again */
+	uint64_t      number;      /* unique: the memory of a scope is reused */
 	bool          shield, fast;
 	bool          open;
 	uint64_t      deadline_ns;
-	uint32_t      asked;       /* 1 << CANCEL, 1 << LATE: so it may be told */
-	bool          certain;     /* it must be told one of them */
-	int           seen;        /* what it has been told, or 0 */
+	uint32_t      asked;       /* 1 << CANCEL, 1 << LATE: a call may report these */
+	bool          certain;     /* a call must report one of them */
+	int           seen;        /* what calls have reported, or 0 */
 };
 
 enum { CANCEL, LATE };
@@ -43,56 +45,56 @@ struct actor {
 	struct level   levels[LEVELS];
 	struct level  *top;
 	int            depth;      /* open levels */
-	uint32_t       where;      /* which loop */
-	uint64_t       home;       /* number of the scope that it is in */
+	uint32_t       where;      /* index of its loop */
+	uint64_t       home;       /* number of the scope it was started in */
 	weft_threadlet id;
-	uint32_t       interrupts; /* sent, and not told */
+	uint32_t       interrupts; /* sent and not yet reported */
 	int            result;
 	bool           refused;    /* its start failed */
 	bool           runs, returned, ended;
-	bool           told;       /* may have been, before it returned */
+	bool           told;       /* it may have been canceled before it returned */
 	weft_node      node;
 };
 
-/* Which loops are being stopped: their actors may be told to end. */
+/* The loops that are being stopped: their actors may be canceled. */
 extern bool crew_stopping[LOOPS];
 
-/* Listen to reports: threadlets that can be told to end are in no deadlock. */
+/* Fail on deadlock reports: a threadlet that can be canceled is not deadlocked. */
 void oracle_listen(void);
 
-/* A new actor, to be started on `where` in a scope, or NULL. */
+/* Initialize an actor that is to be started on loop `where`, in a scope or with NULL in none. */
 void actor_init(struct actor *actor, uint32_t where, struct level *home);
 
-/* Its start returned that; `must` is what level_must() of its scope was before. */
+/* The start returned `id`; `must` is the result of level_must() for its scope before the start. */
 void actor_started(struct actor *actor, weft_threadlet id, bool must);
 
-/* It begins to run; it goes on; its function returns; its cleanups run, shielded; nothing
- * of it runs any more. */
+/* The actor begins to run; continues; its function returns; its cleanups run, shielded; nothing
+ * of it runs after this. */
 void actor_begin(struct actor *actor);
 void actor_step(const struct actor *actor);
 int  actor_return(struct actor *actor, int result);
 void actor_clean_up(struct actor *actor);
 void actor_end(struct actor *actor);
 
-/* Was it started in that scope? */
+/* Was the actor started in that scope? */
 bool actor_is_in(const struct actor *actor, const struct level *level);
 
-/* Before a cancel or interrupt of it, and what that returned. */
+/* Call before a cancel or interrupt of the actor; and after it, with the result. */
 void actor_ask(struct actor *actor, bool interrupt);
 void actor_asked(struct actor *actor, bool here, bool interrupt, int rc);
 
-/* A scope is opened, cancelled, its deadline moved, closed with that result. */
+/* A scope is opened, canceled, its deadline changed, or closed with that result. */
 struct level *level_open(struct actor *actor, uint32_t flags, uint64_t deadline_ns);
 void level_cancel(struct level *level);
 void level_move(struct level *level, uint64_t deadline_ns, int rc);
 void level_close(struct level *level, int rc, const struct actor *actors,
                  size_t count);
 
-/* It may be told that; it must be told something. */
+/* May a call at this level report `what`?  Must it report a cancellation? */
 bool level_may(const struct level *level, int what);
 bool level_must(const struct level *level);
 
-/* A suspending call: before it, and what it returned; `ok`: what it is for. */
+/* Call before a suspending call, and after it, with the result.  `ok`: it is a normal result. */
 struct call_check {
 	struct actor *actor;
 	struct level *level;
@@ -101,7 +103,7 @@ struct call_check {
 void call_begin(struct call_check *call, struct actor *actor);
 void call_end(const struct call_check *call, int64_t rc, bool ok);
 
-/* A join gave that of `actor`. */
+/* A join of `actor` returned `result`. */
 void join_check(const struct actor *actor, int result);
 
 #endif

@@ -1,12 +1,12 @@
 /* threadlet_play.c - random programs of threadlets on two loops.
  *
- * Each actor takes a few steps drawn by the seed: it waits for something, opens scopes,
- * starts others in them or alone, here or on the other loop, joins, cancels and
- * interrupts whom it knows.
+ * Each actor takes a few random steps: it waits for something, opens scopes, starts other
+ * actors in them or alone, here or on the other loop, joins, cancels and interrupts actors that
+ * it knows.
  *
- *   1. Whoever waits without a deadline can be ended by something: in a bounded play the
- *      deadline of a scope, else the stop.
- *   2. What is written down of a request is written before it is made.
+ *   1. An actor that waits without a deadline can be ended: in a bounded play by the deadline
+ *      of a scope, otherwise by the stop.
+ *   2. A request is recorded before it is made.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,6 @@ static int run_actor(void *arg);
 
 /* --- starting ----------------------------------------------------------- */
 
-/* Start an actor in the scope of a level, or alone. */
 struct actor *
 play_start(struct level *home, uint32_t where)
 {
@@ -54,14 +53,14 @@ draw_deadline(void)
 	return weft_after(sim_random_below(UINT64_C(1) << sim_random_below(21)));
 }
 
-/* Of scopes: long enough for most of what is done inside. */
+/* Deadlines of scopes: long enough for most of what is done inside. */
 static uint64_t
 draw_late(void)
 {
 	return weft_after(sim_random_below(UINT64_C(1) << (10 + sim_random_below(15))));
 }
 
-/* Is there a deadline that ends whoever waits here? */
+/* Is there a deadline that ends a wait at this level? */
 static bool
 is_bounded(const struct level *level)
 {
@@ -82,7 +81,7 @@ draw_wait(const struct actor *actor)
 	return draw_deadline();
 }
 
-/* It has been told so by the call's own deadline. */
+/* Did the call's own deadline end it? */
 static bool
 is_late(int64_t rc, uint64_t deadline_ns)
 {
@@ -135,8 +134,8 @@ act_fd(struct actor *actor)
 	call_end(&call, rc, rc > 0 || is_refusal(rc) || is_late(rc, deadline_ns));
 }
 
-/* An op on the stack, which nobody may touch when it has been waited for.  Bytes that
- * have come are told in any case. */
+/* An op on the stack: nothing may touch it after the wait.  Bytes that have arrived are
+ * reported in any case. */
 static void
 act_op(struct actor *actor)
 {
@@ -163,7 +162,7 @@ act_op(struct actor *actor)
 	                 || is_late(rc, deadline_ns));
 }
 
-/* --- others ------------------------------------------------------------- */
+/* --- other actors ------------------------------------------------------- */
 
 static struct actor *
 any_actor(void)
@@ -171,7 +170,7 @@ any_actor(void)
 	return play.used == 0 ? NULL : &play.actors[sim_random_below(play.used)];
 }
 
-/* One that shares its scope with this, or is in its own innermost. */
+/* An actor of the same scope, or one in this actor's innermost scope. */
 static struct actor *
 any_near(const struct actor *actor)
 {
@@ -199,7 +198,7 @@ act_join(struct actor *actor)
 	if (!other)
 		return;
 	call_begin(&call, actor);
-	call.must = false; /* the result may be there */
+	call.must = false; /* the result may already be there */
 	rc = weft_join(other->id, &out, deadline_ns);
 	if (other->base.below->owner->where != actor->where) {
 		sim_check(rc == WEFT_EWRONGLOOP);
@@ -253,7 +252,7 @@ act_in_scope(struct actor *actor)
 	level = level_open(actor, flags, deadline_ns);
 	take_steps(actor);
 	if (sim_random_below(8) == 0)
-		return; /* left to the end of the threadlet */
+		return; /* the end of the threadlet closes it */
 	while (actor->top != level) {
 		struct level *inner = actor->top;
 
@@ -279,7 +278,7 @@ act_on_scope(struct actor *actor)
 		weft_scope_cancel(&level->scope);
 		return;
 	}
-	/* Who waits inside may rely on there being one. */
+	/* Actors that wait inside may rely on a deadline. */
 	if (what == 1 && (!play.bounded || level->deadline_ns == WEFT_NEVER) && !level->shield)
 		deadline_ns = WEFT_NEVER;
 	level_move(level, deadline_ns, weft_scope_set_deadline(&level->scope, deadline_ns));
@@ -351,7 +350,7 @@ take_steps(struct actor *actor)
 		take_step(actor);
 }
 
-/* The last of its cleanups. */
+/* The last cleanup to run. */
 static void
 on_end(void *arg)
 {
@@ -383,7 +382,7 @@ run_actor(void *arg)
 	                    sim_random_below(4) == 0 ? WEFT_EPROTO : (int)sim_random_below(1000));
 }
 
-/* --- around them -------------------------------------------------------- */
+/* --- threads, begin and end --------------------------------------------- */
 
 void
 play_meddle(void *arg)
@@ -432,7 +431,7 @@ play_begin(bool bounded)
 		(void)play_start(NULL, i % LOOPS);
 }
 
-/* What was started has ended, and nothing else. */
+/* All that was started has ended, and nothing else. */
 void
 play_end(void)
 {
@@ -459,7 +458,6 @@ play_avoid(uint32_t where)
 		pause_briefly();
 }
 
-/* Stop both, so that nobody waits for one who is not told; wait for both. */
 void
 play_stop_all(void)
 {

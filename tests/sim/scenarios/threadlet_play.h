@@ -1,7 +1,6 @@
-/* threadlet_play.h - random programs of threadlets, judged by threadlet_oracle.h.
+/* threadlet_play.h - random programs of threadlets, checked by threadlet_oracle.h.
  *
- * Needs: threadlet_oracle.h.  Thread: of the simulated ones any, but that begin, stop
- * and end are for the first.
+ * Needs: threadlet_oracle.h.  Thread: any simulated one; begin, stop and end only the first.
  */
 #ifndef WEFT_SIM_THREADLET_PLAY_H
 #define WEFT_SIM_THREADLET_PLAY_H
@@ -14,29 +13,29 @@ extern struct play {
 	struct host  hosts[LOOPS];
 	struct actor actors[ACTORS];
 	uint32_t     used;
-	uint32_t     starting[LOOPS]; /* inside of a start on that loop */
+	uint32_t     starting[LOOPS]; /* calls that are starting an actor there */
 	bool         gone[LOOPS];     /* no more starts there */
 	int          pairs[LOOPS][PAIRS][2];
-	bool         bounded;         /* all end by themselves */
+	bool         bounded;         /* all actors end by themselves */
 	weft__a32    started, ended, over;
 } play;
 
-/* Two loops that run, and some actors; at the end, of which each has ended. */
+/* Start two loops, and some actors.  At the end, check that all actors have ended. */
 void play_begin(bool bounded);
 void play_end(void);
 
-/* Start an actor in the scope of a level, or alone; NULL: none is left. */
+/* Start an actor in the scope of a level, or with NULL in none.  NULL: no actor is left. */
 struct actor *play_start(struct level *home, uint32_t where);
 
-/* Stop a loop; stop both, so that nobody waits for one who is not told, and wait. */
+/* Stop a loop.  Stop both loops, so that no actor waits for one that is not canceled, and wait. */
 void play_stop(uint32_t where);
 void play_stop_all(void);
 
-/* Nobody starts anything there any more: it can be freed. */
+/* No actor is started there from now on, so the loop can be freed. */
 void play_avoid(uint32_t where);
 
-/* Threads, until it is over: one that cancels, interrupts and starts; one at the other
- * ends of the connections. */
+/* Thread functions that run until `over`: one cancels, interrupts and starts actors; one uses
+ * the other ends of the connections. */
 void play_meddle(void *arg);
 void play_move_bytes(void *arg);
 

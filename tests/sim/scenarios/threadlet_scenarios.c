@@ -1,14 +1,14 @@
-/* threadlet_scenarios.c - threadlets on two loops, and how that ends.
+/* threadlet_scenarios.c - threadlets on two loops, and how they end.
  *
- * A thread that is none of the loops' cancels, interrupts and starts, too; another moves
- * bytes.  Then the loops stop, in the middle of that or when all have ended by
- * themselves; one of them may be freed while the other goes on.
+ * A thread outside of the loops cancels, interrupts and starts threadlets, too; another moves
+ * bytes.  Then the loops stop, in the middle of that or when all threadlets have ended by
+ * themselves.  One loop may be freed while the other continues.
  */
 #include <string.h>
 #include "sim/scenarios/scenarios.h"
 #include "sim/scenarios/threadlet_play.h"
 
-/* --- they are stopped, whatever they do --------------------------------- */
+/* --- they are stopped at any time --------------------------------------- */
 
 static void
 run_crews(void *arg)
@@ -69,7 +69,7 @@ run_bounded(void *arg)
 const struct sim_scenario sim_scenario_bounded = { .name = "threadlet_bounded",
 	                                           .run = run_bounded };
 
-/* --- one loop is freed while the other goes on -------------------------- */
+/* --- one loop is freed while the other continues ------------------------ */
 
 static void
 run_orphans(void *arg)
@@ -96,17 +96,17 @@ run_orphans(void *arg)
 const struct sim_scenario sim_scenario_orphans = { .name = "threadlet_orphans",
 	                                           .run = run_orphans };
 
-/* --- each is asked once, by another thread ------------------------------ */
+/* --- each is canceled once, by another thread --------------------------- */
 
 enum { ROUNDS = 12, ASKED = LOOPS * ROUNDS * 3 };
 
-/* Threadlets that only a cancel ends, or that have ended before it comes; by handles
- * that are used again and again, here and there. */
+/* Threadlets that only a cancel ends, or that end before it comes.  Their handles are reused
+ * many times, on both loops. */
 static struct {
 	struct host hosts[LOOPS];
 	weft_threadlet ids[ASKED];
 	uint32_t used;
-	weft__a32 count; /* of ids, for who waits */
+	weft__a32 count; /* number of ids, for waiters */
 	weft__a32 told, ended;
 	uint32_t sleepers;
 } asks;

@@ -1,15 +1,14 @@
-/* time_scenarios.c - timers, numbers, ticks and microtasks, each against a
- * model of what was asked for.
+/* time_scenarios.c - timers, timer IDs, ticks and microtasks, each checked against a model.
  *
- *   1. Nothing is early against the virtual clock, however that jumps.
- *   2. What is due in one turn comes in order of (deadline, start).
- *   3. A number runs or is cleared, never both, never neither.
+ *   1. Nothing is early according to the virtual clock, however the clock jumps.
+ *   2. Timers due in one loop iteration run in order of (deadline, start).
+ *   3. A timer ID either runs or is cleared, never both, never neither.
  */
 #include <string.h>
 #include "sim/scenarios/oracle.h"
 #include "sim/scenarios/scenarios.h"
 
-/* From nothing to a few seconds, each power of two equally likely. */
+/* From 0 to a few seconds, each power of two equally likely. */
 static uint64_t
 draw_ns(void)
 {
@@ -31,7 +30,7 @@ static struct {
 	struct entry entries[TIMERS];
 	uint64_t seq;
 	uint64_t turn_ns, last_due_ns, last_seq;
-	int left; /* changes to be made */
+	int left; /* changes still to be made */
 } clockwork;
 
 static void change_timer(void);
@@ -119,7 +118,7 @@ change_by_post(void *arg)
 	change_timer();
 }
 
-/* Somebody else, who keeps the loop from sleeping in peace. */
+/* Another thread wakes the loop or posts to it at random. */
 static void
 disturb(void *arg)
 {
@@ -158,7 +157,7 @@ run_timers(void *arg)
 
 const struct sim_scenario sim_scenario_timers = { .name = "loop_timers", .run = run_timers };
 
-/* --- numbers ---------------------------------------------------------- */
+/* --- timer IDs -------------------------------------------------------- */
 
 enum { SETTERS = 3, CELLS = 100, TIMEOUT = 0, INTERVAL, IMMEDIATE };
 
@@ -167,7 +166,7 @@ struct cell {
 	uint64_t kind;
 	uint64_t due_ns;
 	weft__a32 runs, cleared;
-	bool late; /* an interval: its last run met a clear */
+	bool late; /* an interval: it ran once after it was cleared */
 };
 
 static struct {
@@ -205,7 +204,7 @@ run_cell(void *arg)
 	if (numbers.ended)
 		sim_fail("runs after the end");
 	if (weft__load(&cell->cleared, WEFT__ACQUIRE)) {
-		/* It may have begun before, if another may follow. */
+		/* An interval may have begun to run before it was cleared. */
 		if (cell->kind != INTERVAL || cell->late)
 			sim_fail("runs after it was cleared");
 		cell->late = true;
@@ -324,8 +323,8 @@ enum { CALLBACKS = 150 };
 static struct {
 	weft_loop *loop;
 	uint64_t made[2], run[2]; /* ticks, microtasks */
-	int last;                 /* which was run last, since a callback */
-	int left;                 /* callbacks to be had */
+	int last;                 /* kind of the last task, since a callback */
+	int left;                 /* callbacks still to come */
 	weft_timer timer;
 	weft_node last_node;
 	weft_op op;
@@ -378,7 +377,7 @@ queue_tasks(void)
 
 static void ask_for_callback(void);
 
-/* Whatever kind of callback it is. */
+/* Called first in every kind of callback. */
 static void
 enter_callback(void)
 {

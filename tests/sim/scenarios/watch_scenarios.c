@@ -1,9 +1,9 @@
-/* watch_scenarios.c - watches that are started, changed, muted and stopped at
- * random; and a loop that is short of memory.
+/* watch_scenarios.c - watches that are started, changed, muted and stopped at random; and a
+ * loop that is short of memory.
  *
- *   1. A watch that was stopped or muted is not called; one that was changed is
- *      called as it was changed.
- *   2. What is readable at the end is told.
+ *   1. A watch that was stopped or muted is not called.  A watch that was changed is called as
+ *      changed.
+ *   2. What is readable at the end is reported.
  *   3. A call that is refused for lack of memory changes nothing.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@ struct eye {
 	int ends[2]; /* the second is the peer's */
 	bool started, last_seen;
 	uint32_t events;
-	unsigned version; /* of what it was started with */
+	unsigned version; /* identifies its last start */
 };
 
 static struct {
@@ -80,7 +80,7 @@ open_eye(struct eye *eye)
 		continue;
 }
 
-/* Read what there is; at the end of the stream begin a new one. */
+/* Read what is there; stop at the end of the stream. */
 static void
 look(weft_watch *watch, int what, struct eye *eye)
 {
@@ -99,7 +99,7 @@ look(weft_watch *watch, int what, struct eye *eye)
 	sim_check(what != 0);
 	if ((uint32_t)what & ~(eye->events | WEFT_EV_ERROR | WEFT_EV_HUP))
 		sim_fail("told what was not asked for: %d", what);
-	if (what & WEFT_WRITABLE) /* or it would be told for ever */
+	if (what & WEFT_WRITABLE) /* or it would be reported forever */
 		(void)start_eye(eye, eye->events & ~(uint32_t)WEFT_WRITABLE);
 	if ((what & (WEFT_READABLE | WEFT_EV_HUP)) == 0)
 		return;
@@ -157,7 +157,7 @@ begin_sight(void *arg)
 		continue;
 }
 
-/* Everybody watches; the peers say their last. */
+/* Open new pairs and watch all of them, for the last bytes of the peers. */
 static void
 end_sight(void *arg)
 {
@@ -253,12 +253,12 @@ static void
 end_op(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
-	/* A kernel that reports fewer events than there are lets a deadline pass. */
+	/* If the kernel reports fewer events than there are, a deadline may pass. */
 	sim_check(result >= 0 || result == WEFT_ENOMEM || result == WEFT_ETIMEDOUT);
 	end_thing(arg);
 }
 
-/* Start one of everything that may need memory; what it says. */
+/* Start one of everything that may need memory; returns the result. */
 static int64_t
 start_thing(struct thing *thing)
 {

@@ -1,9 +1,9 @@
-/* work_scenarios.c - a loop and a plain thread have pools work for them.
+/* work_scenarios.c - a loop and a plain thread that submit work to pools.
  *
- *   1. Work that was accepted has one result; it has run, once, exactly if the result
- *      is what it returned.
- *   2. It has its result though nothing comes after it that could call a thread again.
- *   3. When the loop has stopped and no caller is left, the pool is free.
+ *   1. Accepted work has one result.  It has run, once, exactly if the result is what it
+ *      returned.
+ *   2. It gets its result even if no later work wakes a thread.
+ *   3. When the loop has stopped and no caller is left, the pool can be freed.
  */
 #include <string.h>
 #include <weft/work.h>
@@ -15,7 +15,7 @@ enum { TASKS = 8, ACTS = 150 };
 struct task {
 	weft_op op;
 	struct once once;
-	weft__a32 ran; /* times since it was started */
+	weft__a32 ran; /* how often, since it was started */
 };
 
 static struct {
@@ -25,8 +25,8 @@ static struct {
 	weft_timer timer;
 	int acts;
 	weft__a32 done, over;
-	bool told;        /* that all is done */
-	uint64_t idle_ns; /* after which a thread of the pool ends */
+	bool told;        /* `done` was counted */
+	uint64_t idle_ns; /* then a thread of the pool ends */
 } work;
 
 static uint64_t
@@ -56,7 +56,7 @@ draw_pool(void)
 	}
 }
 
-/* Run for a while; what is returned tells which it was. */
+/* Run for a while; the result identifies the task. */
 static int
 do_task(void *arg)
 {
@@ -96,7 +96,7 @@ start_task(struct task *task)
 		once_begin(&task->once);
 }
 
-/* Nothing is started any more, and all has ended. */
+/* Count `done` when nothing will be started and all has ended. */
 static void
 tell_if_done(void)
 {
@@ -178,8 +178,8 @@ end_caller(uint64_t caller)
 	thread_join(caller);
 }
 
-/* Nobody else is there to call a thread; and each call comes about when its thread has
- * idled long enough to end. */
+/* No other work wakes a thread; and each call comes about when the thread has been idle long
+ * enough to end. */
 static void
 call_alone(void)
 {

@@ -1,5 +1,4 @@
-/* dag_plants.c - the judge of graphs put to the test: in each play something is done that
- * the library must not. */
+/* dag_plants.c - tests the checks of dag_play.c: each scenario plants one bug in a graph. */
 #include "sim/scenarios/dag_play.h"
 #include "sim/scenarios/scenarios.h"
 

@@ -1,16 +1,13 @@
 /* differ.c - random programs for two kernels.
  *
- * A program has a few slots for descriptors and two epoll sets.  What it does
- * next depends on its seed and on which slots are in use, never on a result, so
- * that both kernels are asked the same.  Every result is logged: numbers of
- * descriptors relative to the first free one, events sorted by what they are
- * of.
+ * A program has a few slots for descriptors and two epoll sets.  Its next step depends on its
+ * seed and on which slots are in use, never on a result, so that both kernels execute the same
+ * calls.  Every result is logged: descriptor numbers relative to the first free one, events
+ * sorted by their data.
  *
- *   1. Nothing fills up: how much fits is not the same on both, and need not
- *      be.
- *   2. Edges for AF_UNIX are asked for input only.  When there is room again
- *      Linux says so for every message that was read to its end, we for every
- *      read.
+ *   1. Nothing fills up: the capacities of the two kernels differ, and may differ.
+ *   2. For AF_UNIX, edges are used for input only.  Linux reports new room for every message
+ *      that was read to its end, the simulated kernel for every read.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,9 +28,9 @@ struct program {
 	struct differ_log *log;
 	uint64_t seed, draws;
 	bool tcp;
-	int base; /* number that was free first */
+	int base; /* the first free number */
 	int sets[SETS];
-	int last[SLOTS];       /* number that the slot has or had; -1: none yet */
+	int last[SLOTS];       /* the slot's current or last number; -1: none yet */
 	enum kind kind[SLOTS]; /* NONE: free */
 };
 
@@ -81,7 +78,7 @@ settle_tcp(struct program *program)
 		(void)program->host->sys->poll(NULL, 0, 200000);
 }
 
-/* Linux acknowledges an end up to 40 ms late, and that makes an edge. */
+/* Linux acknowledges a FIN up to 40 ms late, and that makes an edge. */
 static void
 settle_end(struct program *program, int slot)
 {
@@ -89,7 +86,7 @@ settle_end(struct program *program, int slot)
 		settle(program->host);
 }
 
-/* --- making ----------------------------------------------------------- */
+/* --- making and closing ----------------------------------------------- */
 
 static void
 connect_pair(struct program *program, int out[2])
@@ -338,7 +335,7 @@ differ_run(const struct host *host, uint64_t seed, bool tcp, struct differ_log *
 	}
 }
 
-/* How many steps are equal, from the beginning. */
+/* The number of equal steps at the beginning. */
 static size_t
 equal_steps(const struct differ_log *real, const struct differ_log *simulated)
 {

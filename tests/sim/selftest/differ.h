@@ -1,4 +1,4 @@
-/* differ.h - random programs, run on both kernels, and their results compared.
+/* differ.h - runs random programs on both kernels and compares the results.
  *
  * Needs: semantics.h.
  */
@@ -9,8 +9,7 @@
 
 enum { DIFFER_LOG_MAX = 1024 };
 
-/* What a program did, step by step, in numbers that do not depend on the
- * kernel. */
+/* What a program did, step by step, in numbers that do not depend on the kernel. */
 struct differ_log {
 	size_t count;
 	struct differ_step {
@@ -19,11 +18,11 @@ struct differ_log {
 	} steps[DIFFER_LOG_MAX];
 };
 
-/* Run the program that `seed` is, with or without TCP. */
+/* Run the program determined by `seed`, with or without TCP. */
 void differ_run(const struct host *host, uint64_t seed, bool tcp,
                 struct differ_log *log);
 
-/* Compare; and print the steps up to the first difference. */
+/* Compare two logs; and print their steps up to the first difference. */
 bool differ_equal(const struct differ_log *real,
                   const struct differ_log *simulated);
 void differ_print(const struct differ_log *real,

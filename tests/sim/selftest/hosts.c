@@ -1,6 +1,6 @@
 /* hosts.c - the two kernels that are compared.
  *
- * What the sys table has no call for, done for each of them in its own way.
+ * For each, the operations that the sys table has no call for.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "sim/selftest/semantics.h"
 #include "sim/run/sim.h"
 
-/* The first free number behind the lowest `more` of them. */
+/* The number that a descriptor gets after the `more` lowest free ones are used. */
 static int
 number_behind(const struct host *host, int more)
 {
@@ -29,7 +29,7 @@ number_behind(const struct host *host, int more)
 	return last;
 }
 
-/* --- the real one ----------------------------------------------------- */
+/* --- the real kernel -------------------------------------------------- */
 
 static int
 real_dup(int fd)
@@ -99,7 +99,7 @@ const struct host host_real = {
 	.fail = real_fail,
 };
 
-/* --- the simulated one ------------------------------------------------ */
+/* --- the simulated kernel --------------------------------------------- */
 
 static void
 sim_allow_fds(int more)
@@ -107,7 +107,7 @@ sim_allow_fds(int more)
 	sim_limit_fds(more < 0 ? 1024 : number_behind(&host_simulated, more));
 }
 
-/* Delays are drawn from the seed, for whatever reason they may be. */
+/* Nothing to do: delays are drawn from the seed. */
 static void
 sim_no_delay(int fd)
 {

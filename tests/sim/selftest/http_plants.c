@@ -1,5 +1,5 @@
-/* http_plants.c - the judges of HTTP put to the test: once in a play something is done
- * that the server must not. */
+/* http_plants.c - tests the checks of the HTTP scenarios: each scenario plants one bug of a
+ * server or client. */
 #include <stdio.h>
 #include "sim/scenarios/http_fetch_play.h"
 #include "sim/scenarios/http_load.h"
@@ -84,7 +84,7 @@ http_plants(void)
 	                            run_fetch_plant, 0);
 }
 
-/* --- the whole crowd --------------------------------------------------------- */
+/* --- thousands of peers ------------------------------------------------------ */
 
 static void
 run_crowd(void *arg)

@@ -1,7 +1,7 @@
-/* planted.c - classic mistakes, made again.
+/* planted.c - classic mistakes, made on purpose.
  *
- * Each is a small program that works most of the time.  Its comment says what
- * is wrong; the rest is right, and bears the faults that are not masked.
+ * Each is a small program that works most of the time.  Its comment says what is wrong.  The
+ * rest is correct, and tolerates the faults that are not masked.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,9 +27,8 @@ struct mailbox {
 	weft__a32 word;
 };
 
-/* Wrong: the word that is slept on is not the one that says whether to sleep,
- * so the kernel's comparison cannot see that the mailbox was filled in
- * between. */
+/* Wrong: it parks on a different word than the one that says whether to sleep.  So the kernel's
+ * comparison cannot notice that the mailbox was filled in between. */
 static void
 await_mail(void *arg)
 {
@@ -53,8 +52,8 @@ lose_a_wakeup(void *arg)
 
 /* --- descriptors and memory ------------------------------------------- */
 
-/* Wrong: close failed, so it is called again; by then another thread may have
- * the number, or nobody. */
+/* Wrong: close failed, so it is called again; by then the number may belong to another thread,
+ * or be free. */
 static void
 close_twice(void *arg)
 {
@@ -69,7 +68,7 @@ close_twice(void *arg)
 	}
 }
 
-/* Wrong: when the second call fails, what the first one made is forgotten. */
+/* Wrong: when the second call fails, the descriptor of the first one is leaked. */
 static void
 leak_a_descriptor(void *arg)
 {
@@ -87,8 +86,7 @@ leak_a_descriptor(void *arg)
 	}
 }
 
-/* Wrong: a failed resize leaves the old block, whose only pointer is
- * overwritten. */
+/* Wrong: a failed resize keeps the old block, but its only pointer is overwritten. */
 static void
 leak_memory(void *arg)
 {
@@ -103,7 +101,7 @@ leak_memory(void *arg)
 	}
 }
 
-/* Wrong: a stack without a guard is refused, and forgotten. */
+/* Wrong: a stack whose guard fails is not unmapped. */
 static void
 leak_a_stack(void *arg)
 {
@@ -122,7 +120,7 @@ leak_a_stack(void *arg)
 	}
 }
 
-/* Wrong: only the part above the guard is given back. */
+/* Wrong: only the part above the guard is unmapped. */
 static void
 unmap_a_part(void *arg)
 {
@@ -134,7 +132,7 @@ unmap_a_part(void *arg)
 		weft__sys->stack_unmap(stack + BYTES, BYTES);
 }
 
-/* Wrong: writes one byte behind the block. */
+/* Wrong: writes one byte past the block. */
 static void
 write_behind(void *arg)
 {
@@ -148,7 +146,7 @@ write_behind(void *arg)
 	weft__sys->release(mem);
 }
 
-/* Wrong: writes to the block when it is no longer there. */
+/* Wrong: writes to the block after it was freed. */
 static void
 write_to_freed(void *arg)
 {
@@ -181,7 +179,7 @@ is_passing(int64_t rc)
 	return rc == -EAGAIN || rc == -EINTR;
 }
 
-/* Wrong: a send that took some bytes is thought to have taken all of them. */
+/* Wrong: assumes that a send that took some bytes took all of them. */
 static void
 send_carelessly(void *arg)
 {
@@ -197,7 +195,7 @@ send_carelessly(void *arg)
 	(void)weft__sys->shutdown(fd, SHUT_WR);
 }
 
-/* Takes everything up to the end; how many bytes that were. */
+/* Receive everything up to the end; returns the number of bytes. */
 static size_t
 receive_all(int fd)
 {
@@ -233,8 +231,7 @@ trust_send(void *arg)
 		sim_fail("bytes were lost: %zu of %d", got, CHUNK * CHUNKS);
 }
 
-/* Wrong: a signal during the wait is thought to be the end of the
- * connection. */
+/* Wrong: treats a signal during the wait as the end of the connection. */
 static void
 ignore_signals(void *arg)
 {
@@ -259,10 +256,9 @@ ignore_signals(void *arg)
 	(void)weft__sys->close(fds[1]);
 }
 
-/* --- and those that hang or spin -------------------------------------- */
+/* --- hanging and spinning --------------------------------------------- */
 
-/* Wrong: if the other thread was faster there is nobody left to change the
- * word. */
+/* Wrong: if the other thread was faster, no thread is left to change the word. */
 static void
 spin(void *arg)
 {
@@ -291,7 +287,7 @@ do_nothing(void *arg)
 	(void)arg;
 }
 
-/* Wrong: nobody waits for the thread to end. */
+/* Wrong: no thread joins the thread. */
 static void
 join_nobody(void *arg)
 {

@@ -1,6 +1,6 @@
-/* planted.h - scenarios that are wrong on purpose, each in one way.
+/* planted.h - scenarios with one planted bug each.
  *
- * A simulator that does not find them finds nothing.
+ * A simulator that does not find them is useless.
  *
  * Needs: sim.h.
  */
@@ -11,11 +11,11 @@
 
 struct planted {
 	struct sim_scenario scenario;
-	const char *found_as; /* how the text of the failure begins */
-	uint32_t    seeds;    /* within which it must be found */
-	size_t      faults;   /* to which its list must shrink; SIZE_MAX: any */
-	bool        calm;     /* run it where only faults can find it */
-	bool        unwatched; /* ASan would end the process over it */
+	const char *found_as; /* start of the failure text */
+	uint32_t    seeds;    /* seeds to try; one must find it */
+	size_t      faults;   /* number that its list must shrink to; SIZE_MAX: any */
+	bool        calm;     /* use a calm network, where only faults expose it */
+	bool        unwatched; /* skip with ASan, which would end the process */
 };
 
 extern const struct planted planted[]; /* ended by a NULL name */

@@ -1,5 +1,5 @@
-/* redis_plants.c - the judge of the Redis client put to the test: once in a play something
- * is done that the client must not. */
+/* redis_plants.c - tests the checks of redis_play.c: each scenario plants one bug of a Redis
+ * client. */
 #include "sim/scenarios/redis_play.h"
 #include "sim/scenarios/scenarios.h"
 

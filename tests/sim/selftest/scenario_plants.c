@@ -1,8 +1,8 @@
-/* scenario_plants.c - the judges of oracle.h put to the test.
+/* scenario_plants.c - tests the oracles of oracle.h.
  *
- * Each plant is a small scenario in which the scenario itself does what the
- * library must not: it drops a byte, tells a result twice, and so on.  A judge
- * that lets it pass would let the library pass, too.
+ * Each plant is a small scenario that itself does what the library must not do: it drops a
+ * byte, reports a result twice, and so on.  An oracle that accepts it would accept a broken
+ * library, too.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@ enum { SEEDS = 200 }; /* tried at most */
 /* --- once ------------------------------------------------------------- */
 
 static struct once once;
-static uint32_t tells; /* how often a result is told */
+static uint32_t tells; /* how often the result is reported */
 
 static void
 on_slept(weft_op *op, int64_t result, void *arg)
@@ -27,7 +27,7 @@ on_slept(weft_op *op, int64_t result, void *arg)
 		once_end(&once);
 }
 
-/* Sleep once on a loop, and tell the end so often. */
+/* Sleep once on a loop, and report the end `times` times. */
 static void
 sleep_once(uint32_t times)
 {
@@ -72,7 +72,7 @@ begin_twice(void *arg)
 
 /* --- stream ----------------------------------------------------------- */
 
-/* Send some bytes through a pair, and take them after `spoil` had them. */
+/* Send some bytes through a pair, and check them after `spoil` has changed them. */
 static void
 pass_bytes(size_t (*spoil)(unsigned char *buf, size_t size))
 {
@@ -166,7 +166,7 @@ take_number(void *arg)
 	order_take(&order, 0, (uint64_t)(uintptr_t)arg);
 }
 
-/* Post these numbers, and say that two were given. */
+/* Post these numbers, and claim that two were given. */
 static void
 post_numbers(const uintptr_t *numbers, size_t count)
 {
@@ -268,7 +268,7 @@ wait_for_nothing(void *arg)
 	await_count(&word, 1);
 }
 
-/* An fd, a thread or memory that is left is found by the simulator itself. */
+/* The simulator itself finds a leaked descriptor, thread or memory block. */
 static void
 leave_a_loop(void *arg)
 {
@@ -281,7 +281,7 @@ leave_a_loop(void *arg)
 static const struct {
 	const char *name;
 	void (*run)(void *arg);
-	const char *found_as; /* what the text of the failure has in it */
+	const char *found_as; /* part of the failure text */
 } plants[] = {
 	{ "tell_twice", tell_twice, "finished more often" },
 	{ "tell_never", tell_never, "was started and has not" },

@@ -1,8 +1,7 @@
-/* selftest.c - the simulator put to the test.
+/* selftest.c - tests the simulator itself.
  *
- * Three questions: is the simulated kernel like the real one, is a run the same
- * when it is run again, and are mistakes found that were planted?  Prints each
- * test's name as it passes; stops at the first that fails.
+ * Does the simulated kernel behave like the real one?  Does a run repeat exactly?  Are planted
+ * bugs found?  Prints each test's name as it passes; stops at the first that fails.
  */
 #include <errno.h>
 #include <signal.h>
@@ -62,7 +61,7 @@ run_well(const struct sim_scenario *scenario, uint64_t seed, const struct sim_op
 	return result;
 }
 
-/* --- like the real kernel --------------------------------------------- */
+/* --- compared with the real kernel ------------------------------------ */
 
 static void
 run_semantic(void *arg)
@@ -99,8 +98,8 @@ run_program(void *arg)
 	differ_run(&host_simulated, *(uint64_t *)arg, with_tcp, &log_simulated);
 }
 
-/* The real loopback is not always as fast as it is asked to be here: a
- * difference counts if it is there three times. */
+/* The real loopback is not always as fast as this test expects: a difference counts only if it
+ * occurs three times. */
 static void
 compare_programs(uint64_t first, uint64_t count, bool tcp)
 {
@@ -130,7 +129,7 @@ compare_programs(uint64_t first, uint64_t count, bool tcp)
 	             retries);
 }
 
-/* --- the same again --------------------------------------------------- */
+/* --- repeatable runs -------------------------------------------------- */
 
 static void
 same_seed_gives_the_same_hash(void)
@@ -256,7 +255,7 @@ clock_goes_forward_and_sometimes_jumps(void)
 	pass("clock_goes_forward_and_sometimes_jumps");
 }
 
-/* --- planted mistakes ------------------------------------------------- */
+/* --- planted bugs ----------------------------------------------------- */
 
 struct hunt {
 	const struct planted *plant;
@@ -288,8 +287,7 @@ shrink(struct hunt *hunt, const struct sim_fault *faults, size_t count)
 		count);
 }
 
-/* The seed with the most faults of those that fail: there is most to take
- * away. */
+/* Of the seeds that fail, shrink the one with the most faults: it has the most to remove. */
 static void
 find(const struct planted *plant)
 {
@@ -363,8 +361,8 @@ crash_tells_its_seed(void)
 	pass("crash_tells_its_seed");
 }
 
-/* selftest [FROM LOCAL TCP]: which random programs, and how many of both
- * kinds.  selftest crowd: a server among thousands of peers, and nothing else. */
+/* selftest [FROM LOCAL TCP]: the first random program, and how many of both kinds.  selftest
+ * crowd: only a server with thousands of peers. */
 int
 main(int argc, char **argv)
 {
@@ -375,8 +373,8 @@ main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "crowd") == 0)
 		return http_many();
-	(void)sigaction(SIGPIPE, &ignore, NULL); /* the real pipe sends one */
-	for (int fd = 3; fd < 1024; fd++)        /* free numbers are to be without gaps */
+	(void)sigaction(SIGPIPE, &ignore, NULL); /* the real pipe sends SIGPIPE */
+	for (int fd = 3; fd < 1024; fd++)        /* there must be no gaps in the free numbers */
 		(void)close(fd);
 	compare_semantics(semantics_epoll);
 	compare_semantics(semantics_files);

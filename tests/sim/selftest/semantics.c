@@ -1,4 +1,4 @@
-/* semantics.c - what the tests of kernels have in common. */
+/* semantics.c - what the tests of kernels share. */
 #include <stdio.h>
 #include "sim/selftest/semantics.h"
 

@@ -1,8 +1,7 @@
-/* semantics.h - what a kernel must do, as tests that any sys table can be put
- * to.
+/* semantics.h - tests of how a kernel must behave, for any sys table.
  *
- * The same tests run on the real kernel and on the simulated one: that is how
- * the simulated one is known to be like it.
+ * The same tests run on the real kernel and on the simulated one, to check that the simulated
+ * kernel behaves like the real one.
  *
  * Needs: base/sys.h.
  */
@@ -14,21 +13,21 @@
 #include <sys/epoll.h>
 #include "base/sys.h"
 
-/* A table, and what it has no call for. */
+/* A table, and operations that the table has no call for. */
 struct host {
 	const char             *name;
 	const struct weft__sys *sys;
-	uint64_t                settle_ns; /* until all packets have arrived */
+	uint64_t                settle_ns; /* time until all packets have arrived */
 	int  (*dup)(int fd);
 	int  (*socketpair)(int out[2]);
 	int  (*open_file)(size_t size);
-	void (*allow_fds)(int more); /* than are open; -1: as before */
-	void (*no_delay)(int fd); /* of TCP: small packets go out at once */
+	void (*allow_fds)(int more); /* beyond those open now; -1: as before */
+	void (*no_delay)(int fd); /* of TCP: small packets are sent at once */
 	void (*fail)(const char *text);
 };
 
 extern const struct host host_real;
-extern const struct host host_simulated; /* within a run */
+extern const struct host host_simulated; /* only within a run */
 
 struct semantic_test {
 	const char *name;
@@ -48,23 +47,23 @@ void check_eq_at(const struct host *host, const char *place, int64_t got,
 	check_eq_at(host, __FILE__ ":" PLACE(__LINE__) ": " #got,      \
 	            (int64_t)(got), (int64_t)(want))
 
-/* `rc`, which must not be an error; close one or two (b < 0: one); and write a
- * 1. */
+/* ok(): return `rc`, and fail if it is an error.  end(): close one or two descriptors; b < 0:
+ * one.  add(): write a 1. */
 int  ok(const struct host *host, int rc);
 void end(const struct host *host, int a, int b);
 void add(const struct host *host, int fd);
 
-/* Let everything arrive that is on its way. */
+/* Let everything arrive that is in transit. */
 void settle(const struct host *host);
 
-/* The events that `fd` has now, out of `events` and those always reported. */
+/* The events of `fd` now: those of `events`, and those that are always reported. */
 uint32_t ready_now(const struct host *host, int fd, uint32_t events);
 
-/* The same once one of them is there. */
+/* The same, as soon as there is one. */
 uint32_t ready_soon(const struct host *host, int fd, uint32_t events);
 
-/* epoll_ctl with the descriptor as data; and the events of the one that is
- * ready, 0 if none is. */
+/* watch(): epoll_ctl with the descriptor as data.  report(): the events of the one ready
+ * descriptor, or 0. */
 int      watch(const struct host *host, int ep, int op, int fd,
                uint32_t events);
 uint32_t report(const struct host *host, int ep);

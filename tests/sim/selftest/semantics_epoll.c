@@ -1,6 +1,6 @@
 /* semantics_epoll.c - epoll, on any kernel.
  *
- * Each test makes what it needs, closes it, and leaves no number behind.
+ * Each test makes what it needs, and leaves no descriptor open.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,7 +55,7 @@ epoll_edge_reports_what_holds_when_it_is_fetched(const struct host *host)
 	CHECK_EQ(report(host, ep), 0);
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLOUT | EPOLLET), 0);
 	CHECK_EQ(report(host, ep), EPOLLOUT);
-	add(host, fd); /* wakes for input, and tells of both */
+	add(host, fd); /* wakes for input, and reports both */
 	CHECK_EQ(report(host, ep), EPOLLIN | EPOLLOUT);
 	end(host, fd, ep);
 }
@@ -158,7 +158,7 @@ epoll_in_epoll_reports_what_is_inside(const struct host *host)
 	end(host, outer, -1);
 }
 
-/* --- epoll: what is refused, and what a registration is --------------- */
+/* --- epoll: errors, and the identity of a registration ---------------- */
 
 static void
 epoll_refuses_what_it_must(const struct host *host)
@@ -217,7 +217,7 @@ epoll_forgets_a_number_with_its_last_dup(const struct host *host)
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fd, EPOLLIN), 0);
 	twin = ok(host, host->dup(fd));
 	CHECK_EQ(host->sys->close(fd), 0);
-	CHECK_EQ(report(host, ep), EPOLLIN); /* of a number that is closed */
+	CHECK_EQ(report(host, ep), EPOLLIN); /* for a number that is closed */
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_DEL, fd, 0), -EBADF);
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_DEL, twin, 0), -ENOENT);
 	CHECK_EQ(host->sys->close(twin), 0);
@@ -240,7 +240,7 @@ epoll_tells_a_number_from_its_next_owner(const struct host *host)
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_DEL, next, 0), -ENOENT);
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, next, EPOLLIN), 0);
 	add(host, twin);
-	CHECK_EQ(report(host, ep), EPOLLIN); /* for the old owner, under its number */
+	CHECK_EQ(report(host, ep), EPOLLIN); /* for the old owner, with its number */
 	add(host, next);
 	CHECK_EQ(host->sys->epoll_wait(ep, events, 4, 0), 2);
 	CHECK_EQ(host->sys->close(twin), 0);

@@ -1,7 +1,6 @@
-/* semantics_files.c - pipes, eventfds, poll, numbers and parking, on any
- * kernel.
+/* semantics_files.c - pipes, eventfds, poll, descriptor numbers and parking, on any kernel.
  *
- * Each test makes what it needs, closes it, and leaves no number behind.
+ * Each test makes what it needs, and leaves no descriptor open.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -186,8 +185,8 @@ sleep_until_changed(void *arg)
 	struct sleeper *sleeper = arg;
 	const struct host *host = sleeper->host;
 
-	/* The real threads are real ones: weft__load() of a hooked build is
-	 * not. */
+	/* On the real kernel this is a real thread, where the weft__load() of a hooked build is
+	 * not atomic. */
 	while (__atomic_load_n(&sleeper->word.raw, __ATOMIC_ACQUIRE) == 0)
 		sleeper->rc = host->sys->park(&sleeper->word, 0, WEFT_NEVER);
 }
@@ -220,7 +219,7 @@ park_compares_and_has_a_deadline(const struct host *host)
 	CHECK_EQ(host->sys->park(&word, 5, 1), -ETIMEDOUT);
 	CHECK_EQ(host->sys->park(&word, 5, deadline_ns), -ETIMEDOUT);
 	CHECK_EQ(host->sys->now() >= deadline_ns, 1);
-	host->sys->unpark(&word); /* of nobody, and remembered by nobody */
+	host->sys->unpark(&word); /* no thread is parked, and the wake is not remembered */
 	CHECK_EQ(host->sys->park(&word, 5, deadline_ns), -ETIMEDOUT);
 }
 

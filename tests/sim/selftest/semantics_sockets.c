@@ -1,8 +1,8 @@
 /* semantics_sockets.c - stream sockets, on any kernel.
  *
- * Connections are made over the loopback, where packets may take their time:
- * tests wait for readiness, or let everything settle before they look.  What
- * the two families do differently is tested for each.
+ * Connections use the loopback, where packets may be delayed: tests wait for readiness, or let
+ * everything settle before they check.  What the two families do differently is tested for
+ * each.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -182,7 +182,7 @@ tcp_backlog_that_is_full_keeps_others_waiting(const struct host *host)
 	CHECK_EQ((ready_now(host, fds[2], POLLOUT) & (POLLOUT | POLLERR)) == POLLOUT, 0);
 	end(host, ok(host, host->sys->accept(listener)), -1);
 	end(host, ok(host, host->sys->accept(listener)), -1);
-	/* Connected when the request was sent again, or refused. */
+	/* Connected when the request was repeated, or refused. */
 	CHECK_EQ((ready_soon(host, fds[2], POLLOUT) & POLLOUT) != 0, 1);
 	for (int i = 0; i < 3; i++)
 		end(host, fds[i], -1);
@@ -300,7 +300,7 @@ tcp_close_with_unread_bytes_resets(const struct host *host)
 	settle(host);
 	CHECK_EQ(ready_now(host, fds[0], POLLIN | POLLOUT | POLLRDHUP),
 	         POLLIN | POLLOUT | POLLRDHUP | POLLERR | POLLHUP);
-	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 1); /* what came before it */
+	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 1); /* data that arrived before the reset */
 	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), -ECONNRESET);
 	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 0);
 	CHECK_EQ(host->sys->send(fds[0], buf, 4, 0), -EPIPE);
@@ -373,7 +373,7 @@ tcp_that_is_full_is_writable_when_enough_was_read(const struct host *host)
 	tcp_pair(host, fds);
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fds[0], EPOLLOUT | EPOLLET), 0);
 	CHECK_EQ(report(host, ep), EPOLLOUT);
-	do { /* until nothing moves any more, neither here nor on the way */
+	do { /* until nothing moves, neither here nor in transit */
 		settle(host);
 		while ((rc = host->sys->send(fds[0], block, sizeof(block), 0)) > 0)
 			sent += rc;
@@ -467,7 +467,7 @@ local_shutdown_reaches_the_peer(const struct host *host)
 	end(host, fds[0], fds[1]);
 }
 
-/* A listener with a name of the kernel's choice. */
+/* A listener with a name that the kernel chooses. */
 static int
 listen_local(const struct host *host, int backlog, struct sockaddr_un *name, socklen_t *size)
 {

@@ -1,5 +1,5 @@
-/* stream_plants.c - the judge of streams put to the test: once in a play something is done
- * that the library must not. */
+/* stream_plants.c - tests the checks of stream_play.c and stream_stop_play.c: each scenario
+ * plants one bug. */
 #include "sim/scenarios/scenarios.h"
 #include "sim/scenarios/stream_play.h"
 

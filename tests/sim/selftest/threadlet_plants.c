@@ -1,8 +1,8 @@
-/* threadlet_plants.c - the judge of threadlets put to the test.
+/* threadlet_plants.c - tests the oracle for threadlets.
  *
- * Each plant is the function of a threadlet that does what the library must not: it asks
- * and does not say so, says that it asks and does not, or tells the judge of an outcome
- * that there was not.
+ * Each plant is the function of a threadlet that does what the library must not do: it cancels
+ * without recording it, records a cancellation that it does not make, or reports a false result
+ * to the oracle.
  */
 #include <string.h>
 #include <weft/sync.h>
@@ -22,7 +22,7 @@ sleep_judged(void)
 	call_end(&call, rc, rc == 0);
 }
 
-/* As if a call had returned that. */
+/* Report to the oracle that a call has returned `rc`. */
 static void
 tell(int64_t rc)
 {
@@ -40,7 +40,7 @@ open_judged(uint32_t flags, uint64_t deadline_ns)
 	return level_open(&self, flags, deadline_ns);
 }
 
-/* --- what nobody asked for ---------------------------------------------- */
+/* --- results that were not requested ------------------------------------ */
 
 static int
 cancel_in_secret(void *arg)
@@ -69,7 +69,7 @@ be_early(void *arg)
 	return 0;
 }
 
-/* From outside of a shield. */
+/* A cancellation from outside of a shield. */
 static int
 pass_a_shield(void *arg)
 {
@@ -88,7 +88,7 @@ return_nonsense(void *arg)
 	return 0;
 }
 
-/* --- what is not told --------------------------------------------------- */
+/* --- results that are not reported -------------------------------------- */
 
 static int
 forget_to_cancel(void *arg)
@@ -152,7 +152,7 @@ be_other(void *arg)
 	return actor_return(&other, (int)(intptr_t)arg);
 }
 
-/* Start the other, in a scope of ours. */
+/* Start the other actor, in a new scope of this one. */
 static struct level *
 start_other(int result)
 {
@@ -198,7 +198,7 @@ end_too_soon(void *arg)
 	return arg != NULL;
 }
 
-/* Let the other end, and close with that. */
+/* Let the other actor end, and close the scope with that result. */
 static void
 close_with(int result, int rc)
 {
@@ -302,7 +302,7 @@ wait_for_nobody(void *arg)
 	return weft_event_wait(&event, WEFT_NEVER);
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------- */
 
 static const struct plant {
 	const char *name;
