@@ -86,12 +86,12 @@ class Layout:
             loop = self.memory.word(loop + self.at["loop.next"])
 
     def threadlets(self, loop):
-        crew = self.memory.word(loop + self.at["loop.crew"])
-        if not crew:
+        sched = self.memory.word(loop + self.at["loop.sched"])
+        if not sched:
             return
-        thread = self.memory.word(crew + self.at["crew.thread"])
+        thread = self.memory.word(sched + self.at["sched.thread"])
         running = self.memory.word(thread + self.at["thread.threadlet"]) if thread else 0
-        address = self.memory.word(crew + self.at["crew.newest"])
+        address = self.memory.word(sched + self.at["sched.newest"])
         while address:
             threadlet = Threadlet(self, loop, address)
             if address == running:

@@ -147,8 +147,8 @@ destroy(weft_loop *loop, bool alone)
 		weft__watchdog_remove(loop);
 	if (alone) /* drop functions are user code, for the parent to run */
 		weft__sys->release(loop->locals);
-	if (weft__load(&loop->crew, WEFT__RELAXED))
-		weft__crew_ops.fini(loop, alone);
+	if (weft__load(&loop->sched, WEFT__RELAXED))
+		weft__sched_ops.fini(loop, alone);
 	weft__signals_fini(loop, alone);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
@@ -343,8 +343,8 @@ begin_to_end(weft_loop *loop)
 	loop->draining = true;
 	weft__inbox_close(&loop->inbox);
 	weft__numbers_clear(loop);
-	if (weft__load(&loop->crew, WEFT__ACQUIRE))
-		weft__crew_ops.cancel(loop);
+	if (weft__load(&loop->sched, WEFT__ACQUIRE))
+		weft__sched_ops.cancel(loop);
 }
 
 /* There are threadlets, or posts that may start some. */

@@ -106,7 +106,7 @@ struct weft__watched {
 
 /* The interface of the threadlet layer, which is above this one; for loops with a
  * scheduler. */
-struct weft__crew_ops {
+struct weft__sched_ops {
 	void (*run)(weft_loop *loop);    /* run threadlets that are ready, within bounds */
 	void (*cancel)(weft_loop *loop); /* cancel all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
@@ -120,7 +120,7 @@ struct weft__crew_ops {
 	const void *layout;              /* for debuggers, which find it by name */
 };
 
-extern const struct weft__crew_ops weft__crew_ops;
+extern const struct weft__sched_ops weft__sched_ops;
 
 /* What the layers above reset in a forked child. */
 void weft__threadlets_forked(void);
@@ -177,7 +177,7 @@ struct weft_loop {
 	struct weft__stop_wait *stop_waits; /* of stop_wait.c */
 
 	/* For threadlets and promises. */
-	weft__aptr crew;        /* struct weft__crew, the scheduler; made by any thread */
+	weft__aptr sched;        /* struct weft__sched, the scheduler; made by any thread */
 	weft__aptr promises;    /* struct weft__loop_promises, 0, or LATE; made by any thread */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;

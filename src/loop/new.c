@@ -4,7 +4,7 @@
 
 #define BUDGET_DEFAULT 1024u
 #define INBOX_DEFAULT  65536u
-#define CREW_DEFAULT   (UINT32_C(1) << 22)
+#define SCHED_DEFAULT  (UINT32_C(1) << 22)
 #define STACK_DEFAULT  ((size_t)64 << 10)
 #define STACK_MAX      ((size_t)1 << 30)
 #define KNOWN_FLAGS    (WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE)
@@ -116,7 +116,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->backend.tally = &loop->tally;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
-	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max : CREW_DEFAULT;
+	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max : SCHED_DEFAULT;
 	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes : STACK_DEFAULT;
 	loop->hooks.told_ns = WEFT_NEVER;
 	loop->forks = loop->quick = weft__load(&weft__program.forks, WEFT__RELAXED);

@@ -93,7 +93,7 @@ weft__loop_woken(weft_loop *loop)
 		loop->woken = true;
 	loop->own_run++;
 	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
-		weft__crew_ops.look(loop);
+		weft__sched_ops.look(loop);
 	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)
 		weft__meter_on(loop);
 }

@@ -20,9 +20,9 @@ trim_ring(struct weft__ring *ring)
 }
 
 static size_t
-trim_crew(weft_loop *loop)
+trim_sched(weft_loop *loop)
 {
-	return weft__load(&loop->crew, WEFT__ACQUIRE) ? weft__crew_ops.trim(loop) : 0;
+	return weft__load(&loop->sched, WEFT__ACQUIRE) ? weft__sched_ops.trim(loop) : 0;
 }
 
 static size_t
@@ -58,7 +58,7 @@ weft_loop_trim(weft_loop *loop)
 	rc = weft__loop_check(loop, "weft_loop_trim");
 	if (rc < 0)
 		return rc;
-	return (int64_t)(trim_crew(loop) + trim_ring(&loop->ticks) + trim_ring(&loop->microtasks)
+	return (int64_t)(trim_sched(loop) + trim_ring(&loop->ticks) + trim_ring(&loop->microtasks)
 	                 + weft__numbers_trim(loop) + weft__wheel_trim(&loop->wheel)
 	                 + trim_backend(loop) + trim_promises(loop)
 	                 + (loop->net ? loop->net_trim(loop->net) : 0));

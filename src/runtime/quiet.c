@@ -71,7 +71,7 @@ is_stuck(const struct weft_runtime *runtime)
 	if (runtime->quiet.over || !all_sleep(runtime))
 		return false;
 	for (uint32_t i = 0; i < runtime->count; i++)
-		if (!weft__crew_is_stuck(runtime->loops[i], &alive))
+		if (!weft__sched_is_stuck(runtime->loops[i], &alive))
 			return false;
 	return alive > 0;
 }
@@ -88,10 +88,10 @@ describe(const struct weft_runtime *runtime)
 	text = weft__text_begin(buf, TEXT_BYTES);
 	weft__text_add(&text, "threadlets wait for each other only:\n");
 	for (uint32_t i = 0; i < runtime->count; i++) {
-		uintptr_t crew = weft__load(&runtime->loops[i]->crew, WEFT__ACQUIRE);
+		uintptr_t sched = weft__load(&runtime->loops[i]->sched, WEFT__ACQUIRE);
 
-		if (crew)
-			weft__add_crew(&text, (struct weft__crew *)crew);
+		if (sched)
+			weft__add_sched(&text, (struct weft__sched *)sched);
 	}
 	weft__text_end_line(&text);
 	return buf;

@@ -26,10 +26,12 @@ static struct {
 static uint64_t
 load_of(weft_loop *loop)
 {
-	const struct weft__crew *crew = (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
+	const struct weft__sched *sched = (struct weft__sched *)weft__load(&loop->sched,
+	                                                                   WEFT__ACQUIRE);
 
-	return crew ? weft__count_get(&loop->threadlets) + weft__load(&crew->coming, WEFT__RELAXED)
-	            : 0;
+	return sched ? weft__count_get(&loop->threadlets)
+	                       + weft__load(&sched->coming, WEFT__RELAXED)
+	             : 0;
 }
 
 /* Loops with the same load take turns. */

@@ -16,7 +16,7 @@ weft_check_canceled(void)
 
 	if (!self)
 		return weft__work_canceled();
-	if (self->why || weft__loop_is_forked(self->crew->loop))
+	if (self->why || weft__loop_is_forked(self->sched->loop))
 		return self->why;
 	return weft__threadlet_look(self);
 }
@@ -124,7 +124,7 @@ check_op(const struct weft__op *op)
 		                                 "on_done");
 	if (!weft__self())
 		return weft__fail(WEFT_ENOSUSPEND, "weft_op_wait: not in a threadlet");
-	if (op->loop != weft__self()->crew->loop)
+	if (op->loop != weft__self()->sched->loop)
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_op_wait: of another loop");
 	return 0;
 }

@@ -28,13 +28,13 @@ add(struct round *round, struct weft__threadlet *t)
 }
 
 static void
-end_level(struct round *round, const struct weft__crew *crew, struct weft__scope *scope)
+end_level(struct round *round, const struct weft__sched *sched, struct weft__scope *scope)
 {
 	if (scope->why)
 		return;
 	scope->why = round->why;
 	for (struct weft__handle *h = scope->live; h; h = h->next) {
-		if (weft__load(&h->crew, WEFT__ACQUIRE) != (uintptr_t)crew)
+		if (weft__load(&h->sched, WEFT__ACQUIRE) != (uintptr_t)sched)
 			(void)weft__handle_ask((int64_t)weft__load(&h->id, WEFT__RELAXED),
 			                       round->why == WEFT_ETIMEDOUT ? WEFT__REQUEST_TIMEOUT
 			                                                    : WEFT__REQUEST_CANCEL);
@@ -56,9 +56,9 @@ end_levels(struct round *round, struct weft__threadlet *t, struct weft__scope *b
 			shield = scope;
 	scope = shield ? shield->outer : t->scope;
 	for (; scope != bottom; scope = scope->outer)
-		end_level(round, t->crew, scope);
+		end_level(round, t->sched, scope);
 	if (bottom)
-		end_level(round, t->crew, bottom);
+		end_level(round, t->sched, bottom);
 	if (shield || t->why)
 		return;
 	t->why = round->why;
@@ -105,12 +105,12 @@ interrupt(struct weft__threadlet *t)
 
 /* Carry out the requests of other threads. */
 static void
-do_asked(struct weft__crew *crew)
+do_asked(struct weft__sched *sched)
 {
 	struct weft__handle *handle;
 	unsigned requests;
 
-	while ((handle = weft__handle_next_asked(crew, &requests))) {
+	while ((handle = weft__handle_next_asked(sched, &requests))) {
 		struct weft__threadlet *t = handle->threadlet;
 
 		if (!t)
@@ -127,11 +127,11 @@ do_asked(struct weft__crew *crew)
 void
 weft__on_asked(void *arg)
 {
-	struct weft__crew *crew = arg;
+	struct weft__sched *sched = arg;
 
-	crew->loop->own_run++;
-	weft__handle_begin_asked(crew);
-	do_asked(crew);
+	sched->loop->own_run++;
+	weft__handle_begin_asked(sched);
+	do_asked(sched);
 }
 
 /* The handle of a threadlet of the calling thread's loop, or NULL. */
@@ -139,10 +139,10 @@ static struct weft__handle *
 find_here(weft_threadlet id)
 {
 	weft_loop *loop = weft__thread_self()->loop;
-	struct weft__crew *crew = loop ? (struct weft__crew *)weft__load(&loop->crew, WEFT__RELAXED)
-	                               : NULL;
+	struct weft__sched *sched =
+		loop ? (struct weft__sched *)weft__load(&loop->sched, WEFT__RELAXED) : NULL;
 
-	return crew ? weft__handle_find(crew, id) : NULL;
+	return sched ? weft__handle_find(sched, id) : NULL;
 }
 
 static int
@@ -204,7 +204,7 @@ find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 				return NULL;
 		}
 		scope = t->handle->scope;
-		if (!scope || scope->owner->crew != t->crew)
+		if (!scope || scope->owner->sched != t->sched)
 			return NULL;
 		t = scope->owner;
 	}
@@ -219,13 +219,13 @@ weft__threadlet_look(struct weft__threadlet *self)
 
 	if (self->closing)
 		return self->why;
-	if (weft__loop_is_stopping(self->crew->loop))
+	if (weft__loop_is_stopping(self->sched->loop))
 		weft__threadlet_end(self, WEFT_ECANCELED);
 	if (weft__handle_is_asked(self->handle))
-		do_asked(self->crew);
+		do_asked(self->sched);
 	while (!self->why && (over = find_over(self, weft__sys->now(), &why))) {
 		if (over->place.block)
-			(void)weft__wheel_drop(&self->crew->loop->wheel, &over->place);
+			(void)weft__wheel_drop(&self->sched->loop->wheel, &over->place);
 		weft__scope_end(over, why);
 	}
 	return self->why;

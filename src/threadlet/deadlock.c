@@ -21,25 +21,25 @@
 /* The threadlets that are checked: those of one scheduler, alone or together with those of all
  * loops of its runtime. */
 struct suspects {
-	struct weft__crew *crew;
+	struct weft__sched *sched;
 	struct weft_runtime *runtime; /* NULL: alone */
 };
 
 /* Is that scheduler not among those that are checked? */
 static bool
-is_outside(const struct suspects *all, const struct weft__crew *crew)
+is_outside(const struct suspects *all, const struct weft__sched *sched)
 {
-	return crew != all->crew && (!all->runtime || crew->loop->runtime != all->runtime);
+	return sched != all->sched && (!all->runtime || sched->loop->runtime != all->runtime);
 }
 
 /* Its threadlet runs outside, or has ended there and is on its way to the scope's loop. */
 static bool
 is_distant(const struct suspects *all, const struct weft__handle *handle)
 {
-	const struct weft__crew *crew = (struct weft__crew *)weft__load(&handle->crew,
-	                                                                WEFT__ACQUIRE); /* M */
+	const struct weft__sched *sched = (struct weft__sched *)weft__load(&handle->sched,
+	                                                                   WEFT__ACQUIRE); /* M */
 
-	return is_outside(all, crew) || (!handle->threadlet && !handle->ended);
+	return is_outside(all, sched) || (!handle->threadlet && !handle->ended);
 }
 
 static bool
@@ -62,7 +62,7 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 		return true;
 	if (waiter->shared)
 		return !all->runtime || weft__runtime_is_fed(all->runtime);
-	if (home && is_outside(all, home->owner->crew))
+	if (home && is_outside(all, home->owner->sched))
 		return true; /* its scope can be canceled there */
 	if (t->scope && t->scope->closer == waiter)
 		return has_distant_child(all, t->scope);
@@ -76,14 +76,14 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 static bool
 has_no_witness(const struct suspects *all, uint64_t *alive)
 {
-	struct weft__crew *crew = all->crew;
+	struct weft__sched *sched = all->sched;
 
-	if (weft__load(&crew->coming, WEFT__RELAXED) > 0
-	    || (crew->witness && is_witness(all, crew->witness)))
+	if (weft__load(&sched->coming, WEFT__RELAXED) > 0
+	    || (sched->witness && is_witness(all, sched->witness)))
 		return false; /* invariant 1 */
-	for (struct weft__threadlet *t = crew->newest; t; t = t->older) {
-		crew->witness = is_witness(all, t) ? t : NULL;
-		if (crew->witness)
+	for (struct weft__threadlet *t = sched->newest; t; t = t->older) {
+		sched->witness = is_witness(all, t) ? t : NULL;
+		if (sched->witness)
 			return false;
 		*alive += !t->background;
 	}
@@ -91,31 +91,31 @@ has_no_witness(const struct suspects *all, uint64_t *alive)
 }
 
 static bool
-is_stuck(struct weft__crew *crew)
+is_stuck(struct weft__sched *sched)
 {
 	uint64_t alive = 0;
 
-	return has_no_witness(&(struct suspects){ crew, NULL }, &alive) && alive > 0
-	       && alive == weft__loop_alive(crew->loop);
+	return has_no_witness(&(struct suspects){ sched, NULL }, &alive) && alive > 0
+	       && alive == weft__loop_alive(sched->loop);
 }
 
 bool
-weft__crew_is_stuck(weft_loop *loop, uint64_t *alive)
+weft__sched_is_stuck(weft_loop *loop, uint64_t *alive)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
+	struct weft__sched *sched = (struct weft__sched *)weft__load(&loop->sched, WEFT__ACQUIRE);
 
-	return !crew || has_no_witness(&(struct suspects){ crew, loop->runtime }, alive);
+	return !sched || has_no_witness(&(struct suspects){ sched, loop->runtime }, alive);
 }
 
 static void
-report(struct weft__crew *crew)
+report(struct weft__sched *sched)
 {
 	char *buf = weft__sys->alloc(TEXT_BYTES);
 	weft_report about = {
 		.kind = WEFT_REPORT_DEADLOCK,
 		.error = WEFT_EDEADLK,
-		.loop = crew->loop,
-		.name = crew->loop->name,
+		.loop = sched->loop,
+		.name = sched->loop->name,
 		.text = "threadlets wait for each other only",
 	};
 
@@ -124,7 +124,7 @@ report(struct weft__crew *crew)
 
 		weft__text_add(&text, about.text);
 		weft__text_add(&text, ":\n");
-		weft__add_crew(&text, crew);
+		weft__add_sched(&text, sched);
 		weft__text_end_line(&text);
 		about.text = buf;
 	}
@@ -133,21 +133,21 @@ report(struct weft__crew *crew)
 }
 
 void
-weft__crew_check(weft_loop *loop)
+weft__sched_check(weft_loop *loop)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(&loop->crew, WEFT__RELAXED);
+	struct weft__sched *sched = (struct weft__sched *)weft__load(&loop->sched, WEFT__RELAXED);
 	uint64_t ran = weft__count_get(&loop->counts.calls[WEFT_PHASE_THREADLETS]);
 
-	if (crew->fed || crew->stuck_at == ran + 1)
+	if (sched->fed || sched->stuck_at == ran + 1)
 		return; /* invariant 2 */
-	if (crew->stuck_at) {
-		crew->fed = true; /* invariant 3 */
+	if (sched->stuck_at) {
+		sched->fed = true; /* invariant 3 */
 		return;
 	}
-	if (!is_stuck(crew))
+	if (!is_stuck(sched))
 		return;
-	crew->stuck_at = ran + 1;
-	report(crew);
+	sched->stuck_at = ran + 1;
+	report(sched);
 	if (weft__loop_is_runnable(loop) || weft__loop_is_stopping(loop))
-		crew->stuck_at = 0;
+		sched->stuck_at = 0;
 }

@@ -94,11 +94,11 @@ weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info, ui
 }
 
 void
-weft__add_crew(struct weft__text *text, const struct weft__crew *crew)
+weft__add_sched(struct weft__text *text, const struct weft__sched *sched)
 {
 	weft_threadlet_info info;
 
-	for (struct weft__threadlet *t = crew->newest; t; t = t->older) {
+	for (struct weft__threadlet *t = sched->newest; t; t = t->older) {
 		if (text->room - text->size < BLOCK / 4) {
 			weft__text_add(text, "  ...\n");
 			return;
@@ -215,7 +215,7 @@ weft_dump(int fd)
 	dump->fd = fd;
 	dump->count = 0;
 	while (rc == 0 && (loop = weft__registry_next(&after))) {
-		if (weft__load(&loop->crew, WEFT__ACQUIRE))
+		if (weft__load(&loop->sched, WEFT__ACQUIRE))
 			rc = dump_loop(dump, loop);
 		weft__loop_exit(loop);
 	}

@@ -84,7 +84,7 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what, const 
 
 	*w = (struct weft__shared_waiter){
 		.waiter = { .threadlet = self, .what = what, .on = (intptr_t)on, .shared = true },
-		.loop = self ? self->crew->loop : NULL,
+		.loop = self ? self->sched->loop : NULL,
 		.looks = true,
 	};
 }
@@ -93,7 +93,7 @@ bool
 weft__gate_may_look(struct weft__luck *luck)
 {
 	const struct weft__threadlet *self = weft__self();
-	const weft_loop *loop = self ? self->crew->loop : NULL;
+	const weft_loop *loop = self ? self->sched->loop : NULL;
 
 	return WEFT__GATE_TRIES > 0 && loop && loop->spin.allowed && !loop->ready.first
 	       && !loop->ticks.count && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
@@ -147,7 +147,7 @@ on_woken(void *arg)
 {
 	struct weft__waiter *waiter = arg;
 
-	waiter->threadlet->crew->loop->own_run++;
+	waiter->threadlet->sched->loop->own_run++;
 	weft__wake(waiter, weft__get(waiter->result));
 }
 
@@ -224,14 +224,14 @@ weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value, u
                      struct weft__threadlet *self, const void *site)
 {
 	const weft_loop *loop = weft__loop_here();
-	struct weft__crew *crew = self->crew;
+	struct weft__sched *sched = self->sched;
 	int rc;
 
 	if (deadline_ns == WEFT_NOWAIT || loop->ending || weft__loop_is_forked(loop))
 		return (struct weft__gate_return){ weft__may_wait(deadline_ns), false };
-	crew->site = site;
+	sched->site = site;
 	rc = wait_local(self, queue, what, value, false, deadline_ns);
-	return (struct weft__gate_return){ rc, crew->site != site };
+	return (struct weft__gate_return){ rc, sched->site != site };
 }
 
 static int

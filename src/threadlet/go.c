@@ -3,7 +3,7 @@
  *   1. A start on another loop allocates all it needs here, so that it fails here or not at
  *      all.  The threadlet itself is the node that is posted to that loop.
  *   2. A threadlet ends in this order: scopes left open, cleanups, local values, notification
- *      of the joiner, and the stack, which the next to run gives back (crew.c).
+ *      of the joiner, and the stack, which the next to run gives back (sched.c).
  *   3. A dead threadlet that is joined on another loop is posted there, with its stack.
  */
 #include "base/os.h"
@@ -29,25 +29,25 @@ on_came_home(void *arg)
 {
 	struct weft__threadlet *dead = arg;
 	struct weft__handle *handle = dead->handle;
-	weft_loop *loop = handle->scope->owner->crew->loop;
+	weft_loop *loop = handle->scope->owner->sched->loop;
 	int result = dead->result;
 	bool told = dead->was_told;
 
 	loop->own_run++;
-	weft__stack_give(&handle->scope->owner->crew->stacks, dead->stack);
+	weft__stack_give(&handle->scope->owner->sched->stacks, dead->stack);
 	weft__scope_child_ended(handle, result, told);
 }
 
 void
-weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
+weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead)
 {
 	struct weft__handle *handle = dead->handle;
 
 	if (handle)
-		weft__loop_tell(handle->scope->owner->crew->loop,
+		weft__loop_tell(handle->scope->owner->sched->loop,
 		                (struct weft__node_head *)(void *)&dead->node, on_came_home, dead);
 	else
-		weft__stack_give(&crew->stacks, dead->stack);
+		weft__stack_give(&sched->stacks, dead->stack);
 }
 
 /* A threadlet without a name is named by its function. */
@@ -64,7 +64,7 @@ report_failure(const struct weft__threadlet *self, int error, const char *text)
 	weft__report(&(weft_report){
 		.kind = WEFT_REPORT_FAILED,
 		.error = error,
-		.loop = self->crew->loop,
+		.loop = self->sched->loop,
 		.threadlet = (int64_t)weft__load(&self->handle->id, WEFT__RELAXED),
 		.name = buf,
 		.text = text && text[0] ? text : weft_strerror(error),
@@ -78,39 +78,39 @@ tell_end(struct weft__threadlet *self)
 {
 	struct weft__handle *handle = self->handle;
 	struct weft__scope *scope = handle->scope;
-	struct weft__crew *crew = self->crew;
+	struct weft__sched *sched = self->sched;
 
 	handle->threadlet = NULL;
-	if (scope && scope->owner->crew != crew) {
-		weft__handle_move(handle, scope->owner->crew);
+	if (scope && scope->owner->sched != sched) {
+		weft__handle_move(handle, scope->owner->sched);
 		return; /* invariant 3 */
 	}
 	self->handle = NULL;
 	if (!scope)
-		weft__handle_give(&crew->handles, handle);
+		weft__handle_give(&sched->handles, handle);
 	else if (!weft__scope_ends_with(scope, handle, self->result))
 		weft__scope_child_ended(handle, self->result, self->was_told);
 }
 
 static void
-unlink_from_crew(struct weft__threadlet *self)
+unlink_from_sched(struct weft__threadlet *self)
 {
-	struct weft__crew *crew = self->crew;
+	struct weft__sched *sched = self->sched;
 	struct weft__threadlet *older = self->older, *newer = self->newer;
 
-	if (crew->mark == self)
-		crew->mark = older;
-	if (crew->witness == self)
-		crew->witness = NULL;
+	if (sched->mark == self)
+		sched->mark = older;
+	if (sched->witness == self)
+		sched->witness = NULL;
 	if (newer)
 		newer->older = older;
 	else
-		crew->newest = older;
+		sched->newest = older;
 	if (older)
 		older->newer = newer;
-	weft__count(&crew->loop->threadlets, (uint64_t)-1);
+	weft__count(&sched->loop->threadlets, (uint64_t)-1);
 	if (self->background)
-		weft__count(&crew->loop->alive, 1);
+		weft__count(&sched->loop->alive, 1);
 }
 
 /* Its function has returned, and has left something open. */
@@ -173,7 +173,7 @@ threadlet_main(void *arg)
 		end_all(self);
 	if (self->failure.words)
 		end_text(self);
-	unlink_from_crew(self);
+	unlink_from_sched(self);
 	tell_end(self);
 	return weft__leave_for_ever(self);
 }
@@ -217,13 +217,13 @@ weft__threadlet_unlay(struct weft__stack *stack)
 
 /* Set what the caller gave, and all that an earlier function may have changed. */
 static inline void
-fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__crew *crew,
+fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__sched *sched,
      struct weft__handle *handle)
 {
 	for (size_t i = 0; i < sizeof(t->zero) / sizeof(t->zero[0]); i++)
 		t->zero[i] = 0;
 	t->failure.text = NULL;
-	t->crew = crew;
+	t->sched = sched;
 	t->handle = handle;
 	t->fn = start->fn;
 	t->arg = start->arg;
@@ -238,25 +238,25 @@ fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__cr
 
 /* Add it to the scheduler, as its newest threadlet, and to the ready queue. */
 static inline void
-link_to_crew(struct weft__crew *crew, weft_loop *loop, struct weft__threadlet *t)
+link_to_sched(struct weft__sched *sched, weft_loop *loop, struct weft__threadlet *t)
 {
-	struct weft__threadlet *older = crew->newest;
+	struct weft__threadlet *older = sched->newest;
 
 	t->older = older;
 	t->newer = NULL;
 	if (older)
 		older->newer = t;
-	crew->newest = t;
-	t->seq = ++crew->seq;
+	sched->newest = t;
+	t->seq = ++sched->seq;
 	weft__count(&loop->threadlets, 1);
 	weft__make_ready(loop, t);
 }
 
 /* Adopt a threadlet that has arrived, on its loop's thread. */
 static void
-enlist(struct weft__crew *crew, struct weft__threadlet *t)
+enlist(struct weft__sched *sched, struct weft__threadlet *t)
 {
-	weft_loop *loop = crew->loop;
+	weft_loop *loop = sched->loop;
 
 	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn && !loop->traced)
 		t->trace_what = NULL; /* it may still run untraced in this iteration */
@@ -264,7 +264,7 @@ enlist(struct weft__crew *crew, struct weft__threadlet *t)
 		weft__count(&loop->alive, (uint64_t)-1);
 	if (weft__loop_is_stopping(loop) && !t->why)
 		t->why = t->base_why = WEFT_ECANCELED;
-	link_to_crew(crew, loop, t);
+	link_to_sched(sched, loop, t);
 }
 
 static void
@@ -272,24 +272,24 @@ on_arrival(void *arg)
 {
 	struct weft__threadlet *t = arg;
 
-	weft__add(&t->crew->coming, (uint64_t)-1, WEFT__RELAXED);
-	t->since_ns = weft__loop_time(t->crew->loop);
-	enlist(t->crew, t);
+	weft__add(&t->sched->coming, (uint64_t)-1, WEFT__RELAXED);
+	t->since_ns = weft__loop_time(t->sched->loop);
+	enlist(t->sched, t);
 }
 
 /* Take a stack and a handle; NULL without memory. */
 static struct weft__threadlet *
-make(struct weft__crew *crew, const struct weft__start *start, int class, bool here)
+make(struct weft__sched *sched, const struct weft__start *start, int class, bool here)
 {
-	struct weft__stack *stack = weft__stack_take(here ? &crew->stacks : NULL, class);
-	struct weft__handle *handle = stack ? weft__handle_take(here ? &crew->handles : NULL)
+	struct weft__stack *stack = weft__stack_take(here ? &sched->stacks : NULL, class);
+	struct weft__handle *handle = stack ? weft__handle_take(here ? &sched->handles : NULL)
 	                                    : NULL;
-	uint64_t modes = here ? crew->modes : weft__modes();
+	uint64_t modes = here ? sched->modes : weft__modes();
 	struct weft__threadlet *t;
 
 	if (!handle) {
 		if (stack)
-			weft__stack_give(here ? &crew->stacks : NULL, stack);
+			weft__stack_give(here ? &sched->stacks : NULL, stack);
 		return NULL;
 	}
 	t = lies_at(stack);
@@ -297,7 +297,7 @@ make(struct weft__crew *crew, const struct weft__start *start, int class, bool h
 		weft__context_renew(&t->context, modes);
 	else
 		lay(stack, modes);
-	fill(t, start, crew, handle);
+	fill(t, start, sched, handle);
 	if (weft__tracing())
 		weft__trace_start(t);
 	return t;
@@ -317,21 +317,21 @@ unmake(struct weft__threadlet *t)
 }
 
 WEFT__SELDOM static weft_threadlet
-ship(struct weft__crew *crew, struct weft__threadlet *t)
+ship(struct weft__sched *sched, struct weft__threadlet *t)
 {
 	weft_node *node = (weft_node *)(void *)&t->node;
 	weft_threadlet id;
 	int rc;
 
-	id = weft__handle_show(t->handle, crew);
+	id = weft__handle_show(t->handle, sched);
 	t->node = (struct weft__node){ 0 };
 	node->fn = on_arrival;
 	node->arg = t;
-	weft__add(&crew->coming, 1, WEFT__RELAXED);
-	rc = weft_loop_post_node(crew->loop, node);
+	weft__add(&sched->coming, 1, WEFT__RELAXED);
+	rc = weft_loop_post_node(sched->loop, node);
 	if (rc == 0)
 		return id;
-	weft__add(&crew->coming, (uint64_t)-1, WEFT__RELAXED);
+	weft__add(&sched->coming, (uint64_t)-1, WEFT__RELAXED);
 	unmake(t);
 	return rc;
 }
@@ -350,23 +350,23 @@ check(const struct weft__start *start, weft_loop *loop, struct weft__scope **sco
 	*scope = weft__scope_of(start->scope);
 	if (!*scope)
 		return weft__misuse(WEFT_EINVAL, "weft_go: no open scope");
-	if ((*scope)->owner->crew->loop != weft__thread_self()->loop)
+	if ((*scope)->owner->sched->loop != weft__thread_self()->loop)
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_go: a scope of another loop");
 	return (*scope)->why;
 }
 
 static bool
-is_full(const struct weft__crew *crew)
+is_full(const struct weft__sched *sched)
 {
-	return weft__count_get(&crew->loop->threadlets) + weft__load(&crew->coming, WEFT__RELAXED)
-	       >= crew->max;
+	return weft__count_get(&sched->loop->threadlets) + weft__load(&sched->coming, WEFT__RELAXED)
+	       >= sched->max;
 }
 
 weft_threadlet
 weft__go_on(weft_loop *loop, const struct weft__start *start)
 {
 	struct weft__scope *scope;
-	struct weft__crew *crew;
+	struct weft__sched *sched;
 	struct weft__threadlet *t;
 	bool here;
 	int rc = check(start, loop, &scope);
@@ -374,28 +374,28 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 
 	if (rc < 0)
 		return rc;
-	crew = weft__crew_of(loop);
-	if (!crew)
+	sched = weft__sched_of(loop);
+	if (!sched)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
 	class = start->opts->stack_bytes ? weft__stack_class(start->opts->stack_bytes)
-	                                 : crew->class;
+	                                 : sched->class;
 	if (class < 0)
 		return weft__misuse(WEFT_EINVAL, "weft_go: a stack larger than 1 GiB");
-	if (is_full(crew))
+	if (is_full(sched))
 		return weft__fail(WEFT_EAGAIN, "weft_go: threadlet_max of the loop is reached");
 	here = weft__thread_self()->loop == loop;
 	if (here && weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_go: it has stopped");
-	t = make(crew, start, class, here);
+	t = make(sched, start, class, here);
 	if (!t)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
 	if (scope)
 		weft__scope_add(scope, t->handle);
 	if (!here)
-		return ship(crew, t);
+		return ship(sched, t);
 	t->since_ns = weft__loop_time(loop);
-	enlist(crew, t);
-	return weft__handle_show(t->handle, crew);
+	enlist(sched, t);
+	return weft__handle_show(t->handle, sched);
 }
 
 static const weft_go_opts defaults;
@@ -407,27 +407,27 @@ go_here(const struct weft__start *start)
 {
 	const struct weft__threadlet *self = weft__self();
 	struct weft__scope *scope = weft__scope_of(start->scope);
-	struct weft__crew *crew = self ? self->crew : NULL;
-	struct weft__stack *stack = crew ? crew->stacks.free[crew->class] : NULL;
-	struct weft__handle *handle = crew ? crew->handles.free : NULL;
+	struct weft__sched *sched = self ? self->sched : NULL;
+	struct weft__stack *stack = sched ? sched->stacks.free[sched->class] : NULL;
+	struct weft__handle *handle = sched ? sched->handles.free : NULL;
 	struct weft__threadlet *t;
 
 	if (!start->fn || !stack || !stack->laid || !handle
 	    || weft__loop_is_forked(weft__loop_here()) || weft__tracing()
 	    || weft__load(&weft__loop_here()->state, WEFT__RELAXED) >= WEFT_STOPPING
-	    || is_full(crew))
+	    || is_full(sched))
 		return 0;
-	if (start->scope && (!scope || scope->owner->crew != crew || scope->why))
+	if (start->scope && (!scope || scope->owner->sched != sched || scope->why))
 		return 0;
-	t = lies_at(weft__stack_pop(&crew->stacks, crew->class));
-	weft__context_renew(&t->context, crew->modes);
-	fill(t, start, crew, weft__handle_pop(&crew->handles));
+	t = lies_at(weft__stack_pop(&sched->stacks, sched->class));
+	weft__context_renew(&t->context, sched->modes);
+	fill(t, start, sched, weft__handle_pop(&sched->handles));
 	if (scope)
 		weft__scope_add(scope, handle);
 	t->since_ns = weft__loop_here()->now_ns; /* read before this threadlet ran */
 	/* It is not traced, not canceled by a stopping loop and not in the background. */
-	link_to_crew(crew, weft__loop_here(), t);
-	return weft__handle_show(handle, crew);
+	link_to_sched(sched, weft__loop_here(), t);
+	return weft__handle_show(handle, sched);
 }
 
 /* On the given loop, else on the least loaded one. */

@@ -5,9 +5,9 @@
  * any scheduler exists.  So a thread that has an ID can read the handle without a lock, and
  * compares the ID stored there with its own.
  *
- *   1. The owner of a handle writes `id` and `crew`; any thread may read them.  The only answer
+ *   1. The owner of a handle writes `id` and `sched`; any thread may read them.  The only answer
  *      a reader can rely on is "it is a threadlet of my own scheduler", which no other thread
- *      changes.  `crew` is the scheduler that runs the threadlet; once the threadlet has ended,
+ *      changes.  `sched` is the scheduler that runs the threadlet; once the threadlet has ended,
  *      the one that joins it, if another (M: release, acquired by the lookup).
  *   2. Other threads send requests, under the lock.  The handle is then in the request list of
  *      a scheduler, whose loop is notified.  The scheduler compares the ID again, and passes on
@@ -25,7 +25,7 @@
 
 static struct {
 	struct weft__lock lock;
-	uint32_t crews;
+	uint32_t scheds;
 	uint32_t chunks;
 	int64_t first_id; /* ID of new handles, above the index bits */
 	struct weft__handle *free;
@@ -68,7 +68,7 @@ void
 weft__handles_init(void)
 {
 	weft__lock_take(&all.lock);
-	all.crews++;
+	all.scheds++;
 	weft__lock_give(&all.lock);
 }
 
@@ -108,7 +108,7 @@ weft__handles_forked(void)
 	weft__store(&all.lock.word, 0, WEFT__RELAXED);
 	for (uint32_t i = 0; i < all.chunks; i++)
 		(void)take_chunk(i);
-	all.chunks = all.crews = 0;
+	all.chunks = all.scheds = 0;
 	all.free = NULL;
 }
 
@@ -125,15 +125,15 @@ unload(struct weft__handles *cache, uint32_t keep)
 	}
 }
 
-static void pass_on(struct weft__crew *crew);
+static void pass_on(struct weft__sched *sched);
 
 void
-weft__handles_fini(struct weft__crew *crew)
+weft__handles_fini(struct weft__sched *sched)
 {
 	weft__lock_take(&all.lock);
-	pass_on(crew);
-	unload(&crew->handles, 0);
-	if (--all.crews == 0)
+	pass_on(sched);
+	unload(&sched->handles, 0);
+	if (--all.scheds == 0)
 		free_chunks();
 	weft__lock_give(&all.lock);
 }
@@ -180,10 +180,10 @@ weft__handle_give_to_all(struct weft__handle *handle)
 }
 
 void
-weft__handle_move(struct weft__handle *handle, struct weft__crew *home)
+weft__handle_move(struct weft__handle *handle, struct weft__sched *home)
 {
 	weft__lock_take(&all.lock);
-	weft__store(&handle->crew, (uintptr_t)home, WEFT__RELEASE); /* M */
+	weft__store(&handle->sched, (uintptr_t)home, WEFT__RELEASE); /* M */
 	weft__lock_give(&all.lock);
 }
 
@@ -196,11 +196,11 @@ weft__handle_find_any(int64_t id)
 }
 
 struct weft__handle *
-weft__handle_find(const struct weft__crew *crew, int64_t id)
+weft__handle_find(const struct weft__sched *sched, int64_t id)
 {
 	struct weft__handle *handle = weft__handle_find_any(id);
 
-	return handle && weft__load(&handle->crew, WEFT__ACQUIRE) == (uintptr_t)crew /* M */
+	return handle && weft__load(&handle->sched, WEFT__ACQUIRE) == (uintptr_t)sched /* M */
 	               ? handle
 	               : NULL;
 }
@@ -211,8 +211,8 @@ weft__handle_find(const struct weft__crew *crew, int64_t id)
 static void
 list_asked(struct weft__handle *handle)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(&handle->crew, WEFT__RELAXED);
-	struct weft__requests *asked = &crew->asked;
+	struct weft__sched *sched = (struct weft__sched *)weft__load(&handle->sched, WEFT__RELAXED);
+	struct weft__requests *asked = &sched->asked;
 
 	handle->asked = true;
 	handle->next_asked = asked->first;
@@ -220,7 +220,7 @@ list_asked(struct weft__handle *handle)
 	if (asked->queued)
 		return;
 	asked->queued = true;
-	weft__loop_tell(crew->loop, &asked->node, weft__on_asked, crew);
+	weft__loop_tell(sched->loop, &asked->node, weft__on_asked, sched);
 }
 
 /* Requests for an earlier threadlet with this handle are dropped. */
@@ -252,21 +252,21 @@ is_wanted(const struct weft__handle *handle)
 
 /* The caller has the lock. */
 static struct weft__handle *
-pop_asked(struct weft__crew *crew)
+pop_asked(struct weft__sched *sched)
 {
-	struct weft__handle *handle = crew->asked.first;
+	struct weft__handle *handle = sched->asked.first;
 
-	crew->asked.first = handle->next_asked;
+	sched->asked.first = handle->next_asked;
 	handle->asked = false;
 	return handle;
 }
 
 /* The scheduler ends: its pending requests go to the schedulers that now own the threadlets. */
 static void
-pass_on(struct weft__crew *crew)
+pass_on(struct weft__sched *sched)
 {
-	while (crew->asked.first) {
-		struct weft__handle *handle = pop_asked(crew);
+	while (sched->asked.first) {
+		struct weft__handle *handle = pop_asked(sched);
 
 		if (is_wanted(handle))
 			list_asked(handle);
@@ -275,23 +275,23 @@ pass_on(struct weft__crew *crew)
 
 /* Once per arrival of the node, which may be sent again from then on. */
 void
-weft__handle_begin_asked(struct weft__crew *crew)
+weft__handle_begin_asked(struct weft__sched *sched)
 {
 	weft__lock_take(&all.lock);
-	crew->asked.queued = false;
+	sched->asked.queued = false;
 	weft__lock_give(&all.lock);
 }
 
 struct weft__handle *
-weft__handle_next_asked(struct weft__crew *crew, unsigned *requests)
+weft__handle_next_asked(struct weft__sched *sched, unsigned *requests)
 {
 	struct weft__handle *handle = NULL;
 
 	weft__lock_take(&all.lock);
-	while (!handle && crew->asked.first) {
-		handle = pop_asked(crew);
+	while (!handle && sched->asked.first) {
+		handle = pop_asked(sched);
 		if (is_wanted(handle)
-		    && weft__load(&handle->crew, WEFT__RELAXED) == (uintptr_t)crew) {
+		    && weft__load(&handle->sched, WEFT__RELAXED) == (uintptr_t)sched) {
 			*requests = weft__load(&handle->requests, WEFT__RELAXED);
 			weft__store(&handle->requests, 0, WEFT__RELAXED);
 			handle->wanted = 0;

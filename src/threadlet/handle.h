@@ -9,7 +9,7 @@
 #include "base/node.h"
 #include "base/thread.h"
 
-struct weft__crew;
+struct weft__sched;
 struct weft__scope;
 struct weft__threadlet;
 struct weft__wait;
@@ -23,9 +23,9 @@ struct weft__waits {
  * the handle of its ID. */
 struct weft__handle {
 	weft__a64  id;   /* the current ID; 0: free */
-	weft__aptr crew; /* the scheduler that runs its threadlet; set before the id */
+	weft__aptr sched; /* the scheduler that runs its threadlet; set before the id */
 
-	/* Used by the thread of `crew`. */
+	/* Used by the thread of `sched`. */
 	struct weft__threadlet *threadlet; /* NULL: ended */
 
 	/* Used by the thread of the loop of `scope`. */
@@ -68,7 +68,7 @@ struct weft__requests {
 
 /* A scheduler begins and ends.  The end of the last one frees all handles. */
 void weft__handles_init(void);
-void weft__handles_fini(struct weft__crew *crew);
+void weft__handles_fini(struct weft__sched *sched);
 
 #define WEFT__HANDLE_BITS 24 /* low bits of an ID: the index of its handle */
 #define WEFT__HANDLE_STEP (INT64_C(1) << WEFT__HANDLE_BITS) /* between two IDs of one handle */
@@ -120,21 +120,21 @@ weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
 
 /* Publish the ID: from now on the threadlet can be found. */
 static inline int64_t
-weft__handle_show(struct weft__handle *handle, struct weft__crew *crew)
+weft__handle_show(struct weft__handle *handle, struct weft__sched *sched)
 {
 	int64_t id = handle->next_id;
 
-	weft__store(&handle->crew, (uintptr_t)crew, WEFT__RELAXED);
+	weft__store(&handle->sched, (uintptr_t)sched, WEFT__RELAXED);
 	weft__store(&handle->id, (uint64_t)id, WEFT__RELEASE);
 	return id;
 }
 
 /* The threadlet has ended: its handle now belongs to the scheduler that joins it. */
-WEFT__SELDOM void weft__handle_move(struct weft__handle *handle, struct weft__crew *home);
+WEFT__SELDOM void weft__handle_move(struct weft__handle *handle, struct weft__sched *home);
 
-/* The handle of a threadlet that runs in `crew`, or has ended and is joined there; NULL: none.
- * Thread: that of `crew`. */
-struct weft__handle *weft__handle_find(const struct weft__crew *crew, int64_t id);
+/* The handle of a threadlet that runs in `sched`, or has ended and is joined there; NULL: none.
+ * Thread: that of `sched`. */
+struct weft__handle *weft__handle_find(const struct weft__sched *sched, int64_t id);
 
 /* The same in any scheduler, if there is one at all. */
 struct weft__handle *weft__handle_find_any(int64_t id);
@@ -143,8 +143,8 @@ struct weft__handle *weft__handle_find_any(int64_t id);
 int weft__handle_ask(int64_t id, unsigned requests);
 
 /* The receiving end: the node has arrived; take the requests for one threadlet.  NULL: no more. */
-void weft__handle_begin_asked(struct weft__crew *crew);
-struct weft__handle *weft__handle_next_asked(struct weft__crew *crew,
+void weft__handle_begin_asked(struct weft__sched *sched);
+struct weft__handle *weft__handle_next_asked(struct weft__sched *sched,
                                              unsigned *requests);
 
 /* There are requests for the threadlet, or for an earlier one with the same handle. */

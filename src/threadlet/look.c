@@ -114,15 +114,15 @@ weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *o
 
 /* Invariant 3. */
 static struct weft__threadlet *
-find_place(const struct weft__crew *crew, uint64_t cursor)
+find_place(const struct weft__sched *sched, uint64_t cursor)
 {
-	struct weft__threadlet *t = crew->newest;
+	struct weft__threadlet *t = sched->newest;
 
 	if (cursor == 0)
 		return t;
-	if (crew->mark && crew->mark->seq < cursor
-	    && (!crew->mark->newer || crew->mark->newer->seq >= cursor))
-		return crew->mark;
+	if (sched->mark && sched->mark->seq < cursor
+	    && (!sched->mark->newer || sched->mark->newer->seq >= cursor))
+		return sched->mark;
 	while (t && t->seq >= cursor)
 		t = t->older;
 	return t;
@@ -132,14 +132,15 @@ find_place(const struct weft__crew *crew, uint64_t cursor)
 static void
 copy(struct weft__look *look)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(&look->loop->crew, WEFT__RELAXED);
-	struct weft__threadlet *t = find_place(crew, look->cursor);
+	struct weft__sched *sched = (struct weft__sched *)weft__load(&look->loop->sched,
+	                                                             WEFT__RELAXED);
+	struct weft__threadlet *t = find_place(sched, look->cursor);
 
 	for (; t && (size_t)look->count < look->max; t = t->older) {
 		weft__threadlet_describe(t, &look->out[look->count++]);
 		look->cursor = t->seq;
 	}
-	crew->mark = t;
+	sched->mark = t;
 }
 
 /* --- requests to a loop that runs --------------------------------------- */
@@ -155,7 +156,7 @@ on_answer(void *arg)
 }
 
 void
-weft__crew_look(weft_loop *loop)
+weft__sched_look(weft_loop *loop)
 {
 	struct weft__look **link, *look;
 
@@ -231,7 +232,7 @@ wait_as_threadlet(struct weft__look *look, uint64_t until_ns)
 	look->waiter = (struct weft__waiter){ .what = "look",
 		                              .on = (intptr_t)look->loop,
 		                              .ask = ask_to_end };
-	look->home = weft__self()->crew->loop;
+	look->home = weft__self()->sched->loop;
 	ask(look);
 	return (int)weft__wait(&look->waiter, until_ns);
 }
@@ -297,7 +298,7 @@ list(weft_loop *loop, uint64_t *cursor, struct weft__look *look, uint64_t deadli
 {
 	int rc = 0;
 
-	if (!weft__load(&loop->crew, WEFT__ACQUIRE))
+	if (!weft__load(&loop->sched, WEFT__ACQUIRE))
 		return 0;
 	look->loop = loop;
 	look->cursor = *cursor;

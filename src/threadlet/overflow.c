@@ -52,7 +52,7 @@ report(const struct weft__threadlet *t, const struct weft__moment *moment)
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
 	weft_report about = {
 		.kind = WEFT_REPORT_OVERFLOW,
-		.loop = t->crew->loop,
+		.loop = t->sched->loop,
 		.threadlet = weft__threadlet_id(t),
 		.name = t->name,
 		.text = buf,

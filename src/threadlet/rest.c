@@ -86,7 +86,7 @@ rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threa
 }
 
 void
-weft__crew_add_rest(weft_loop *loop, struct weft__text *text)
+weft__sched_add_rest(weft_loop *loop, struct weft__text *text)
 {
 	weft_threadlet_info infos[SHOWN_MAX];
 	uint64_t cursor = 0;

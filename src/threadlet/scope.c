@@ -13,21 +13,21 @@
 #define KNOWN     (uint32_t)(WEFT_FAIL_FAST | WEFT_SHIELD)
 
 static void
-give(struct weft__crew *crew, struct weft__scope *scope)
+give(struct weft__sched *sched, struct weft__scope *scope)
 {
 	weft__assert(!scope->live);
 	weft__assert(!scope->text);
 	scope->public = NULL;
 	scope->error = 0;
-	scope->outer = crew->scopes;
-	crew->scopes = scope;
+	scope->outer = sched->scopes;
+	sched->scopes = scope;
 }
 
 /* Arm the deadline, or move it.  Returns 0, or WEFT_ENOMEM. */
 static int
 arm(struct weft__scope *scope, uint64_t deadline_ns)
 {
-	struct weft_wheel *wheel = &scope->owner->crew->loop->wheel;
+	struct weft_wheel *wheel = &scope->owner->sched->loop->wheel;
 
 	if (scope->place.block)
 		(void)weft__wheel_drop(wheel, &scope->place);
@@ -38,12 +38,12 @@ arm(struct weft__scope *scope, uint64_t deadline_ns)
 }
 
 static struct weft__scope *
-take(struct weft__crew *crew)
+take(struct weft__sched *sched)
 {
-	struct weft__scope *scope = crew->scopes;
+	struct weft__scope *scope = sched->scopes;
 
 	if (scope)
-		crew->scopes = scope->outer;
+		sched->scopes = scope->outer;
 	return scope;
 }
 
@@ -77,16 +77,16 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_open: bad flags");
 	if (!self)
 		return weft__fail(WEFT_ENOSUSPEND, "weft_scope_open: not in a threadlet");
-	if (weft__loop_is_forked(self->crew->loop))
+	if (weft__loop_is_forked(self->sched->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_open: after fork");
-	scope = take(self->crew);
+	scope = take(self->sched);
 	if (!scope)
 		scope = weft__alloc_zero(sizeof(*scope));
 	if (!scope)
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
 	scope->owner = self;
 	if (arm(scope, deadline_ns) < 0) {
-		give(self->crew, scope);
+		give(self->sched, scope);
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
 	}
 	open_in(self, scope, public, flags, deadline_ns);
@@ -99,9 +99,9 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	struct weft__threadlet *self = weft__self();
 
 	if (!self || !public || (flags & ~KNOWN) || deadline_ns != WEFT_NEVER
-	    || weft__loop_is_forked(weft__loop_here()) || !self->crew->scopes)
+	    || weft__loop_is_forked(weft__loop_here()) || !self->sched->scopes)
 		return open_slow(public, flags, deadline_ns);
-	open_in(self, take(self->crew), public, flags, deadline_ns);
+	open_in(self, take(self->sched), public, flags, deadline_ns);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ weft__scope_here(const weft_scope *public)
 {
 	struct weft__scope *scope = weft__scope_of(public);
 
-	return scope && scope->owner->crew->loop == weft__thread_self()->loop ? scope : NULL;
+	return scope && scope->owner->sched->loop == weft__thread_self()->loop ? scope : NULL;
 }
 
 int
@@ -121,7 +121,7 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_set_deadline: not open here");
-	if (weft__loop_is_forked(scope->owner->crew->loop))
+	if (weft__loop_is_forked(scope->owner->sched->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_set_deadline: after fork");
 	if (scope->why)
 		return weft__fail(WEFT_EALREADY, "weft_scope_set_deadline: it has ended");
@@ -137,7 +137,7 @@ weft_scope_cancel(weft_scope *public)
 {
 	struct weft__scope *scope = weft__scope_here(public);
 
-	if (scope && !weft__loop_is_forked(scope->owner->crew->loop))
+	if (scope && !weft__loop_is_forked(scope->owner->sched->loop))
 		weft__scope_end(scope, WEFT_ECANCELED);
 	else
 		(void)weft__misuse(WEFT_EINVAL, "weft_scope_cancel: not open here");
@@ -177,7 +177,7 @@ forget_oldest(struct weft__scope *scope)
 	scope->ended_count--;
 	if (handle->text)
 		drop_text(&handle->text);
-	weft__handle_give(&scope->owner->crew->handles, handle);
+	weft__handle_give(&scope->owner->sched->handles, handle);
 }
 
 static char *
@@ -269,7 +269,7 @@ __attribute__((noinline)) static void
 clear(struct weft__scope *scope)
 {
 	if (scope->place.block)
-		(void)weft__wheel_drop(&scope->owner->crew->loop->wheel, &scope->place);
+		(void)weft__wheel_drop(&scope->owner->sched->loop->wheel, &scope->place);
 	while (scope->ended)
 		forget_oldest(scope);
 	if (scope->tie)
@@ -301,7 +301,7 @@ finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 		tell_error(self, scope, says);
 	self->scope = outer;
 	self->why = outer ? outer->why : self->closing ? 0 : self->base_why;
-	give(self->crew, scope);
+	give(self->sched, scope);
 	return error;
 }
 
@@ -351,7 +351,7 @@ static int
 find(int64_t id, struct weft__handle **out)
 {
 	weft_loop *loop = weft__thread_self()->loop;
-	uintptr_t here = loop ? weft__load(&loop->crew, WEFT__RELAXED) : 0;
+	uintptr_t here = loop ? weft__load(&loop->sched, WEFT__RELAXED) : 0;
 	/* Without a scheduler there may be no handles at all. */
 	struct weft__handle *handle = here ? weft__handle_find_any(id) : NULL;
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;

@@ -58,7 +58,7 @@ weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	wait.home = weft__self()->crew->loop;
+	wait.home = weft__self()->sched->loop;
 	if (!weft__stop_wait_add(loop, &wait.stop))
 		return 0;
 	rc = (int)weft__wait(&wait.waiter, deadline_ns);

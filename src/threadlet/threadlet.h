@@ -1,6 +1,6 @@
 /* threadlet.h - threadlets, as the files of this layer share them.  Private.
  *
- * The files: stack.c (memory), handle.c (IDs), crew.c (the threadlet scheduler of a loop),
+ * The files: stack.c (memory), handle.c (IDs), sched.c (the threadlet scheduler of a loop),
  * wait.c (suspending and waking), go.c (start and end of a threadlet), scope.c, cancel.c,
  * call.c (yield, sleep, waiting for descriptors and ops), look.c (listing threadlets), dump.c
  * and rest.c (the listing as text), trace.c, deadlock.c and overflow.c.
@@ -80,7 +80,7 @@ struct weft__threadlet {
 	struct weft__failure    failure; /* must be first; see thread.h */
 	/* The members that every wait and wake touches are in two cache lines. */
 	struct weft__threadlet *next; /* in the queue of ready threadlets */
-	struct weft__crew      *crew;
+	struct weft__sched      *sched;
 	struct weft__waiter    *waiter;   /* of the current wait, or NULL */
 	uint64_t                since_ns; /* when it last suspended, or was started */
 	struct weft__context    context;
@@ -125,7 +125,7 @@ struct weft__threadlet {
 	((struct weft__scope *)(void *)((char *)(p) - offsetof(struct weft__scope, place)))
 
 /* The threadlet scheduler of a loop. */
-struct weft__crew {
+struct weft__sched {
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
 	const void             *site;    /* return address of the last wait at a local */
@@ -178,17 +178,17 @@ weft__threadlet_id(const struct weft__threadlet *t)
 	return handle ? (int64_t)weft__load(&handle->id, WEFT__RELAXED) : 0;
 }
 
-/* --- crew.c ------------------------------------------------------------- */
+/* --- sched.c ------------------------------------------------------------- */
 
 /* The scheduler of a loop, made on first use; NULL without memory.  Thread: any. */
-WEFT__SELDOM struct weft__crew *weft__crew_make(weft_loop *loop);
+WEFT__SELDOM struct weft__sched *weft__sched_make(weft_loop *loop);
 
-static inline struct weft__crew *
-weft__crew_of(weft_loop *loop)
+static inline struct weft__sched *
+weft__sched_of(weft_loop *loop)
 {
-	uintptr_t crew = weft__load(&loop->crew, WEFT__ACQUIRE);
+	uintptr_t sched = weft__load(&loop->sched, WEFT__ACQUIRE);
 
-	return crew ? (struct weft__crew *)crew : weft__crew_make(loop);
+	return sched ? (struct weft__sched *)sched : weft__sched_make(loop);
 }
 
 /* Post an internal node to a loop that exists.  The loop runs fn(arg), which must increment the
@@ -265,7 +265,7 @@ __attribute__((noinline)) int weft__give_way(struct weft__threadlet *self);
 static inline int
 weft__stayed(struct weft__threadlet *self)
 {
-	return self && ++self->crew->streak >= 64 ? weft__give_way(self) : 0;
+	return self && ++self->sched->streak >= 64 ? weft__give_way(self) : 0;
 }
 
 static inline bool
@@ -299,7 +299,7 @@ weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 static inline void
 weft__wake(struct weft__waiter *waiter, int64_t result)
 {
-	weft__wake_on(waiter->threadlet->crew->loop, waiter, result);
+	weft__wake_on(waiter->threadlet->sched->loop, waiter, result);
 }
 
 /* Request that the current wait of a threadlet, if any, end early. */
@@ -354,7 +354,7 @@ weft__wait_claim(struct weft__waits *queue)
 }
 
 /* The deadline of a threadlet or of a scope has passed. */
-void weft__crew_expire(weft_loop *loop, struct weft__place *place);
+void weft__sched_expire(weft_loop *loop, struct weft__place *place);
 
 /* The on_done of an op that a threadlet of the op's loop waits for; `arg` is the waiter. */
 void weft__op_waited(weft_op *op, int64_t result, void *arg);
@@ -380,14 +380,14 @@ void weft__runtimes_forked(void);
 weft_threadlet weft__go_place(const struct weft__start *start);
 
 /* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
-void weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead);
+void weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead);
 
 /* --- cancel.c ----------------------------------------------------------- */
 
 /* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on. */
 void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
 void weft__scope_end(struct weft__scope *scope, int why);
-void weft__on_asked(void *crew);
+void weft__on_asked(void *sched);
 
 /* Check whether `self` has to end, as the loop would in an iteration.  Returns 0, or the error
  * that its waits return. */
@@ -406,7 +406,7 @@ weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
 	struct weft__handle *next = scope->live;
 
 	handle->scope = scope;
-	weft__store(&handle->home, (uintptr_t)scope->owner->crew, WEFT__RELAXED);
+	weft__store(&handle->home, (uintptr_t)scope->owner->sched, WEFT__RELAXED);
 	handle->prev = NULL;
 	handle->next = next;
 	if (next)
@@ -429,7 +429,7 @@ weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, in
 		return false;
 	scope->live = NULL;
 	scope->live_count = 0;
-	weft__handle_give(&scope->owner->crew->handles, handle);
+	weft__handle_give(&scope->owner->sched->handles, handle);
 	if (weft__claim(closer))
 		weft__wake_on(weft__loop_here(), closer, 0);
 	return true;
@@ -454,7 +454,7 @@ int weft__scopes_close(struct weft__threadlet *self);
 /* --- look.c, dump.c ----------------------------------------------------- */
 
 /* Answer the pending requests to list the threadlets of this loop. */
-void weft__crew_look(weft_loop *loop);
+void weft__sched_look(weft_loop *loop);
 
 /* Describe a threadlet that is suspended, or the caller itself. */
 void weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *out);
@@ -465,10 +465,10 @@ void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 /* Add one block of text about a threadlet; about as many as fit. */
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
-void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
+void weft__add_sched(struct weft__text *text, const struct weft__sched *sched);
 
 /* The same about a loop that has not stopped in time, in one line.  In rest.c. */
-void weft__crew_add_rest(weft_loop *loop, struct weft__text *text);
+void weft__sched_add_rest(weft_loop *loop, struct weft__text *text);
 
 /* What a waiter waits for, as a short static text. */
 const char *weft__waiter_what(const struct weft__waiter *waiter);
@@ -477,7 +477,7 @@ const char *weft__waiter_what(const struct weft__waiter *waiter);
 
 /* All loops of a runtime sleep: does each threadlet of this loop wait for another threadlet of
  * the runtime?  Adds the number of those that keep a run going to `alive`. */
-bool weft__crew_is_stuck(weft_loop *loop, uint64_t *alive);
+bool weft__sched_is_stuck(weft_loop *loop, uint64_t *alive);
 
 /* May threads other than the loops of the runtime use shared objects?  In runtime/. */
 bool weft__runtime_is_fed(struct weft_runtime *runtime);
@@ -496,7 +496,7 @@ void weft__trace_start(struct weft__threadlet *threadlet);
 /* --- deadlock.c --------------------------------------------------------- */
 
 /* The loop is about to sleep forever: report a deadlock if its threadlets cannot continue. */
-void weft__crew_check(weft_loop *loop);
+void weft__sched_check(weft_loop *loop);
 
 /* --- overflow.c --------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ weft__trace_leave(struct weft__threadlet *t, bool dead)
 	const char *why = dead ? "end" : t->waiter ? weft__waiter_what(t->waiter) : "ready";
 
 	if (t->trace_mark)
-		note(t->crew->loop->trace.mark, WEFT__TRACE_RUN, t->trace_ns, now_ns, why,
+		note(t->sched->loop->trace.mark, WEFT__TRACE_RUN, t->trace_ns, now_ns, why,
 		     (uint32_t)t->trace_mark);
 	if (dead)
 		note(t->trace_mark, WEFT__TRACE_ENDED, now_ns, now_ns, "", 0);

@@ -106,10 +106,10 @@ weft__may_wait(uint64_t deadline_ns)
 	if (!self)
 		return weft__fail(WEFT_ENOSUSPEND, "outside of threadlets there is nothing to "
 		                                   "suspend");
-	if (weft__loop_is_forked(self->crew->loop))
+	if (weft__loop_is_forked(self->sched->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot go on "
 		                                     "with its parent's loop");
-	if (self->crew->loop->ending)
+	if (self->sched->loop->ending)
 		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
 	if (self->why)
 		return weft__fail(self->why, weft_strerror(self->why));
@@ -136,7 +136,7 @@ weft__ask(struct weft__threadlet *threadlet, int why)
 void
 weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 {
-	struct weft_wheel *wheel = &self->crew->loop->wheel;
+	struct weft_wheel *wheel = &self->sched->loop->wheel;
 
 	if (__builtin_expect(self->place.block != NULL, 0))
 		(void)weft__wheel_drop(wheel, &self->place);
@@ -149,7 +149,7 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 int
 weft__give_way(struct weft__threadlet *self)
 {
-	self->crew->streak = 0;
+	self->sched->streak = 0;
 	weft__make_ready(weft__loop_here(), self);
 	weft__leave(self);
 	return 0;
@@ -181,7 +181,7 @@ weft__wait_drop(struct weft__wait *wait)
 /* --- deadlines ---------------------------------------------------------- */
 
 void
-weft__crew_expire(weft_loop *loop, struct weft__place *place)
+weft__sched_expire(weft_loop *loop, struct weft__place *place)
 {
 	struct weft__threadlet *t;
 

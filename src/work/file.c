@@ -265,7 +265,7 @@ int
 weft_file_close(int fd)
 {
 	const struct weft__file_call call = { .kind = WEFT__OP_FILE_CLOSE, .fd = fd };
-	weft_loop *loop = weft__self() ? weft__self()->crew->loop : NULL;
+	weft_loop *loop = weft__self() ? weft__self()->sched->loop : NULL;
 	struct job *job;
 	bool done;
 	int rc;

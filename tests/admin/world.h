@@ -7,7 +7,7 @@
 #define WEFT_TEST_ADMIN_WORLD_H
 
 #include <weft/admin.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* Let other threadlets run until the condition holds. */
 #define UNTIL(condition)                               \

@@ -12,7 +12,7 @@
 struct world {
 	weft_loop *loop;
 	weft_promise *promise[2];
-	struct weft__crew *crew[2];
+	struct weft__sched *sched[2];
 };
 
 static void
@@ -46,14 +46,14 @@ make_promise(void *state)
 }
 
 static void
-make_crew(void *state)
+make_sched(void *state)
 {
 	struct world *w = state;
-	struct weft__crew *crew = weft__crew_of(w->loop);
+	struct weft__sched *sched = weft__sched_of(w->loop);
 
-	EXPLORE_CHECK(crew != NULL);
-	EXPLORE_CHECK(weft__get(crew->loop) == w->loop);
-	w->crew[explore_thread()] = crew;
+	EXPLORE_CHECK(sched != NULL);
+	EXPLORE_CHECK(weft__get(sched->loop) == w->loop);
+	w->sched[explore_thread()] = sched;
 }
 
 /* --- checks --------------------------------------------------------------- */
@@ -81,11 +81,11 @@ check_promises(void *state)
 }
 
 static void
-check_crew(void *state)
+check_sched(void *state)
 {
 	struct world *w = state;
 
-	EXPLORE_CHECK(w->crew[0] == w->crew[1]);
+	EXPLORE_CHECK(w->sched[0] == w->sched[1]);
 	end_loop(w);
 }
 
@@ -99,7 +99,7 @@ check_crew(void *state)
 
 static const struct explore_model models[] = {
 	BOTH("two threads make a loop's first promise", make_promise, check_promises),
-	BOTH("two threads start a loop's first threadlet", make_crew, check_crew),
+	BOTH("two threads start a loop's first threadlet", make_sched, check_sched),
 };
 
 const struct model_set first_models = {

@@ -10,7 +10,7 @@
 
 enum { CHILDREN = 5, RESULT = 70 };
 
-struct crew {
+struct sched {
 	struct world world;
 	weft_loop *loop; /* where children are started */
 	int started, ended;
@@ -23,7 +23,7 @@ static int key;
 static void
 on_drop(void *arg)
 {
-	((struct crew *)arg)->dropped++;
+	((struct sched *)arg)->dropped++;
 }
 
 /* Whether the fault explains this error. */
@@ -36,32 +36,32 @@ is_excused(int64_t rc)
 static int
 child(void *arg)
 {
-	struct crew *crew = arg;
+	struct sched *sched = arg;
 	int rc = weft_yield();
 
 	EXPECT(rc == 0);
 	rc = weft_sleep_until(weft_after(WEFT_US));
 	EXPECT(rc == 0 || is_excused(rc));
-	rc = weft_local_set(key, crew);
+	rc = weft_local_set(key, sched);
 	EXPECT(rc == 0 || is_excused(rc));
-	crew->set += rc == 0;
+	sched->set += rc == 0;
 	(void)weft_fail(WEFT_EPROTO, "a text of its own");
-	crew->ended++;
+	sched->ended++;
 	return RESULT;
 }
 
 static weft_threadlet
-start_child(struct crew *crew, weft_scope *scope, int number)
+start_child(struct sched *sched, weft_scope *scope, int number)
 {
 	/* Small stacks share a slab, and each has its own guard page. */
 	static const size_t sizes[CHILDREN] = { 0, 1 << 20, 0, 64 << 20, 4 << 20 };
 	weft_go_opts opts = {
-		.name = "child", .loop = crew->loop, .scope = scope, .stack_bytes = sizes[number]
+		.name = "child", .loop = sched->loop, .scope = scope, .stack_bytes = sizes[number]
 	};
-	weft_threadlet id = weft_go_with(&opts, child, crew);
+	weft_threadlet id = weft_go_with(&opts, child, sched);
 
 	EXPECT(id > 0 || is_excused(id));
-	crew->started += id > 0;
+	sched->started += id > 0;
 	return id;
 }
 
@@ -69,17 +69,17 @@ start_child(struct crew *crew, weft_scope *scope, int number)
 static int
 start_and_join(void *arg)
 {
-	struct crew *crew = arg;
+	struct sched *sched = arg;
 	weft_threadlet ids[CHILDREN];
 	weft_scope scope;
 	int rc = weft_scope_open(&scope, 0, weft_after(3600 * WEFT_S)), out;
 
 	EXPECT(rc == 0 || is_excused(rc));
-	crew->ended++;
+	sched->ended++;
 	if (rc < 0)
 		return 0;
 	for (int i = 0; i < CHILDREN; i++)
-		ids[i] = start_child(crew, &scope, i);
+		ids[i] = start_child(sched, &scope, i);
 	rc = weft_scope_set_deadline(&scope, weft_after(7200 * WEFT_S));
 	EXPECT(rc == 0 || is_excused(rc));
 	for (int i = 0; i < CHILDREN; i++) {
@@ -93,85 +93,85 @@ start_and_join(void *arg)
 }
 
 static void
-start_root(struct crew *crew)
+start_root(struct sched *sched)
 {
-	weft_go_opts opts = { .loop = crew->world.loop };
-	weft_threadlet id = weft_go_with(&opts, start_and_join, crew);
+	weft_go_opts opts = { .loop = sched->world.loop };
+	weft_threadlet id = weft_go_with(&opts, start_and_join, sched);
 
 	EXPECT(id > 0 || (fault_hits() > 0 && id < 0));
-	crew->started += id > 0;
+	sched->started += id > 0;
 }
 
 /* Run both loops until all started threadlets have ended. */
 static void
-run_crew(struct crew *crew)
+run_sched(struct sched *sched)
 {
 	uint64_t deadline_ns = weft_after(50 * WAIT_NS);
 	int steps = 0;
 
-	while (crew->ended < crew->started && (steps++ < STEPS_MIN || weft_now() < deadline_ns)) {
-		EXPECT(weft_loop_run_once(crew->world.loop, WEFT_NOWAIT) >= 0);
-		if (crew->loop != crew->world.loop)
-			EXPECT(weft_loop_run_once(crew->loop, WEFT_NOWAIT) >= 0);
+	while (sched->ended < sched->started && (steps++ < STEPS_MIN || weft_now() < deadline_ns)) {
+		EXPECT(weft_loop_run_once(sched->world.loop, WEFT_NOWAIT) >= 0);
+		if (sched->loop != sched->world.loop)
+			EXPECT(weft_loop_run_once(sched->loop, WEFT_NOWAIT) >= 0);
 	}
-	turn(crew->world.loop);
-	EXPECT(crew->ended == crew->started);
-	EXPECT(crew->dropped == crew->set);
+	turn(sched->world.loop);
+	EXPECT(sched->ended == sched->started);
+	EXPECT(sched->dropped == sched->set);
 }
 
 /* Once with the fault, and once after it was healed. */
 static void
-start_twice(struct crew *crew)
+start_twice(struct sched *sched)
 {
-	start_root(crew);
-	(void)start_child(crew, NULL, 0);
-	run_crew(crew);
+	start_root(sched);
+	(void)start_child(sched, NULL, 0);
+	run_sched(sched);
 	if (fault_hits() > 0) {
-		int before = crew->ended;
+		int before = sched->ended;
 
 		fault_heal();
-		start_root(crew);
-		run_crew(crew);
-		EXPECT(crew->ended == before + 1 + CHILDREN);
+		start_root(sched);
+		run_sched(sched);
+		EXPECT(sched->ended == before + 1 + CHILDREN);
 	}
 }
 
 void
 run_spawn(const char *backend)
 {
-	struct crew crew = { .loop = NULL };
+	struct sched sched = { .loop = NULL };
 
 	if (key <= 0)
 		key = weft_key_new(on_drop);
-	if (!make_world(&crew.world, backend, 0))
+	if (!make_world(&sched.world, backend, 0))
 		return;
-	crew.loop = crew.world.loop;
-	start_twice(&crew);
-	check_works(&crew.world);
-	end_world(&crew.world);
+	sched.loop = sched.world.loop;
+	start_twice(&sched);
+	check_works(&sched.world);
+	end_world(&sched.world);
 }
 
 /* The children run on a second loop.  `first`: the scope's loop is freed before that one. */
 static void
 run_spawn_to(const char *backend, bool first)
 {
-	struct crew crew = { .loop = NULL };
+	struct sched sched = { .loop = NULL };
 	struct world other;
 
 	if (key <= 0)
 		key = weft_key_new(on_drop);
-	if (!make_world(&crew.world, backend, 0))
+	if (!make_world(&sched.world, backend, 0))
 		return;
 	if (make_world(&other, backend, 0)) {
-		crew.loop = other.loop;
-		start_twice(&crew);
-		check_works(&crew.world);
+		sched.loop = other.loop;
+		start_twice(&sched);
+		check_works(&sched.world);
 		if (first)
-			end_world(&crew.world);
+			end_world(&sched.world);
 		end_world(&other);
 	}
-	if (!first || !crew.loop)
-		end_world(&crew.world);
+	if (!first || !sched.loop)
+		end_world(&sched.world);
 }
 
 void

@@ -10,7 +10,7 @@
 #ifndef WEFT_TESTS_LATE_H
 #define WEFT_TESTS_LATE_H
 
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct stage;
 

@@ -1,6 +1,6 @@
 /* http_both_test.c - the HTTP client and the HTTP server together. */
 #include <weft/http.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct both {
 	weft_http_server *server;

@@ -6,7 +6,7 @@
 #ifndef WEFT_TESTS_HTTP_PEER_H
 #define WEFT_TESTS_HTTP_PEER_H
 
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 enum act {
 	PLAYED,   /* end of the script: close */

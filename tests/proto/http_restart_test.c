@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 #include <weft/http.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define CLIENTS  16
 #define REQUESTS 4000

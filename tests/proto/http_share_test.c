@@ -1,6 +1,6 @@
 /* http_share_test.c - one HTTP server that each loop serves at the same address. */
 #include <weft/http.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define LOOPS  2
 #define GUESTS 64

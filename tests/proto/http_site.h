@@ -8,7 +8,7 @@
 
 #include <weft/http.h>
 #include "proto/bad_requests.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct site {
 	weft_http_server *server;

@@ -8,7 +8,7 @@
 #define WEFT_TESTS_REDIS_PEER_H
 
 #include <weft/redis.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct peer_seat;
 

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <weft/weft.h>
 #include "store/inner.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define CLIENTS 1000
 

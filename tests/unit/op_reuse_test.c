@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define SOON weft_after(10 * WEFT_S) /* never reached, unless an event is lost */
 

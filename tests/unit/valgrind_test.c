@@ -4,7 +4,7 @@
  */
 #include "base/sys.h"
 #include "base/valgrind.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* --- the choice --------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "base/os.h"
 #include "loop/loop.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define LIMIT (2 * WEFT_MS)
 

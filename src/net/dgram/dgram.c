@@ -196,7 +196,7 @@ weft_dgram_close(weft_dgram *dgram)
 		return;
 	}
 	end_all(dgram);
-	if (dgram->refs > 1 && self && self->crew->loop == loop) {
+	if (dgram->refs > 1 && self && self->sched->loop == loop) {
 		weft__op_init_waited(&op);
 		if (weft_op_begin(&op, on_close_cancel, NULL, WEFT_NEVER) == 0)
 			dgram->closer = &op;

@@ -96,7 +96,7 @@ wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 	int rc = weft__may_wait(WEFT_NEVER);
 
 	if (rc == 0)
-		rc = weft__dgram_use(dgram, weft__self()->crew->loop);
+		rc = weft__dgram_use(dgram, weft__self()->sched->loop);
 	if (rc == 0 && weft__notice_take(&dgram->notice))
 		rc = weft__fail(WEFT_EINTR, "weft_dgram_recv: interrupted");
 	if (rc < 0)

@@ -214,7 +214,7 @@ static int
 wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count, uint64_t deadline_ns)
 {
 	weft_op op;
-	int rc = weft__dgram_use(dgram, weft__self()->crew->loop);
+	int rc = weft__dgram_use(dgram, weft__self()->sched->loop);
 
 	if (rc == 0 && weft__notice_take(&dgram->notice))
 		rc = weft__fail(WEFT_EINTR, "weft_dgram_send: interrupted");

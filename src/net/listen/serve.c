@@ -86,7 +86,7 @@ cut_greetings(weft_timer *timer, void *arg)
 static void
 limit_greetings(struct service *service)
 {
-	weft_loop *loop = weft__self()->crew->loop;
+	weft_loop *loop = weft__self()->sched->loop;
 
 	service->timer.tag |= WEFT__TAG_FIRM;
 	if (!service->listener->tls
@@ -148,7 +148,7 @@ static void
 start_peer(struct service *service, weft_stream *stream)
 {
 	const weft_listener *listener = service->listener;
-	weft_loop *here = weft__self()->crew->loop;
+	weft_loop *here = weft__self()->sched->loop;
 	weft_go_opts opts = {
 		.name = "peer",
 		.scope = &service->scope,

@@ -23,7 +23,7 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&sim_scenario_stolen,
 	&sim_scenario_watches,
 	&sim_scenario_memory,
-	&sim_scenario_crews,
+	&sim_scenario_scheds,
 	&sim_scenario_bounded,
 	&sim_scenario_orphans,
 	&sim_scenario_asks,

@@ -51,7 +51,7 @@ extern const struct sim_scenario sim_scenario_dgram;
 extern const struct sim_scenario sim_scenario_signals;
 
 /* Threadlets. */
-extern const struct sim_scenario sim_scenario_crews;
+extern const struct sim_scenario sim_scenario_scheds;
 extern const struct sim_scenario sim_scenario_bounded;
 extern const struct sim_scenario sim_scenario_orphans;
 extern const struct sim_scenario sim_scenario_asks;

@@ -3,7 +3,7 @@
 #include "base/os.h"
 #include "sim/scenarios/threadlet_oracle.h"
 
-bool crew_stopping[LOOPS];
+bool sched_stopping[LOOPS];
 
 static void
 on_report(void *arg, const weft_report *report)
@@ -39,7 +39,7 @@ level_may(const struct level *level, int what)
 			return true;
 		if (level->shield)
 			return false;
-		if (what == CANCEL && is_base(level) && crew_stopping[level->owner->where])
+		if (what == CANCEL && is_base(level) && sched_stopping[level->owner->where])
 			return true;
 	}
 	return false;
@@ -166,7 +166,7 @@ actor_started(struct actor *actor, weft_threadlet id, bool must)
 	if (actor->runs)
 		sim_fail("a threadlet runs that was not started");
 	sim_check(id == WEFT_ENOMEM || id == WEFT_EAGAIN
-	          || (id == WEFT_ESHUTDOWN && crew_stopping[actor->where])
+	          || (id == WEFT_ESHUTDOWN && sched_stopping[actor->where])
 	          || (id == WEFT_ECANCELED && home && level_may(home, CANCEL))
 	          || (id == WEFT_ETIMEDOUT && home && level_may(home, LATE)));
 }
@@ -279,7 +279,7 @@ call_end(const struct call_check *call, int64_t rc, bool ok)
 		told(call, (int)rc);
 		return;
 	}
-	if (!ok && rc == WEFT_ESHUTDOWN && crew_stopping[call->actor->where])
+	if (!ok && rc == WEFT_ESHUTDOWN && sched_stopping[call->actor->where])
 		return;
 	if (call->must)
 		sim_fail("was to end, and a call returns %lld", (long long)rc);

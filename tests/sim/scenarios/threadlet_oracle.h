@@ -57,7 +57,7 @@ struct actor {
 };
 
 /* The loops that are being stopped: their actors may be canceled. */
-extern bool crew_stopping[LOOPS];
+extern bool sched_stopping[LOOPS];
 
 /* Fail on deadlock reports: a threadlet that can be canceled is not deadlocked. */
 void oracle_listen(void);

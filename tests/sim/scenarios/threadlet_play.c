@@ -418,7 +418,7 @@ void
 play_begin(bool bounded)
 {
 	memset(&play, 0, sizeof(play));
-	memset(crew_stopping, 0, sizeof(crew_stopping));
+	memset(sched_stopping, 0, sizeof(sched_stopping));
 	oracle_listen();
 	play.bounded = bounded;
 	for (int i = 0; i < LOOPS * PAIRS; i++)
@@ -446,7 +446,7 @@ play_end(void)
 void
 play_stop(uint32_t where)
 {
-	crew_stopping[where] = true;
+	sched_stopping[where] = true;
 	weft_loop_shutdown(play.hosts[where].loop);
 }
 

@@ -11,7 +11,7 @@
 /* --- they are stopped at any time --------------------------------------- */
 
 static void
-run_crews(void *arg)
+run_scheds(void *arg)
 {
 	uint64_t threads[2];
 
@@ -29,7 +29,7 @@ run_crews(void *arg)
 	play_end();
 }
 
-const struct sim_scenario sim_scenario_crews = { .name = "threadlet_crews", .run = run_crews };
+const struct sim_scenario sim_scenario_scheds = { .name = "threadlet_scheds", .run = run_scheds };
 
 /* --- they end by themselves --------------------------------------------- */
 

@@ -343,7 +343,7 @@ run_plant(void *arg)
 	weft_go_opts go = { .loop = loop };
 	weft_threadlet id;
 
-	memset(crew_stopping, 0, sizeof(crew_stopping));
+	memset(sched_stopping, 0, sizeof(sched_stopping));
 	oracle_listen();
 	actor_init(&self, 0, NULL);
 	while ((id = weft_go_with(&go, plant->fn, NULL)) < 0)

@@ -3,7 +3,7 @@
 #define WEFT_TEST_LETTERS_H
 
 #include <weft/dgram.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define LOOPBACK "udp://127.0.0.1:0"
 

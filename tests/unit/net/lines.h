@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <termios.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 enum line_kind {
 	LINE_TCP,

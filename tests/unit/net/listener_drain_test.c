@@ -11,7 +11,7 @@
 #include "base/sys.h"
 #include "net/addr.h"
 #include "net/listen/listener.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static struct {
 	const struct weft__sys *before;

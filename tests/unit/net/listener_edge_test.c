@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct house {
 	weft_loop *loop;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "net/addr.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define GUESTS 20
 #define ROOM   4

@@ -1,6 +1,6 @@
 /* listener_share_test.c - several listeners at one address, one for each loop. */
 #include <string.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define LOOPS  2
 #define GUESTS 64

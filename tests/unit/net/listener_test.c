@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "net/listen/listener.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct house {
 	weft_listener *listener;

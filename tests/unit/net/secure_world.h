@@ -8,7 +8,7 @@
 
 #include <string.h>
 #include "unit/net/certs.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static struct {
 	struct cert ca;

@@ -3,7 +3,7 @@
  * the loop stops. */
 #include <string.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define WRITES 3
 #define LARGE  (4u << 20) /* more than a socket pair buffers */

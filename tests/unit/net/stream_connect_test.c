@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "net/addr.h"
 #include "open_fds.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define STAGGER_NS (20 * WEFT_MS)
 

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* A stream whose other end is a plain descriptor, and a second stream, the bell.  A byte on the
  * bell makes the loop close the first one. */

@@ -2,7 +2,7 @@
  * other streams of its loop. */
 #include <sys/socket.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define ROUNDS    20
 #define TURNS_MAX 4 /* loop iterations until a readable stream must be served */

@@ -1,7 +1,7 @@
 /* stream_small_test.c - small writes over TCP arrive in order, whatever follows them. */
 #include <string.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct line {
 	weft_stream *near, *far;

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* --- two connected ends -------------------------------------------------- */
 

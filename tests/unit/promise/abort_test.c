@@ -1,7 +1,7 @@
 /* abort_test.c - abort signals: they fire once, for listeners, scopes and promises. */
 #include <pthread.h>
 #include <sched.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static weft_value
 none(void)

@@ -1,5 +1,5 @@
 /* promise_test.c - promises: settled once, handled in order, awaited, rejected at the end. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* --- chains --------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef WEFT_TEST_PROMISED_H
 #define WEFT_TEST_PROMISED_H
 
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* --- values ------------------------------------------------------------- */
 

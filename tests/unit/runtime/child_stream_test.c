@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static void
 check_no_child(void)

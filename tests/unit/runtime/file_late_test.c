@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/sys.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define TURNS 20000 /* enough yields for a close that does not wait */
 

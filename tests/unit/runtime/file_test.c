@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "unit/runtime/job.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define MANY 40 /* more than a pool runs at once */
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 enum { LOOPS = 4 };
 

@@ -1,5 +1,5 @@
 /* work_threadlet_test.c - pool work called from threadlets. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static weft_event running = WEFT_SHARED_INIT, release = WEFT_SHARED_INIT;
 

@@ -1,5 +1,5 @@
 /* chan_test.c - channels and select: on one loop, between loops, and with plain threads. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 struct ends {
 	weft_chan *chan;

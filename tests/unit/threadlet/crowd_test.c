@@ -5,7 +5,7 @@
  */
 #include <sched.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* TSan has room for 8,128 threads and threadlets. */
 enum { PARKED = TEST_TSAN ? 2000 : CROWD };

@@ -1,7 +1,7 @@
 /* deadlock_test.c - deadlocks of threadlets are reported, other waits are not. */
 #include <sched.h>
 #include "base/os.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static weft__a32 reports;
 static char text[16384];

@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static weft_chan *empty, *full;
 static weft_promise *promise;

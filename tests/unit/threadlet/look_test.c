@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "base/text.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 #define SEEN_MAX 200
 

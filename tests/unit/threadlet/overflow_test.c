@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 #include "unit/threadlet/unprobed.h"
 
 enum { NEIGHBORS = 16 };

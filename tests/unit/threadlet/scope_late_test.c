@@ -1,6 +1,6 @@
 /* scope_late_test.c - scopes: late children, scopes left open, and the failures that are
  * reported. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static int
 nap(void *arg)

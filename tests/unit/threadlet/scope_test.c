@@ -1,5 +1,5 @@
 /* scope_test.c - scopes: joining, canceling, deadlines, shields. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static int
 note_and_return(void *arg)

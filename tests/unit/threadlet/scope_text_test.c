@@ -1,6 +1,6 @@
 /* scope_text_test.c - the detail text of a failure reaches joins, selects and the scope's
  * close. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static int
 fail_with_text(void *arg)

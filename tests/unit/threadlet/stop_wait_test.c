@@ -1,6 +1,6 @@
 /* stop_wait_test.c - threadlets that wait until another loop has stopped. */
 #include <signal.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 enum { WAITERS = 8, ROUNDS = TEST_TSAN ? 100 : 1000 };
 

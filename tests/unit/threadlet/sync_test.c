@@ -1,6 +1,6 @@
 /* sync_test.c - mutexes, conditions, read-write locks, semaphores, groups, once, events. */
 #include <weft/metrics.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* --- mutex -------------------------------------------------------------- */
 

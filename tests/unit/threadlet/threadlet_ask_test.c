@@ -2,7 +2,7 @@
  * outlive their threadlets, and requests that follow a handle to another loop. */
 #include <sched.h>
 #include <semaphore.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 enum { INDEX = (1 << 24) - 1 }; /* mask of the handle's index in a threadlet ID */
 

@@ -1,8 +1,8 @@
 /* threadlet_fair_test.c - threadlets that yield all the time delay neither descriptors nor
  * timers.  The delay is measured in loop iterations, so that no clock decides. */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
-/* One loop iteration switches to 64 threadlets (crew.c), so a ready threadlet runs within QUEUE
+/* One loop iteration switches to 64 threadlets (sched.c), so a ready threadlet runs within QUEUE
  * iterations.  A busy loop polls descriptors at least every LOOK iterations (sleep.c). */
 enum { YIELDERS = 200, TRIALS = 100, QUEUE = YIELDERS / 64 + 1, LOOK = 61, SLACK = 3 };
 enum { BOUND_IO = LOOK + QUEUE + SLACK, BOUND_TIME = QUEUE + SLACK };

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "threadlet/handle.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static int
 add_one(void *arg)

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/build.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* TSan does not follow children of a program with threads. */
 enum { FORKS = TEST_TSAN ? 10 : 200 };

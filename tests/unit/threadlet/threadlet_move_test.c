@@ -4,7 +4,7 @@
  * leaves the loop and ends, and another thread runs the loop and its threadlets.  Code that
  * kept a pointer to the first thread would use one that no longer exists.
  */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* Lets all waiting threadlets continue on another thread. */
 static void

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 /* --- closing -------------------------------------------------------------- */
 

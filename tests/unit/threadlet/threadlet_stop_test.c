@@ -2,7 +2,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <unistd.h>
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static uint64_t
 turns_of(weft_loop *loop)

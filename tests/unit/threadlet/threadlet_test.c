@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/os.h"
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 
 static int
 note_twice(void *arg)

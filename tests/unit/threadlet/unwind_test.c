@@ -2,7 +2,7 @@
  *
  * In a build that does not read unwind tables some callers are missing; the tests are skipped.
  */
-#include "unit/threadlet/crew.h"
+#include "unit/threadlet/sched.h"
 #include "unit/threadlet/lean.h"
 
 enum { DEPTH = 3 };

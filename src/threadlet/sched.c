@@ -1,4 +1,4 @@
-/* crew.c - the threadlet scheduler of a loop: which threadlet runs next, and on which stack.
+/* sched.c - the threadlet scheduler of a loop: which threadlet runs next, and on which stack.
  *
  * In its threadlet phase the loop switches to the first ready threadlet.  A threadlet that
  * suspends switches directly to the next one, and the last one switches back to the loop.
@@ -61,146 +61,146 @@ pick(weft_loop *loop)
 
 /* Not inlined: most switches do not need it. */
 __attribute__((noinline)) static void
-bury_dead(struct weft__crew *crew)
+bury_dead(struct weft__sched *sched)
 {
-	struct weft__threadlet *dead = crew->dead;
+	struct weft__threadlet *dead = sched->dead;
 
-	crew->dead = NULL;
-	weft__threadlet_bury(crew, dead);
+	sched->dead = NULL;
+	weft__threadlet_bury(sched, dead);
 }
 
 static inline void
-bury(struct weft__crew *crew) /* invariant 3 */
+bury(struct weft__sched *sched) /* invariant 3 */
 {
-	if (crew->dead)
-		bury_dead(crew);
+	if (sched->dead)
+		bury_dead(sched);
 }
 
 /* Invariant 4: after a switch to `self`, restore its state. */
 static inline void
-restore(struct weft__crew *crew, const struct weft__threadlet *self)
+restore(struct weft__sched *sched, const struct weft__threadlet *self)
 {
-	*crew->error = self->saved_errno;
-	if (__builtin_expect(crew->exceptions != NULL, 0)) {
-		crew->exceptions[0] = self->exceptions[0];
-		crew->exceptions[1] = self->exceptions[1];
+	*sched->error = self->saved_errno;
+	if (__builtin_expect(sched->exceptions != NULL, 0)) {
+		sched->exceptions[0] = self->exceptions[0];
+		sched->exceptions[1] = self->exceptions[1];
 	}
 }
 
 static inline void
-save(struct weft__crew *crew, struct weft__threadlet *self)
+save(struct weft__sched *sched, struct weft__threadlet *self)
 {
-	self->saved_errno = *crew->error;
-	if (__builtin_expect(crew->exceptions != NULL, 0)) {
-		self->exceptions[0] = crew->exceptions[0];
-		self->exceptions[1] = crew->exceptions[1];
+	self->saved_errno = *sched->error;
+	if (__builtin_expect(sched->exceptions != NULL, 0)) {
+		self->exceptions[0] = sched->exceptions[0];
+		self->exceptions[1] = sched->exceptions[1];
 	}
 }
 
 static inline void
-arrive(struct weft__crew *crew, const struct weft__threadlet *self)
+arrive(struct weft__sched *sched, const struct weft__threadlet *self)
 {
-	bury(crew);
-	restore(crew, self);
-	crew->streak = 0;
+	bury(sched);
+	restore(sched, self);
+	sched->streak = 0;
 }
 
 void
 weft__arrive(struct weft__threadlet *self)
 {
-	arrive(self->crew, self);
+	arrive(self->sched, self);
 }
 
 void
 weft__leave(struct weft__threadlet *self)
 {
-	struct weft__crew *crew = self->crew;
+	struct weft__sched *sched = self->sched;
 	weft_loop *loop = weft__loop_here();
 	struct weft__threadlet *next = pick(loop);
 
 	if (next == self)
 		return;
-	save(crew, self);
+	save(sched, self);
 	self->since_ns = loop->now_ns;
-	crew->thread->threadlet = next;
-	weft__switch(&self->context, next ? &next->context : &crew->context);
-	arrive(crew, self);
+	sched->thread->threadlet = next;
+	weft__switch(&self->context, next ? &next->context : &sched->context);
+	arrive(sched, self);
 }
 
 struct weft__context *
 weft__leave_for_ever(struct weft__threadlet *self)
 {
-	struct weft__crew *crew = self->crew;
+	struct weft__sched *sched = self->sched;
 	struct weft__threadlet *next = pick(weft__loop_here());
 
-	crew->dead = self;
-	crew->thread->threadlet = next;
-	return next ? &next->context : &crew->context;
+	sched->dead = self;
+	sched->thread->threadlet = next;
+	return next ? &next->context : &sched->context;
 }
 
 /* --- the loop's part ---------------------------------------------------- */
 
 /* This thread runs the loop from now on. */
 static void
-board(struct weft__crew *crew, struct weft__thread *thread)
+board(struct weft__sched *sched, struct weft__thread *thread)
 {
-	weft__context_init(&crew->context);
-	crew->thread = thread;
-	crew->error = weft__errno();
-	crew->exceptions = weft__exceptions();
+	weft__context_init(&sched->context);
+	sched->thread = thread;
+	sched->error = weft__errno();
+	sched->exceptions = weft__exceptions();
 }
 
-static struct weft__crew *
-crew_at(weft_loop *loop)
+static struct weft__sched *
+sched_at(weft_loop *loop)
 {
-	return (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
+	return (struct weft__sched *)weft__load(&loop->sched, WEFT__ACQUIRE);
 }
 
 /* Invariant 5.  Returns when `next` has suspended, or is dead and not reaped yet. */
 WEFT__SELDOM static void
-switch_traced(struct weft__crew *crew, struct weft__threadlet *next)
+switch_traced(struct weft__sched *sched, struct weft__threadlet *next)
 {
 	weft__trace_come(next);
-	weft__switch(&crew->context, &next->context);
-	weft__trace_leave(next, crew->dead == next);
+	weft__switch(&sched->context, &next->context);
+	weft__trace_leave(next, sched->dead == next);
 }
 
 static void
-change_to(struct weft__crew *crew, struct weft__threadlet *next)
+change_to(struct weft__sched *sched, struct weft__threadlet *next)
 {
-	struct weft__thread *thread = crew->thread;
-	int error = *crew->error;
+	struct weft__thread *thread = sched->thread;
+	int error = *sched->error;
 	void *exceptions[2] = { NULL, NULL };
 
-	if (crew->exceptions)
-		__builtin_memcpy(exceptions, crew->exceptions, sizeof(exceptions));
+	if (sched->exceptions)
+		__builtin_memcpy(exceptions, sched->exceptions, sizeof(exceptions));
 	thread->threadlet = next;
-	if (__builtin_expect(crew->loop->traced, 0))
-		switch_traced(crew, next);
+	if (__builtin_expect(sched->loop->traced, 0))
+		switch_traced(sched, next);
 	else
-		weft__switch(&crew->context, &next->context);
-	if (crew->exceptions)
-		__builtin_memcpy(crew->exceptions, exceptions, sizeof(exceptions));
-	bury(crew);
-	*crew->error = error;
+		weft__switch(&sched->context, &next->context);
+	if (sched->exceptions)
+		__builtin_memcpy(sched->exceptions, exceptions, sizeof(exceptions));
+	bury(sched);
+	*sched->error = error;
 }
 
 static void
-crew_run(weft_loop *loop)
+sched_run(weft_loop *loop)
 {
-	struct weft__crew *crew = crew_at(loop);
+	struct weft__sched *sched = sched_at(loop);
 	struct weft__thread *thread = weft__thread_self();
 	struct weft__threadlet *next;
 
-	if (crew->thread != thread)
-		board(crew, thread);
+	if (sched->thread != thread)
+		board(sched, thread);
 	if (weft__load(&weft__overflow_is_caught, WEFT__RELAXED) && !thread->has_signal_stack)
 		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);
-	crew->modes = weft__modes();
+	sched->modes = weft__modes();
 	weft__count_set(&loop->left, LEFT_MAX);
 	while ((next = pop(loop))) {
-		change_to(crew, next);
+		change_to(sched, next);
 		weft__checkpoint(loop);
 	}
 	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - weft__count_get(&loop->left));
@@ -208,11 +208,11 @@ crew_run(weft_loop *loop)
 
 /* In a signal handler on the loop's thread. */
 static void
-crew_tell_holder(weft_loop *loop, struct weft__holder *out)
+sched_tell_holder(weft_loop *loop, struct weft__holder *out)
 {
 	const struct weft__threadlet *t = weft__self();
 
-	if (!t || t->crew->loop != loop)
+	if (!t || t->sched->loop != loop)
 		return;
 	out->id = weft__threadlet_id(t);
 	__builtin_memcpy(out->name, t->name, sizeof(out->name));
@@ -223,9 +223,9 @@ crew_tell_holder(weft_loop *loop, struct weft__holder *out)
 }
 
 static void
-crew_cancel(weft_loop *loop)
+sched_cancel(weft_loop *loop)
 {
-	struct weft__threadlet *t = crew_at(loop)->newest;
+	struct weft__threadlet *t = sched_at(loop)->newest;
 
 	while (t && t->older)
 		t = t->older;
@@ -234,21 +234,21 @@ crew_cancel(weft_loop *loop)
 }
 
 static size_t
-crew_trim(weft_loop *loop)
+sched_trim(weft_loop *loop)
 {
-	struct weft__crew *crew = crew_at(loop);
+	struct weft__sched *sched = sched_at(loop);
 
-	return weft__stack_trim(&crew->stacks);
+	return weft__stack_trim(&sched->stacks);
 }
 
 /* Not before the scheduler ends: a scope that was left open may still point to its record. */
 static void
-free_scopes(struct weft__crew *crew)
+free_scopes(struct weft__sched *sched)
 {
-	while (crew->scopes) {
-		struct weft__scope *scope = crew->scopes;
+	while (sched->scopes) {
+		struct weft__scope *scope = sched->scopes;
 
-		crew->scopes = scope->outer;
+		sched->scopes = scope->outer;
 		weft__sys->release(scope);
 	}
 }
@@ -256,54 +256,54 @@ free_scopes(struct weft__crew *crew)
 /* In a forked child the stacks of threadlets that were alive are lost with the loop: the
  * parent's threads, which could run them, do not exist there. */
 static void
-crew_fini(weft_loop *loop, bool alone)
+sched_fini(weft_loop *loop, bool alone)
 {
-	struct weft__crew *crew = crew_at(loop);
+	struct weft__sched *sched = sched_at(loop);
 
 	if (!alone) {
-		weft__assert(!crew->newest && !crew->dead);
-		(void)crew_trim(loop);
-		free_scopes(crew);
-		weft__handles_fini(crew);
+		weft__assert(!sched->newest && !sched->dead);
+		(void)sched_trim(loop);
+		free_scopes(sched);
+		weft__handles_fini(sched);
 	}
-	weft__sys->release(crew);
+	weft__sys->release(sched);
 }
 
-const struct weft__crew_ops weft__crew_ops = {
-	.run = crew_run,
-	.cancel = crew_cancel,
-	.expire = weft__crew_expire,
-	.trim = crew_trim,
-	.check = weft__crew_check,
-	.look = weft__crew_look,
-	.tell_holder = crew_tell_holder,
-	.add_rest = weft__crew_add_rest,
+const struct weft__sched_ops weft__sched_ops = {
+	.run = sched_run,
+	.cancel = sched_cancel,
+	.expire = weft__sched_expire,
+	.trim = sched_trim,
+	.check = weft__sched_check,
+	.look = weft__sched_look,
+	.tell_holder = sched_tell_holder,
+	.add_rest = weft__sched_add_rest,
 	.trace_mark = weft__threadlet_trace_mark,
-	.fini = crew_fini,
+	.fini = sched_fini,
 	.layout = weft_gdb_layout,
 };
 
-struct weft__crew *
-weft__crew_make(weft_loop *loop)
+struct weft__sched *
+weft__sched_make(weft_loop *loop)
 {
-	struct weft__crew *crew = weft__alloc_zero(sizeof(*crew));
+	struct weft__sched *sched = weft__alloc_zero(sizeof(*sched));
 	uintptr_t other = 0;
 
-	if (!crew)
+	if (!sched)
 		return NULL;
-	weft__put(crew->loop, loop);
-	crew->modes = weft__modes();
-	crew->max = loop->threadlet_max;
-	crew->class = weft__stack_class(loop->stack_bytes);
+	weft__put(sched->loop, loop);
+	sched->modes = weft__modes();
+	sched->max = loop->threadlet_max;
+	sched->class = weft__stack_class(loop->stack_bytes);
 	weft__handles_init();
-	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__RELEASE))
-		return crew;
+	if (weft__cas(&loop->sched, &other, (uintptr_t)sched, WEFT__RELEASE))
+		return sched;
 	/* Another thread was first.  It released the lock of the handles, in
 	 * weft__handles_init(), before it published its scheduler.  weft__handles_fini() takes
 	 * that lock, and so acquires what the other thread wrote. */
-	weft__handles_fini(crew);
-	weft__sys->release(crew);
-	return (struct weft__crew *)other;
+	weft__handles_fini(sched);
+	weft__sys->release(sched);
+	return (struct weft__sched *)other;
 }
 
 void

@@ -1,6 +1,6 @@
-/* crew.h - shared by the threadlet tests: running threadlets on a loop until they end. */
-#ifndef WEFT_TEST_CREW_H
-#define WEFT_TEST_CREW_H
+/* sched.h - shared by the threadlet tests: running threadlets on a loop until they end. */
+#ifndef WEFT_TEST_SCHED_H
+#define WEFT_TEST_SCHED_H
 
 #include "unit/probe.h"
 
