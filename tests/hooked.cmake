@@ -103,9 +103,9 @@ weft_explore_test(inbox_models explore/inbox_models.c explore/inbox_world.c
 weft_explore_test(biased_models explore/biased_models.c explore/models.c)
 set(weaken no)
 weft_explore_test(pool_models explore/pool_models.c explore/models.c)
-weft_explore_test(gate_models explore/gate_models.c explore/gate_world.c
-  explore/gate_locks.c explore/models.c)
-foreach(name pool_models gate_models)
+weft_explore_test(waitable_models explore/waitable_models.c explore/waitable_world.c
+  explore/waitable_locks.c explore/models.c)
+foreach(name pool_models waitable_models)
   add_test(NAME ${name}.weakened COMMAND ${name})
   set_tests_properties(${name}.weakened PROPERTIES TIMEOUT 900 LABELS deep)
 endforeach()

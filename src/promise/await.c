@@ -47,7 +47,7 @@ wait_inside(weft_promise *promise, uint64_t deadline_ns)
 static int
 wait_for(weft_promise *promise, uint64_t deadline_ns)
 {
-	int rc = weft__gate_may_wait(true, deadline_ns);
+	int rc = weft__waitable_may_wait(true, deadline_ns);
 	bool is_pending = weft__promise_enter(promise);
 
 	if (is_pending)

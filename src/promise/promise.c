@@ -277,7 +277,7 @@ wake_awaiters(struct weft__reaction *reaction)
 
 	for (; reaction; reaction = next) {
 		next = reaction->next; /* its memory is invalid after the wake */
-		weft__gate_wake_shared(&((struct weft__awaiter *)(void *)reaction)->w, 0);
+		weft__waitable_wake_shared(&((struct weft__awaiter *)(void *)reaction)->w, 0);
 	}
 }
 

@@ -15,7 +15,7 @@
 
 #include <weft/promise.h>
 #include "base/value.h"
-#include "threadlet/gate.h"
+#include "threadlet/waitable.h"
 
 /* A reaction: what to do when a promise has settled; embedded in the object that wants to know.
  * `run` is called once, in a microtask of the owner loop, with a reference to the promise, which

@@ -125,7 +125,7 @@ static inline int
 finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 {
 	if (wake)
-		weft__gate_wake(wake->waiter, 0);
+		weft__waitable_wake(wake->waiter, 0);
 	(void)weft__stayed(self);
 	return rc;
 }
@@ -150,7 +150,7 @@ send_alone(weft_chan *chan, const void *value)
 {
 	bool can;
 
-	weft__gate_lock(&chan->in.lock);
+	weft__waitable_lock(&chan->in.lock);
 	can = !weft__get(chan->closed) && !weft__get(chan->receivers.first)
 	      && !is_ahead(&chan->in, &chan->out, chan->capacity);
 	if (can)
@@ -164,7 +164,7 @@ recv_alone(weft_chan *chan, void *out)
 {
 	bool can;
 
-	weft__gate_lock(&chan->out.lock);
+	weft__waitable_lock(&chan->out.lock);
 	can = !weft__get(chan->senders.first) && !is_ahead(&chan->out, &chan->in, 0);
 	if (can)
 		take(chan, out, chan->value_bytes);
@@ -193,7 +193,7 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_
 	uint32_t pauses = weft__count_get(&side->pauses);
 	uint64_t moved = 0, count;
 
-	if (!weft__gate_may_look(&side->luck))
+	if (!weft__waitable_may_look(&side->luck))
 		return false;
 	count = weft__load(&other->count, WEFT__RELAXED);
 	for (int i = 0; i < LOOKS && !moved; i++) {
@@ -201,13 +201,13 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_
 			weft__pause();
 		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
-	weft__luck_tell(&side->luck, moved > 0, WEFT__GATE_SKIPS_MAX);
+	weft__luck_tell(&side->luck, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
 	if (moved > 0)
 		learn(side, capacity, moved);
 	return moved > 0;
 }
 
-/* Under one lock, at once or after a spin.  A spin counts as a wait: see gate.h. */
+/* Under one lock, at once or after a spin.  A spin counts as a wait: see waitable.h. */
 static bool
 send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
@@ -239,7 +239,7 @@ recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 static inline bool
 has_sides(const weft_chan *chan)
 {
-	return chan->pair.gate.flags & WEFT__GATE_PAIR;
+	return chan->pair.waitable.flags & WEFT__WAITABLE_PAIR;
 }
 
 __attribute__((noinline)) static int
@@ -251,16 +251,17 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	if (rc == 0 && has_sides(chan) && send_by_side(chan, value, deadline_ns))
 		return 0;
 	if (rc == 0)
-		rc = weft__gate_enter(weft__chan_gate(chan));
+		rc = weft__waitable_enter(weft__chan_waitable(chan));
 	if (rc < 0)
 		return rc;
 	rc = send_now(chan, value, &wake);
 	if (rc == WEFT_EAGAIN)
-		return weft__gate_wait(weft__chan_gate(chan),
-		                       &(struct weft__gate_wait){ "chan send", &chan->senders,
-		                                                  (void *)(uintptr_t)value, false },
-		                       deadline_ns);
-	weft__gate_leave(weft__chan_gate(chan));
+		return weft__waitable_wait(
+			weft__chan_waitable(chan),
+			&(struct weft__waitable_wait){ "chan send", &chan->senders,
+		                                       (void *)(uintptr_t)value, false },
+			deadline_ns);
+	weft__waitable_leave(weft__chan_waitable(chan));
 	return finish(rc, wake, weft__self());
 }
 
@@ -273,16 +274,16 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 	if (rc == 0 && has_sides(chan) && recv_by_side(chan, out, deadline_ns))
 		return 0;
 	if (rc == 0)
-		rc = weft__gate_enter(weft__chan_gate(chan));
+		rc = weft__waitable_enter(weft__chan_waitable(chan));
 	if (rc < 0)
 		return rc;
 	rc = recv_now(chan, out, &wake);
 	if (rc == WEFT_EAGAIN)
-		return weft__gate_wait(
-			weft__chan_gate(chan),
-			&(struct weft__gate_wait){ "chan recv", &chan->receivers, out, false },
+		return weft__waitable_wait(
+			weft__chan_waitable(chan),
+			&(struct weft__waitable_wait){ "chan recv", &chan->receivers, out, false },
 			deadline_ns);
-	weft__gate_leave(weft__chan_gate(chan));
+	weft__waitable_leave(weft__chan_waitable(chan));
 	return finish(rc, wake, weft__self());
 }
 
@@ -291,14 +292,14 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 static inline int
 wait_to_send(weft_chan *chan, const void *value, uint64_t deadline_ns, struct weft__threadlet *self)
 {
-	return weft__gate_wait_here(&chan->senders, "chan send", (void *)(uintptr_t)value,
-	                            deadline_ns, self);
+	return weft__waitable_wait_here(&chan->senders, "chan send", (void *)(uintptr_t)value,
+	                                deadline_ns, self);
 }
 
 static inline int
 wait_to_recv(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadlet *self)
 {
-	return weft__gate_wait_here(&chan->receivers, "chan recv", out, deadline_ns, self);
+	return weft__waitable_wait_here(&chan->receivers, "chan recv", out, deadline_ns, self);
 }
 
 /* A threadlet waits in the other direction, or the channel is closed. */
@@ -348,7 +349,7 @@ has_words(const weft_chan *chan)
 int
 weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__gate_is_open(weft__chan_gate(chan));
+	struct weft__threadlet *self = weft__waitable_is_open(weft__chan_waitable(chan));
 
 	if (!self)
 		return send_shared(chan, value, deadline_ns);
@@ -365,7 +366,7 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 int
 weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__gate_is_open(weft__chan_gate(chan));
+	struct weft__threadlet *self = weft__waitable_is_open(weft__chan_waitable(chan));
 
 	if (!self)
 		return recv_shared(chan, out, deadline_ns);
@@ -410,8 +411,8 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 	}
 	chan = (weft_chan *)(((uintptr_t)memory + ALIGNMENT - 1) & -ALIGNMENT);
 	chan->memory = memory;
-	chan->pair = (struct weft__gate_pair){
-		.gate.flags = flags | (flags && capacity ? WEFT__GATE_PAIR : 0),
+	chan->pair = (struct weft__waitable_pair){
+		.waitable.flags = flags | (flags && capacity ? WEFT__WAITABLE_PAIR : 0),
 		.first = &chan->in.lock,
 		.second = &chan->out.lock,
 	};
@@ -430,14 +431,14 @@ weft_chan_close(weft_chan *chan)
 {
 	struct weft__wait *receivers, *senders;
 
-	if (weft__gate_enter(weft__chan_gate(chan)) < 0)
+	if (weft__waitable_enter(weft__chan_waitable(chan)) < 0)
 		return;
 	weft__put(chan->closed, true);
-	receivers = weft__gate_claim_all(&chan->receivers);
-	senders = weft__gate_claim_all(&chan->senders);
-	weft__gate_leave(weft__chan_gate(chan));
-	(void)weft__gate_wake_all(receivers, WEFT_ECLOSED);
-	(void)weft__gate_wake_all(senders, WEFT_ECLOSED);
+	receivers = weft__waitable_claim_all(&chan->receivers);
+	senders = weft__waitable_claim_all(&chan->senders);
+	weft__waitable_leave(weft__chan_waitable(chan));
+	(void)weft__waitable_wake_all(receivers, WEFT_ECLOSED);
+	(void)weft__waitable_wake_all(senders, WEFT_ECLOSED);
 }
 
 weft_chan *

@@ -1,12 +1,12 @@
 /* chan.h - a channel, as select and the channel's own calls share it.  Private.
  *
- * Needs: gate.h.  Thread: inside the waitable, but for what is set once.
+ * Needs: waitable.h.  Thread: inside the waitable, but for what is set once.
  */
 #ifndef WEFT_THREADLET_CHAN_H
 #define WEFT_THREADLET_CHAN_H
 
 #include <weft/chan.h>
-#include "threadlet/gate.h"
+#include "threadlet/waitable.h"
 
 /* The state of one direction: sending or receiving. */
 struct weft__chan_side {
@@ -19,7 +19,7 @@ struct weft__chan_side {
 } __attribute__((aligned(64))); /* each direction works in its own line */
 
 struct weft_chan {
-	struct weft__gate_pair pair;
+	struct weft__waitable_pair pair;
 	struct weft__waits senders, receivers; /* at most one is not empty */
 	size_t    value_bytes; /* set once, as the next three */
 	size_t    capacity;
@@ -31,10 +31,10 @@ struct weft_chan {
 	char      values[];
 };
 
-static inline struct weft__gate *
-weft__chan_gate(weft_chan *chan)
+static inline struct weft__waitable *
+weft__chan_waitable(weft_chan *chan)
 {
-	return &chan->pair.gate;
+	return &chan->pair.waitable;
 }
 
 /* Inside the waitable: send or receive if that is possible now.  Returns WEFT_EAGAIN if

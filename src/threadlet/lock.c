@@ -5,17 +5,17 @@
  * in order; at a read-write lock, writers come first.
  */
 #include <weft/sync.h>
-#include "threadlet/gate.h"
+#include "threadlet/waitable.h"
 
 struct mutex {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits waits;
 	void *owner; /* or NULL; a waiter passes its own as value */
 };
 WEFT_STATIC_ASSERT(sizeof(struct mutex) == sizeof(weft_mutex), "one layout");
 
 struct rwlock {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits readers, writers;
 	void *owner;    /* the writer, or NULL */
 	uint64_t count; /* of readers */
@@ -23,7 +23,7 @@ struct rwlock {
 WEFT_STATIC_ASSERT(sizeof(struct rwlock) == sizeof(weft_rwlock), "one layout");
 
 struct cond {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits waits;
 };
 WEFT_STATIC_ASSERT(sizeof(struct cond) == sizeof(weft_cond), "one layout");
@@ -34,20 +34,20 @@ WEFT_STATIC_ASSERT(sizeof(struct cond) == sizeof(weft_cond), "one layout");
 static int
 take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 {
-	void *caller = weft__gate_caller();
+	void *caller = weft__waitable_caller();
 
 	if (!weft__get(mutex->owner)) {
 		weft__put(mutex->owner, caller);
-		weft__gate_leave(&mutex->gate);
+		weft__waitable_leave(&mutex->waitable);
 		return 0;
 	}
 	if (weft__get(mutex->owner) == caller) {
-		weft__gate_leave(&mutex->gate);
+		weft__waitable_leave(&mutex->waitable);
 		return weft__misuse(WEFT_EDEADLK, "weft_mutex_lock: the caller has it");
 	}
-	return weft__gate_wait(&mutex->gate,
-	                       &(struct weft__gate_wait){ "mutex", &mutex->waits, caller, deaf },
-	                       deadline_ns);
+	return weft__waitable_wait(
+		&mutex->waitable,
+		&(struct weft__waitable_wait){ "mutex", &mutex->waits, caller, deaf }, deadline_ns);
 }
 
 /* Called inside the waitable, which it leaves. */
@@ -57,9 +57,9 @@ hand_over(struct mutex *mutex)
 	struct weft__wait *next = weft__wait_claim(&mutex->waits);
 
 	weft__put(mutex->owner, next ? next->value : NULL);
-	weft__gate_leave(&mutex->gate);
+	weft__waitable_leave(&mutex->waitable);
 	if (next)
-		weft__gate_wake(next->waiter, 0);
+		weft__waitable_wake(next->waiter, 0);
 }
 
 __attribute__((noinline)) static int
@@ -68,7 +68,7 @@ lock_slow(struct mutex *mutex, uint64_t deadline_ns)
 	int rc = weft__told(deadline_ns);
 
 	if (rc == 0)
-		rc = weft__gate_enter(&mutex->gate);
+		rc = weft__waitable_enter(&mutex->waitable);
 	return rc < 0 ? rc : take(mutex, false, deadline_ns);
 }
 
@@ -76,7 +76,7 @@ int
 weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
 {
 	struct mutex *mutex = (struct mutex *)(void *)public;
-	struct weft__threadlet *self = weft__gate_is_open(&mutex->gate);
+	struct weft__threadlet *self = weft__waitable_is_open(&mutex->waitable);
 
 	if (__builtin_expect(!self || mutex->owner, 0))
 		return lock_slow(mutex, deadline_ns);
@@ -87,12 +87,12 @@ weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
 __attribute__((noinline)) static int
 unlock_slow(struct mutex *mutex)
 {
-	int rc = weft__gate_enter(&mutex->gate);
+	int rc = weft__waitable_enter(&mutex->waitable);
 
 	if (rc < 0)
 		return rc;
-	if (weft__get(mutex->owner) != weft__gate_caller()) {
-		weft__gate_leave(&mutex->gate);
+	if (weft__get(mutex->owner) != weft__waitable_caller()) {
+		weft__waitable_leave(&mutex->waitable);
 		return weft__misuse(WEFT_EPERM, "weft_mutex_unlock: not the caller's");
 	}
 	hand_over(mutex);
@@ -106,7 +106,7 @@ weft_mutex_unlock(weft_mutex *public)
 	const struct weft__thread *thread = weft__thread_here();
 	const void *self = thread ? thread->threadlet : NULL;
 
-	if (__builtin_expect(!self || !weft__gate_is_of(&mutex->gate, thread)
+	if (__builtin_expect(!self || !weft__waitable_is_of(&mutex->waitable, thread)
 	                             || mutex->owner != self || mutex->waits.first,
 	                     0))
 		return unlock_slow(mutex);
@@ -126,15 +126,15 @@ unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 	int rc;
 
 	weft__shared_waiter_init(&w, "cond", cond);
-	w.waiter.shared = cond->gate.flags & WEFT_SHARED;
+	w.waiter.shared = cond->waitable.flags & WEFT_SHARED;
 	weft__wait_push(&cond->waits, &wait);
-	weft__gate_leave(&cond->gate);
+	weft__waitable_leave(&cond->waitable);
 	hand_over(mutex);
 	rc = (int)weft__shared_wait(&w, deadline_ns);
 	if (!weft__get(w.waiter.chosen)) {
-		(void)weft__gate_enter(&cond->gate);
+		(void)weft__waitable_enter(&cond->waitable);
 		weft__wait_drop(&wait);
-		weft__gate_leave(&cond->gate);
+		weft__waitable_leave(&cond->waitable);
 	}
 	return rc;
 }
@@ -144,23 +144,23 @@ weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns
 {
 	struct cond *cond = (struct cond *)(void *)public;
 	struct mutex *mutex = (struct mutex *)(void *)public_mutex;
-	int rc = weft__gate_enter(&mutex->gate), again;
+	int rc = weft__waitable_enter(&mutex->waitable), again;
 
 	if (rc < 0)
 		return rc;
-	rc = weft__get(mutex->owner) == weft__gate_caller() ? 0 : WEFT_EPERM;
-	weft__gate_leave(&mutex->gate);
+	rc = weft__get(mutex->owner) == weft__waitable_caller() ? 0 : WEFT_EPERM;
+	weft__waitable_leave(&mutex->waitable);
 	if (rc < 0)
 		return weft__misuse(rc, "weft_cond_wait: not the caller's");
-	rc = weft__gate_may_wait(cond->gate.flags & WEFT_SHARED, deadline_ns);
+	rc = weft__waitable_may_wait(cond->waitable.flags & WEFT_SHARED, deadline_ns);
 	if (rc == 0)
-		rc = weft__gate_enter(&cond->gate);
+		rc = weft__waitable_enter(&cond->waitable);
 	if (rc < 0)
 		return rc;
 	/* Enter both.  The order is always the same: condition variable, then mutex. */
-	(void)weft__gate_enter(&mutex->gate);
+	(void)weft__waitable_enter(&mutex->waitable);
 	rc = unlock_and_wait(cond, mutex, deadline_ns);
-	(void)weft__gate_enter(&mutex->gate);
+	(void)weft__waitable_enter(&mutex->waitable);
 	again = take(mutex, true, WEFT_NEVER);
 	weft__assert(again == 0);
 	return rc;
@@ -171,14 +171,14 @@ weft_cond_wake(weft_cond *public)
 {
 	struct cond *cond = (struct cond *)(void *)public;
 	struct weft__wait *wait;
-	int rc = weft__gate_enter(&cond->gate);
+	int rc = weft__waitable_enter(&cond->waitable);
 
 	if (rc < 0)
 		return rc;
 	wait = weft__wait_claim(&cond->waits);
-	weft__gate_leave(&cond->gate);
+	weft__waitable_leave(&cond->waitable);
 	if (wait)
-		weft__gate_wake(wait->waiter, 0);
+		weft__waitable_wake(wait->waiter, 0);
 	return wait != NULL;
 }
 
@@ -187,13 +187,13 @@ weft_cond_wake_all(weft_cond *public)
 {
 	struct cond *cond = (struct cond *)(void *)public;
 	struct weft__wait *all;
-	int rc = weft__gate_enter(&cond->gate);
+	int rc = weft__waitable_enter(&cond->waitable);
 
 	if (rc < 0)
 		return rc;
-	all = weft__gate_claim_all(&cond->waits);
-	weft__gate_leave(&cond->gate);
-	return weft__gate_wake_all(all, 0);
+	all = weft__waitable_claim_all(&cond->waits);
+	weft__waitable_leave(&cond->waitable);
+	return weft__waitable_wake_all(all, 0);
 }
 
 /* --- read-write lock ---------------------------------------------------- */
@@ -210,13 +210,13 @@ let_in(struct rwlock *lock)
 		weft__put(lock->owner, list->value);
 		weft__put(list->next, NULL);
 	} else if (!writes && !weft__get(lock->writers.first)) {
-		list = weft__gate_claim_all(&lock->readers);
+		list = weft__waitable_claim_all(&lock->readers);
 		for (struct weft__wait *w = list; w; w = weft__get(w->next))
 			count++;
 		weft__put(lock->count, count);
 	}
-	weft__gate_leave(&lock->gate);
-	(void)weft__gate_wake_all(list, 0);
+	weft__waitable_leave(&lock->waitable);
+	(void)weft__waitable_wake_all(list, 0);
 }
 
 static int
@@ -225,12 +225,12 @@ enter_rwlock(struct rwlock *lock, uint64_t deadline_ns)
 	int rc = weft__told(deadline_ns);
 
 	if (rc == 0)
-		rc = weft__gate_enter(&lock->gate);
+		rc = weft__waitable_enter(&lock->waitable);
 	if (rc < 0)
 		return rc;
-	if (weft__get(lock->owner) != weft__gate_caller())
+	if (weft__get(lock->owner) != weft__waitable_caller())
 		return 0;
-	weft__gate_leave(&lock->gate);
+	weft__waitable_leave(&lock->waitable);
 	return weft__misuse(WEFT_EDEADLK, "weft_rwlock: the caller writes");
 }
 
@@ -243,12 +243,12 @@ weft_rwlock_read(weft_rwlock *public, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (weft__get(lock->owner) || weft__get(lock->writers.first))
-		return weft__gate_wait(
-			&lock->gate,
-			&(struct weft__gate_wait){ "rwlock read", &lock->readers, NULL, false },
+		return weft__waitable_wait(
+			&lock->waitable,
+			&(struct weft__waitable_wait){ "rwlock read", &lock->readers, NULL, false },
 			deadline_ns);
 	weft__put(lock->count, weft__get(lock->count) + 1);
-	weft__gate_leave(&lock->gate);
+	weft__waitable_leave(&lock->waitable);
 	return 0;
 }
 
@@ -256,22 +256,22 @@ int
 weft_rwlock_write(weft_rwlock *public, uint64_t deadline_ns)
 {
 	struct rwlock *lock = (struct rwlock *)(void *)public;
-	void *caller = weft__gate_caller();
+	void *caller = weft__waitable_caller();
 	int rc = enter_rwlock(lock, deadline_ns);
 
 	if (rc < 0)
 		return rc;
 	if (!weft__get(lock->owner) && weft__get(lock->count) == 0) {
 		weft__put(lock->owner, caller);
-		weft__gate_leave(&lock->gate);
+		weft__waitable_leave(&lock->waitable);
 		return 0;
 	}
-	rc = weft__gate_wait(
-		&lock->gate,
-		&(struct weft__gate_wait){ "rwlock write", &lock->writers, caller, false },
+	rc = weft__waitable_wait(
+		&lock->waitable,
+		&(struct weft__waitable_wait){ "rwlock write", &lock->writers, caller, false },
 		deadline_ns);
 	/* Readers may have waited only because of this writer. */
-	if (rc < 0 && weft__gate_enter(&lock->gate) == 0)
+	if (rc < 0 && weft__waitable_enter(&lock->waitable) == 0)
 		let_in(lock);
 	return rc;
 }
@@ -280,11 +280,11 @@ int
 weft_rwlock_unlock(weft_rwlock *public)
 {
 	struct rwlock *lock = (struct rwlock *)(void *)public;
-	int rc = weft__gate_enter(&lock->gate);
+	int rc = weft__waitable_enter(&lock->waitable);
 
 	if (rc < 0)
 		return rc;
-	if (weft__get(lock->owner) == weft__gate_caller())
+	if (weft__get(lock->owner) == weft__waitable_caller())
 		weft__put(lock->owner, NULL);
 	else if (!weft__get(lock->owner) && weft__get(lock->count) > 0)
 		weft__put(lock->count, weft__get(lock->count) - 1);
@@ -294,6 +294,6 @@ weft_rwlock_unlock(weft_rwlock *public)
 		let_in(lock);
 		return 0;
 	}
-	weft__gate_leave(&lock->gate);
+	weft__waitable_leave(&lock->waitable);
 	return weft__misuse(rc, "weft_rwlock_unlock: not the caller's");
 }

@@ -15,7 +15,7 @@
 
 struct entry {
 	struct weft__wait wait;
-	struct weft__gate *gate; /* NULL: an op, a join or a time */
+	struct weft__waitable *waitable; /* NULL: an op, a join or a time */
 };
 
 struct choice {
@@ -23,54 +23,54 @@ struct choice {
 	weft_case *cases;
 	size_t count;
 	struct entry *entries;
-	struct weft__gate **gates; /* in order, each once */
-	size_t gates_count;
+	struct weft__waitable **waitables; /* in order, each once */
+	size_t waitables_count;
 	bool shared;             /* all sources are */
 	struct weft__wait *wake; /* to be woken after leaving the waitables */
 };
 
 /* --- waitables ---------------------------------------------------------- */
 
-static struct weft__gate *
-gate_of(const weft_case *c)
+static struct weft__waitable *
+waitable_of(const weft_case *c)
 {
 	if (c->recv)
-		return weft__chan_gate(c->recv);
+		return weft__chan_waitable(c->recv);
 	if (c->send)
-		return weft__chan_gate(c->send);
-	return (struct weft__gate *)(void *)c->event;
+		return weft__chan_waitable(c->send);
+	return (struct weft__waitable *)(void *)c->event;
 }
 
 /* Insert a waitable in order, unless it is there. */
 static void
-add_gate(struct choice *choice, struct weft__gate *gate)
+add_waitable(struct choice *choice, struct weft__waitable *waitable)
 {
-	size_t at = choice->gates_count;
+	size_t at = choice->waitables_count;
 
-	for (size_t i = 0; i < choice->gates_count; i++)
-		if (choice->gates[i] == gate)
+	for (size_t i = 0; i < choice->waitables_count; i++)
+		if (choice->waitables[i] == waitable)
 			return;
-	for (; at > 0 && choice->gates[at - 1] > gate; at--)
-		choice->gates[at] = choice->gates[at - 1];
-	choice->gates[at] = gate;
-	choice->gates_count++;
+	for (; at > 0 && choice->waitables[at - 1] > waitable; at--)
+		choice->waitables[at] = choice->waitables[at - 1];
+	choice->waitables[at] = waitable;
+	choice->waitables_count++;
 }
 
 static void
-leave_gates(struct choice *choice, size_t count)
+leave_waitables(struct choice *choice, size_t count)
 {
 	while (count-- > 0)
-		weft__gate_leave(choice->gates[count]);
+		weft__waitable_leave(choice->waitables[count]);
 }
 
 static int
-enter_gates(struct choice *choice) /* invariant 1 */
+enter_waitables(struct choice *choice) /* invariant 1 */
 {
-	for (size_t i = 0; i < choice->gates_count; i++) {
-		int rc = weft__gate_enter(choice->gates[i]);
+	for (size_t i = 0; i < choice->waitables_count; i++) {
+		int rc = weft__waitable_enter(choice->waitables[i]);
 
 		if (rc < 0) {
-			leave_gates(choice, i);
+			leave_waitables(choice, i);
 			return rc;
 		}
 	}
@@ -155,7 +155,7 @@ on_op_done(weft_op *op, int64_t result, void *arg)
 	entry->wait.waiter->chosen = &entry->wait;
 	if (weft__op_of(op)->kind == WEFT__OP_OWN && weft__op_of(op)->has_text)
 		weft__pass_words((int)result, &entry->wait.waiter->threadlet->failure);
-	weft__gate_wake(entry->wait.waiter, result);
+	weft__waitable_wake(entry->wait.waiter, result);
 }
 
 /* Inside the waitables. */
@@ -203,8 +203,8 @@ first_time(const struct choice *choice)
 	size_t first = choice->count;
 
 	for (size_t i = 0; i < choice->count; i++)
-		if (choice->cases[i].until_ns && !choice->entries[i].gate && !choice->cases[i].op
-		    && !choice->cases[i].joined
+		if (choice->cases[i].until_ns && !choice->entries[i].waitable
+		    && !choice->cases[i].op && !choice->cases[i].joined
 		    && (first == choice->count
 		        || choice->cases[i].until_ns < choice->cases[first].until_ns))
 			first = i;
@@ -222,10 +222,10 @@ wait_for_first(struct choice *choice, uint64_t deadline_ns)
 	int rc;
 
 	result = weft__shared_wait(&choice->w, until_ns < deadline_ns ? until_ns : deadline_ns);
-	rc = enter_gates(choice);
+	rc = enter_waitables(choice);
 	weft__assert(rc == 0);
 	unqueue(choice);
-	leave_gates(choice, choice->gates_count);
+	leave_waitables(choice, choice->waitables_count);
 	chosen = weft__get(choice->w.waiter.chosen);
 	if (!chosen && result == WEFT_ETIMEDOUT && until_ns <= deadline_ns && time < choice->count
 	    && weft_now() >= until_ns) {
@@ -245,23 +245,23 @@ wait_for_first(struct choice *choice, uint64_t deadline_ns)
 static int
 choose(struct choice *choice, uint64_t deadline_ns)
 {
-	int rc = enter_gates(choice);
+	int rc = enter_waitables(choice);
 
 	if (rc < 0)
 		return rc;
 	rc = try_all(choice);
 	if (rc == WEFT_EAGAIN) {
-		rc = weft__gate_may_wait(choice->shared, deadline_ns);
+		rc = weft__waitable_may_wait(choice->shared, deadline_ns);
 		if (rc == 0) {
 			for (size_t i = 0; i < choice->count; i++)
 				queue_case(choice, i);
-			leave_gates(choice, choice->gates_count);
+			leave_waitables(choice, choice->waitables_count);
 			return wait_for_first(choice, deadline_ns);
 		}
 	}
-	leave_gates(choice, choice->gates_count);
+	leave_waitables(choice, choice->waitables_count);
 	if (choice->wake)
-		weft__gate_wake(choice->wake->waiter, 0);
+		weft__waitable_wake(choice->wake->waiter, 0);
 	(void)weft__stayed(weft__self());
 	return rc;
 }
@@ -276,22 +276,22 @@ has_one_source(const weft_case *c)
 
 /* Returns 0, or WEFT_EINVAL. */
 static int
-note_gates(struct choice *choice)
+note_waitables(struct choice *choice)
 {
 	choice->shared = true;
 	choice->w.looks = false;
 	for (size_t i = 0; i < choice->count; i++) {
 		const weft_case *c = &choice->cases[i];
-		struct weft__gate *gate = gate_of(c);
+		struct weft__waitable *waitable = waitable_of(c);
 
 		if (!has_one_source(c))
 			return weft__misuse(WEFT_EINVAL, "weft_select: a case with two sources");
-		choice->entries[i] = (struct entry){ .gate = gate };
-		if (gate)
-			add_gate(choice, gate);
-		if (gate && gate->flags & WEFT_SHARED)
+		choice->entries[i] = (struct entry){ .waitable = waitable };
+		if (waitable)
+			add_waitable(choice, waitable);
+		if (waitable && waitable->flags & WEFT_SHARED)
 			choice->w.looks = true;
-		if (c->op || c->joined || (gate && !(gate->flags & WEFT_SHARED)))
+		if (c->op || c->joined || (waitable && !(waitable->flags & WEFT_SHARED)))
 			choice->shared = false;
 	}
 	return 0;
@@ -301,9 +301,9 @@ int
 weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 {
 	struct entry few[FEW];
-	struct weft__gate *few_gates[FEW];
+	struct weft__waitable *few_waitables[FEW];
 	struct choice choice = {
-		.cases = cases, .count = count, .entries = few, .gates = few_gates
+		.cases = cases, .count = count, .entries = few, .waitables = few_waitables
 	};
 	int rc;
 
@@ -313,13 +313,14 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (count > FEW) {
-		choice.entries = weft__sys->alloc(count * (sizeof(few[0]) + sizeof(few_gates[0])));
+		choice.entries = weft__sys->alloc(count
+		                                  * (sizeof(few[0]) + sizeof(few_waitables[0])));
 		if (!choice.entries)
 			return weft__fail(WEFT_ENOMEM, "weft_select: no memory");
-		choice.gates = (struct weft__gate **)(void *)(choice.entries + count);
+		choice.waitables = (struct weft__waitable **)(void *)(choice.entries + count);
 	}
 	weft__shared_waiter_init(&choice.w, "select", cases);
-	rc = note_gates(&choice);
+	rc = note_waitables(&choice);
 	if (rc == 0)
 		rc = choose(&choice, deadline_ns);
 	if (count > FEW)

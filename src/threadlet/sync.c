@@ -1,9 +1,9 @@
 /* sync.c - semaphore, group, once, event: a number, and the waiters for it. */
 #include <weft/sync.h>
-#include "threadlet/gate.h"
+#include "threadlet/waitable.h"
 
 struct counter {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits waits;
 	uint64_t count; /* semaphore: units; group: work left; once: state; event: 1 if set */
 };
@@ -20,18 +20,19 @@ WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
 static void
 wake_all(struct counter *c, int64_t result)
 {
-	struct weft__wait *all = weft__gate_claim_all(&c->waits);
+	struct weft__wait *all = weft__waitable_claim_all(&c->waits);
 
-	weft__gate_leave(&c->gate);
-	(void)weft__gate_wake_all(all, result);
+	weft__waitable_leave(&c->waitable);
+	(void)weft__waitable_wake_all(all, result);
 }
 
 /* Called inside the waitable, which it leaves. */
 static int
 wait_for(struct counter *c, const char *what, uint64_t deadline_ns)
 {
-	return weft__gate_wait(&c->gate, &(struct weft__gate_wait){ what, &c->waits, NULL, false },
-	                       deadline_ns);
+	return weft__waitable_wait(&c->waitable,
+	                           &(struct weft__waitable_wait){ what, &c->waits, NULL, false },
+	                           deadline_ns);
 }
 
 static int
@@ -39,7 +40,7 @@ enter_to_wait(struct counter *c, uint64_t deadline_ns)
 {
 	int rc = weft__told(deadline_ns);
 
-	return rc < 0 ? rc : weft__gate_enter(&c->gate);
+	return rc < 0 ? rc : weft__waitable_enter(&c->waitable);
 }
 
 /* --- semaphore ---------------------------------------------------------- */
@@ -55,7 +56,7 @@ weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
 	if (weft__get(c->count) == 0)
 		return wait_for(c, "sem", deadline_ns);
 	weft__put(c->count, weft__get(c->count) - 1);
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	return weft__stayed(weft__self());
 }
 
@@ -65,12 +66,12 @@ weft_sem_release(weft_sem *sem, uint32_t count)
 {
 	struct counter *c = counter_of(sem);
 	struct weft__wait *list = NULL, **end = &list, *wait;
-	int rc = weft__gate_enter(&c->gate);
+	int rc = weft__waitable_enter(&c->waitable);
 
 	if (rc < 0)
 		return rc;
 	if (weft__get(c->count) + count > COUNT_MAX) {
-		weft__gate_leave(&c->gate);
+		weft__waitable_leave(&c->waitable);
 		return weft__misuse(WEFT_EINVAL, "weft_sem_release: too many units");
 	}
 	while (count > 0 && (wait = weft__wait_claim(&c->waits))) {
@@ -80,8 +81,8 @@ weft_sem_release(weft_sem *sem, uint32_t count)
 	}
 	weft__put(*end, NULL);
 	weft__put(c->count, weft__get(c->count) + count);
-	weft__gate_leave(&c->gate);
-	(void)weft__gate_wake_all(list, 0);
+	weft__waitable_leave(&c->waitable);
+	(void)weft__waitable_wake_all(list, 0);
 	return 0;
 }
 
@@ -91,7 +92,7 @@ int
 weft_group_add(weft_group *group, uint32_t count)
 {
 	struct counter *c = counter_of(group);
-	int rc = weft__gate_enter(&c->gate);
+	int rc = weft__waitable_enter(&c->waitable);
 
 	if (rc < 0)
 		return rc;
@@ -99,7 +100,7 @@ weft_group_add(weft_group *group, uint32_t count)
 		rc = WEFT_EINVAL;
 	else
 		weft__put(c->count, weft__get(c->count) + count);
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	return rc < 0 ? weft__misuse(rc, "weft_group_add: too much") : 0;
 }
 
@@ -107,7 +108,7 @@ int
 weft_group_done(weft_group *group)
 {
 	struct counter *c = counter_of(group);
-	int rc = weft__gate_enter(&c->gate);
+	int rc = weft__waitable_enter(&c->waitable);
 	uint64_t left;
 
 	if (rc < 0)
@@ -119,7 +120,7 @@ weft_group_done(weft_group *group)
 		wake_all(c, 0);
 		return 0;
 	}
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	return left == 0 ? weft__misuse(WEFT_EINVAL, "weft_group_done: nothing is left") : 0;
 }
 
@@ -133,7 +134,7 @@ weft_group_wait(weft_group *group, uint64_t deadline_ns)
 		return rc;
 	if (weft__get(c->count) > 0)
 		return wait_for(c, "group", deadline_ns);
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	return 0;
 }
 
@@ -144,7 +145,7 @@ enum { ONCE_FRESH, ONCE_DONE }; /* else the caller that runs the function */
 static void
 end_once(struct counter *c, bool done)
 {
-	(void)weft__gate_enter(&c->gate);
+	(void)weft__waitable_enter(&c->waitable);
 	weft__put(c->count, done ? ONCE_DONE : ONCE_FRESH);
 	wake_all(c, 0);
 }
@@ -153,7 +154,7 @@ int
 weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadline_ns)
 {
 	struct counter *c = counter_of(once);
-	uintptr_t caller = (uintptr_t)weft__gate_caller();
+	uintptr_t caller = (uintptr_t)weft__waitable_caller();
 	uint64_t at_it;
 	int rc;
 
@@ -166,7 +167,7 @@ weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadlin
 			break;
 		if (at_it == ONCE_DONE || at_it == caller) {
 			rc = at_it == caller ? WEFT_EDEADLK : 0;
-			weft__gate_leave(&c->gate);
+			weft__waitable_leave(&c->waitable);
 			return rc;
 		}
 		rc = wait_for(c, "once", deadline_ns);
@@ -174,7 +175,7 @@ weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadlin
 			return rc;
 	}
 	weft__put(c->count, caller);
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	rc = fn(arg);
 	end_once(c, rc >= 0);
 	return rc < 0 ? rc : 0;
@@ -186,7 +187,7 @@ int
 weft_event_set(weft_event *event)
 {
 	struct counter *c = counter_of(event);
-	int rc = weft__gate_enter(&c->gate);
+	int rc = weft__waitable_enter(&c->waitable);
 
 	if (rc < 0)
 		return rc;
@@ -199,12 +200,12 @@ int
 weft_event_reset(weft_event *event)
 {
 	struct counter *c = counter_of(event);
-	int rc = weft__gate_enter(&c->gate);
+	int rc = weft__waitable_enter(&c->waitable);
 
 	if (rc < 0)
 		return rc;
 	weft__put(c->count, 0);
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	return 0;
 }
 
@@ -218,7 +219,7 @@ weft_event_wait(weft_event *event, uint64_t deadline_ns)
 		return rc;
 	if (weft__get(c->count) == 0)
 		return wait_for(c, "event", deadline_ns);
-	weft__gate_leave(&c->gate);
+	weft__waitable_leave(&c->waitable);
 	return 0;
 }
 

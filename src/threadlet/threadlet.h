@@ -129,7 +129,7 @@ struct weft__sched {
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
 	const void             *site;    /* return address of the last wait at a local */
-	                                 /* channel: see gate.h */
+	                                 /* channel: see waitable.h */
 	struct weft__threadlet *dead;    /* its stack is not given back yet */
 	struct weft__context    context; /* of the thread that runs the loop */
 	uint64_t                modes;   /* floating-point modes of new threadlets */

@@ -1,8 +1,8 @@
-/* gate_world.c - the world of the models of waitables, with the planted bugs.
+/* waitable_world.c - the world of the models of waitables, with the planted bugs.
  *
  * A planted bug is a copy of the protocol with one step missing or in the wrong place.
  */
-#include "gate_world.h"
+#include "waitable_world.h"
 
 static void
 setup(struct world *w, size_t capacity)
@@ -41,7 +41,7 @@ give_up(void *state)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* As in gate.c, except for the bugs. */
+/* As in waitable.c, except for the bugs. */
 static int
 park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 {
@@ -62,7 +62,7 @@ park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 
 /* Called inside the waitable; leaves it and waits. */
 static int
-wait_in(struct world *w, struct weft__gate *gate, struct weft__waits *queue, void *value,
+wait_in(struct world *w, struct weft__waitable *waitable, struct weft__waits *queue, void *value,
         uint64_t deadline_ns)
 {
 	struct weft__shared_waiter waiter;
@@ -71,17 +71,17 @@ wait_in(struct world *w, struct weft__gate *gate, struct weft__waits *queue, voi
 
 	weft__shared_waiter_init(&waiter, "model", queue);
 	if (w->bug == LATE_PUSH) {
-		weft__gate_leave(gate);
-		(void)weft__gate_enter(gate);
+		weft__waitable_leave(waitable);
+		(void)weft__waitable_enter(waitable);
 	}
 	weft__wait_push(queue, &wait);
-	weft__gate_leave(gate);
+	weft__waitable_leave(waitable);
 	rc = park(w, &waiter, deadline_ns);
 	if (weft__get(waiter.waiter.chosen) || w->bug == NO_DROP)
 		return rc;
-	(void)weft__gate_enter(gate);
+	(void)weft__waitable_enter(waitable);
 	weft__wait_drop(&wait);
-	weft__gate_leave(gate);
+	weft__waitable_leave(waitable);
 	return rc;
 }
 
@@ -93,13 +93,13 @@ recv_badly(struct world *w, weft_chan *chan, uint64_t *out, uint64_t deadline_ns
 	struct weft__wait *wake;
 	int rc;
 
-	(void)weft__gate_enter(weft__chan_gate(chan));
+	(void)weft__waitable_enter(weft__chan_waitable(chan));
 	rc = weft__chan_recv(chan, out, &wake);
 	if (rc == WEFT_EAGAIN)
-		return wait_in(w, weft__chan_gate(chan), &chan->receivers, out, deadline_ns);
-	weft__gate_leave(weft__chan_gate(chan));
+		return wait_in(w, weft__chan_waitable(chan), &chan->receivers, out, deadline_ns);
+	weft__waitable_leave(weft__chan_waitable(chan));
 	if (wake)
-		weft__gate_wake(wake->waiter, 0);
+		weft__waitable_wake(wake->waiter, 0);
 	return rc;
 }
 
@@ -109,7 +109,7 @@ send_badly(struct world *w, weft_chan *chan, uint64_t value)
 {
 	struct weft__wait *wait;
 
-	(void)weft__gate_enter(weft__chan_gate(chan));
+	(void)weft__waitable_enter(weft__chan_waitable(chan));
 	wait = weft__wait_claim(&chan->receivers);
 	if (wait && w->bug == NO_UNPARK) {
 		struct weft__shared_waiter *waiter =
@@ -117,17 +117,17 @@ send_badly(struct world *w, weft_chan *chan, uint64_t value)
 
 		weft__put(*(uint64_t *)wait->value, value);
 		weft__put(wait->waiter->result, 0);
-		weft__gate_leave(weft__chan_gate(chan));
+		weft__waitable_leave(weft__chan_waitable(chan));
 		weft__store(&waiter->woken, WEFT__WAIT_WOKEN, WEFT__RELEASE);
 		return true;
 	}
 	if (wait) {
 		uint64_t *out = wait->value;
 
-		weft__gate_wake(wait->waiter, 0);
+		weft__waitable_wake(wait->waiter, 0);
 		weft__put(*out, value);
 	}
-	weft__gate_leave(weft__chan_gate(chan));
+	weft__waitable_leave(weft__chan_waitable(chan));
 	return wait != NULL;
 }
 
@@ -138,7 +138,7 @@ send_alone_badly(struct world *w, weft_chan *chan, uint64_t value)
 	uint64_t count = weft__count_get(&chan->in.count);
 	bool free;
 
-	weft__gate_lock(&chan->in.lock);
+	weft__waitable_lock(&chan->in.lock);
 	free = weft__load(&chan->out.count, WEFT__ACQUIRE) == count
 	       && (w->bug == NO_LOOK || !weft__get(chan->receivers.first));
 	if (free && w->bug == EARLY_COUNT)
@@ -183,7 +183,7 @@ static void
 wake_badly(struct weft__wait *wait, int64_t result)
 {
 	while (wait) {
-		weft__gate_wake(wait->waiter, result);
+		weft__waitable_wake(wait->waiter, result);
 		wait = weft__get(wait->next);
 	}
 }
@@ -197,10 +197,10 @@ close_chan(struct world *w, weft_chan *chan)
 		weft_chan_close(chan);
 		return;
 	}
-	(void)weft__gate_enter(weft__chan_gate(chan));
+	(void)weft__waitable_enter(weft__chan_waitable(chan));
 	weft__put(chan->closed, true);
-	all = weft__gate_claim_all(&chan->receivers);
-	weft__gate_leave(weft__chan_gate(chan));
+	all = weft__waitable_claim_all(&chan->receivers);
+	weft__waitable_leave(weft__chan_waitable(chan));
 	wake_badly(all, WEFT_ECLOSED);
 }
 
@@ -209,15 +209,15 @@ close_chan(struct world *w, weft_chan *chan)
 void
 set_event(struct world *w)
 {
-	struct weft__gate *gate = (struct weft__gate *)(void *)w->event;
+	struct weft__waitable *waitable = (struct weft__waitable *)(void *)w->event;
 
 	if (w->bug != LATE_LEAVE) {
 		EXPLORE_CHECK(weft_event_set(w->event) == 0);
 		return;
 	}
-	(void)weft__gate_enter(gate);
-	(void)weft__gate_wake_all(weft__gate_claim_all(weft__event_waits(w->event)), 0);
-	weft__gate_leave(gate);
+	(void)weft__waitable_enter(waitable);
+	(void)weft__waitable_wake_all(weft__waitable_claim_all(weft__event_waits(w->event)), 0);
+	weft__waitable_leave(waitable);
 	EXPLORE_CHECK(weft_event_set(w->event) == 0);
 }
 
@@ -237,21 +237,21 @@ select_badly(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 		struct weft_chan *chan = cases[i].recv;
 
 		waits[i] = (struct weft__wait){ .waiter = &waiter.waiter, .value = cases[i].value };
-		(void)weft__gate_enter(weft__chan_gate(chan));
+		(void)weft__waitable_enter(weft__chan_waitable(chan));
 		rc = weft__chan_recv(chan, cases[i].value, &wake);
 		if (rc == WEFT_EAGAIN)
 			weft__wait_push(&chan->receivers, &waits[i]);
-		weft__gate_leave(weft__chan_gate(chan));
+		weft__waitable_leave(weft__chan_waitable(chan));
 	}
 	if (rc == WEFT_EAGAIN)
 		rc = park(w, &waiter, deadline_ns);
 	else if (wake)
-		weft__gate_wake(wake->waiter, 0);
+		weft__waitable_wake(wake->waiter, 0);
 	for (int k = 0; k < i; k++) {
-		(void)weft__gate_enter(weft__chan_gate(cases[k].recv));
+		(void)weft__waitable_enter(weft__chan_waitable(cases[k].recv));
 		if (weft__get(waits[k].queue))
 			weft__wait_drop(&waits[k]);
-		weft__gate_leave(weft__chan_gate(cases[k].recv));
+		weft__waitable_leave(weft__chan_waitable(cases[k].recv));
 	}
 	cases[i - 1].result = rc;
 	return waiter.waiter.chosen == &waits[0] ? 0 : i - 1;
@@ -262,27 +262,27 @@ select_two(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 {
 	/* The select draws the case that it tries first from this value: explore both. */
 	weft__thread_self()->chance = 1 + (uint32_t)explore_choose(2);
-	return w->bug == ONE_GATE ? select_badly(w, cases, deadline_ns)
-	                          : weft_select(cases, 2, deadline_ns);
+	return w->bug == ONE_WAITABLE ? select_badly(w, cases, deadline_ns)
+	                              : weft_select(cases, 2, deadline_ns);
 }
 
 /* --- locks -------------------------------------------------------------- */
 
 /* The layouts of lock.c. */
 struct rwlock {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits readers, writers;
 	void *owner;
 	uint64_t count;
 };
 
 struct cond {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits waits;
 };
 
 struct mutex {
-	struct weft__gate gate;
+	struct weft__waitable waitable;
 	struct weft__waits waits;
 	void *owner;
 };
@@ -294,9 +294,9 @@ lock_to_write(struct world *w, uint64_t deadline_ns)
 
 	if (w->bug != NO_LET_IN)
 		return weft_rwlock_write(&w->rwlock, deadline_ns);
-	(void)weft__gate_enter(&lock->gate);
+	(void)weft__waitable_enter(&lock->waitable);
 	EXPLORE_CHECK(weft__get(lock->count) > 0);
-	return wait_in(w, &lock->gate, &lock->writers, weft__gate_caller(), deadline_ns);
+	return wait_in(w, &lock->waitable, &lock->writers, weft__waitable_caller(), deadline_ns);
 }
 
 int
@@ -308,8 +308,8 @@ wait_for_cond(struct world *w, uint64_t deadline_ns)
 	if (w->bug != EARLY_UNLOCK)
 		return weft_cond_wait(&w->cond, &w->mutex, deadline_ns);
 	EXPLORE_CHECK(weft_mutex_unlock(&w->mutex) == 0);
-	(void)weft__gate_enter(&cond->gate);
-	rc = wait_in(w, &cond->gate, &cond->waits, NULL, deadline_ns);
+	(void)weft__waitable_enter(&cond->waitable);
+	rc = wait_in(w, &cond->waitable, &cond->waits, NULL, deadline_ns);
 	EXPLORE_CHECK(weft_mutex_lock(&w->mutex, WEFT_NEVER) == 0);
 	return rc;
 }
@@ -324,10 +324,10 @@ unlock_mutex(struct world *w)
 		EXPLORE_CHECK(weft_mutex_unlock(&w->mutex) == 0);
 		return;
 	}
-	(void)weft__gate_enter(&mutex->gate);
+	(void)weft__waitable_enter(&mutex->waitable);
 	next = weft__wait_claim(&mutex->waits);
 	weft__put(mutex->owner, NULL);
-	weft__gate_leave(&mutex->gate);
+	weft__waitable_leave(&mutex->waitable);
 	if (next)
-		weft__gate_wake(next->waiter, 0);
+		weft__waitable_wake(next->waiter, 0);
 }

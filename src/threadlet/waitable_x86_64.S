@@ -1,15 +1,15 @@
-/* gate_x86_64.S - how a call that has waited returns: see weft__gate_wait_here() in gate.h.
+/* waitable_x86_64.S - how a call that has waited returns: see weft__waitable_wait_here() in waitable.h.
  *
  * The notrack prefix says that the jump, like a return, may land where there is no endbr64 (IBT).
  */
 #if defined(__x86_64__)
 
 	.text
-	.globl	weft__gate_wait_here
-	.hidden	weft__gate_wait_here
-	.type	weft__gate_wait_here, @function
+	.globl	weft__waitable_wait_here
+	.hidden	weft__waitable_wait_here
+	.type	weft__waitable_wait_here, @function
 	.p2align 4
-weft__gate_wait_here:
+weft__waitable_wait_here:
 	.cfi_startproc
 	endbr64
 	movq	(%rsp), %r9		/* return address */
@@ -17,7 +17,7 @@ weft__gate_wait_here:
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset rbp, 0
 	movq	%rsp, %rbp
-	call	weft__gate_wait_from
+	call	weft__waitable_wait_from
 	popq	%rbp
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore rbp
@@ -29,7 +29,7 @@ weft__gate_wait_here:
 	.cfi_register rip, rcx
 	notrack jmp *%rcx
 	.cfi_endproc
-	.size	weft__gate_wait_here, . - weft__gate_wait_here
+	.size	weft__waitable_wait_here, . - weft__waitable_wait_here
 
 	.section .note.gnu.property, "a"
 	.p2align 3

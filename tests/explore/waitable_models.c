@@ -1,10 +1,10 @@
-/* gate_models.c - shared channels and select, over all schedules.
+/* waitable_models.c - shared channels and select, over all schedules.
  *
  * The models call the real source.  Each value that was sent arrives once, the values of one
  * sender arrive in order, and no thread waits forever; the explorer reports such a wait as a
- * deadlock.  main() also runs the models of gate_locks.c.
+ * deadlock.  main() also runs the models of waitable_locks.c.
  */
-#include "gate_world.h"
+#include "waitable_world.h"
 
 /* A value encodes its sender and its number among that sender's values. */
 #define VALUE(who, number) ((uint64_t)(16 * (who) + (number)))
@@ -443,14 +443,14 @@ static const struct explore_model models[] = {
 static const struct plant plants[] = {
 	{ NO_CLAIM, &models[SOONER], 0, "ends a wait without claiming it" },
 	{ NO_DROP, &models[SOONER], 0, "leaves a wait that has ended queued" },
-	{ LATE_PUSH, &models[HANDS], 0, "looks, leaves the gate, and queues" },
+	{ LATE_PUSH, &models[HANDS], 0, "looks, leaves the waitable, and queues" },
 	{ LATE_SLEEP, &models[HANDS], 0, "sleeps without minding that it was woken" },
 	{ EARLY_WAKE, &models[HANDS], 0, "wakes, and then copies the value" },
 	{ NO_UNPARK, &models[HANDS], 0, "tells a waiter, and does not wake it" },
 	{ LATE_READ, &models[CLOSED_UPON], 0, "reads what comes after one it woke" },
 	{ NO_LOOK, &models[LAST], 0, "puts a value where it is, while one waits for it" },
 	{ EARLY_COUNT, &models[PLACE], 0, "counts a value in, and then puts it there" },
-	{ ONE_GATE, &models[SELECTS], 0, "selects gate by gate" },
+	{ ONE_WAITABLE, &models[SELECTS], 0, "selects waitable by waitable" },
 };
 
 static const struct model_set chan_models = {

@@ -1,17 +1,17 @@
-/* gate_world.h - what the models of channels, select and locks share.
+/* waitable_world.h - what the models of channels, select and locks share.
  *
- * All waiters are plain threads, which park.  The models are in gate_models.c (channels and
- * select) and gate_locks.c.  They form one program, because the orders of one source file are
+ * All waiters are plain threads, which park.  The models are in waitable_models.c (channels and
+ * select) and waitable_locks.c.  They form one program, because the orders of one source file are
  * weakened over all its models.
  */
-#ifndef WEFT_TESTS_EXPLORE_GATE_WORLD_H
-#define WEFT_TESTS_EXPLORE_GATE_WORLD_H
+#ifndef WEFT_TESTS_EXPLORE_WAITABLE_WORLD_H
+#define WEFT_TESTS_EXPLORE_WAITABLE_WORLD_H
 
 #include <weft/select.h>
 #include "models.h"
 #include "threadlet/chan.h"
 
-/* Planted bugs, implemented in gate_world.c. */
+/* Planted bugs, implemented in waitable_world.c. */
 enum bug {
 	NO_BUG,
 	NO_CLAIM,    /* a deadline ends a wait that may already be claimed */
@@ -22,7 +22,7 @@ enum bug {
 	NO_UNPARK,   /* a waiter's word is set, but it is not unparked */
 	LATE_READ,   /* the next waiter of a list is read after this one was woken */
 	LATE_LEAVE,  /* waiters of an event are woken inside its waitable */
-	ONE_GATE,    /* a select checks and queues one waitable at a time */
+	ONE_WAITABLE,    /* a select checks and queues one waitable at a time */
 	NO_LET_IN,   /* a writer that times out does not let the readers behind it in */
 	EARLY_UNLOCK, /* the mutex is unlocked before the wait is queued */
 	NO_LOOK,     /* a sender stores a value under its own lock alone while a receiver waits */

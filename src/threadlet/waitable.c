@@ -1,4 +1,4 @@
-/* gate.c - waitables: what locks, channels and similar objects have in common.
+/* waitable.c - waitables: what locks, channels and similar objects have in common.
  *
  *   1. Queues are changed, and their waiters claimed, only inside the waitable.  So every
  *      waiter in a queue still exists: before it returns, its owner removes it, inside, unless
@@ -12,27 +12,27 @@
  *      waking thread exchanges WOKEN in.  Whichever comes second sees the other: either the
  *      waiter does not sleep, or the waking thread wakes it.
  */
-#include "threadlet/gate.h"
+#include "threadlet/waitable.h"
 
 #define LOOK_NS (3 * WEFT_US)
 
 static int
-bind_home(struct weft__gate *gate)
+bind_home(struct weft__waitable *waitable)
 {
 	weft_loop *loop = weft__thread_self()->loop;
 	uint64_t none = 0;
 
 	if (!loop)
 		return weft__misuse(WEFT_EWRONGLOOP, "not shared, and no loop runs here");
-	if (weft__cas(&gate->home, &none, loop->inbox.id, WEFT__RELAXED))
+	if (weft__cas(&waitable->home, &none, loop->inbox.id, WEFT__RELAXED))
 		return 0;
 	return weft__misuse(WEFT_EWRONGLOOP, "not shared, and of another loop");
 }
 
 void
-weft__gate_lock_slow(struct weft__lock *lock)
+weft__waitable_lock_slow(struct weft__lock *lock)
 {
-	for (int i = 0; i < WEFT__GATE_TRIES; i++) {
+	for (int i = 0; i < WEFT__WAITABLE_TRIES; i++) {
 		uint32_t free = 0;
 
 		for (int k = 1 << i; k > 0; k--)
@@ -44,31 +44,32 @@ weft__gate_lock_slow(struct weft__lock *lock)
 }
 
 int
-weft__gate_enter_slow(struct weft__gate *gate)
+weft__waitable_enter_slow(struct weft__waitable *waitable)
 {
-	const struct weft__gate_pair *pair = (const struct weft__gate_pair *)(const void *)gate;
+	const struct weft__waitable_pair *pair =
+		(const struct weft__waitable_pair *)(const void *)waitable;
 
-	if (!(gate->flags & WEFT_SHARED))
-		return gate->flags == 0 ? bind_home(gate)
-		                        : weft__misuse(WEFT_EINVAL, "not initialised");
-	if (!(gate->flags & WEFT__GATE_PAIR)) {
-		weft__gate_lock(&gate->lock);
+	if (!(waitable->flags & WEFT_SHARED))
+		return waitable->flags == 0 ? bind_home(waitable)
+		                            : weft__misuse(WEFT_EINVAL, "not initialised");
+	if (!(waitable->flags & WEFT__WAITABLE_PAIR)) {
+		weft__waitable_lock(&waitable->lock);
 		return 0;
 	}
-	weft__gate_lock(pair->first);
-	weft__gate_lock(pair->second);
+	weft__waitable_lock(pair->first);
+	weft__waitable_lock(pair->second);
 	return 0;
 }
 
 void
-weft__gate_leave_pair(struct weft__gate_pair *pair)
+weft__waitable_leave_pair(struct weft__waitable_pair *pair)
 {
 	weft__lock_give(pair->second);
 	weft__lock_give(pair->first);
 }
 
 int
-weft__gate_may_wait(bool shared, uint64_t deadline_ns)
+weft__waitable_may_wait(bool shared, uint64_t deadline_ns)
 {
 	const struct weft__thread *thread = weft__thread_self();
 
@@ -90,12 +91,12 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what, const 
 }
 
 bool
-weft__gate_may_look(struct weft__luck *luck)
+weft__waitable_may_look(struct weft__luck *luck)
 {
 	const struct weft__threadlet *self = weft__self();
 	const weft_loop *loop = self ? self->sched->loop : NULL;
 
-	return WEFT__GATE_TRIES > 0 && loop && loop->spin.allowed && !loop->ready.first
+	return WEFT__WAITABLE_TRIES > 0 && loop && loop->spin.allowed && !loop->ready.first
 	       && !loop->ticks.count && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
 	       && weft__luck_try(luck);
 }
@@ -106,9 +107,9 @@ look_on(struct weft__shared_waiter *w)
 {
 	struct weft__luck *luck = w->loop ? &w->loop->spin.waits : NULL;
 
-	if (luck && w->looks && weft__gate_may_look(luck))
+	if (luck && w->looks && weft__waitable_may_look(luck))
 		weft__luck_tell(luck, weft__look_at(&w->woken, WEFT__WAIT_LOOKS, LOOK_NS),
-		                WEFT__GATE_SKIPS_MAX);
+		                WEFT__WAITABLE_SKIPS_MAX);
 	return weft__exchange(&w->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
 	       == WEFT__WAIT_WOKEN; /* W */
 }
@@ -153,7 +154,7 @@ on_woken(void *arg)
 
 /* Invariant 3. */
 void
-weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result)
+weft__waitable_wake_shared(struct weft__shared_waiter *w, int64_t result)
 {
 	weft_loop *loop = w->loop;
 
@@ -172,7 +173,7 @@ weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result)
 }
 
 struct weft__wait *
-weft__gate_claim_all(struct weft__waits *queue)
+weft__waitable_claim_all(struct weft__waits *queue)
 {
 	struct weft__wait *first = NULL, **end = &first, *wait;
 
@@ -185,7 +186,7 @@ weft__gate_claim_all(struct weft__waits *queue)
 }
 
 int
-weft__gate_wake_all(struct weft__wait *list, int64_t result)
+weft__waitable_wake_all(struct weft__wait *list, int64_t result)
 {
 	int count = 0;
 
@@ -193,7 +194,7 @@ weft__gate_wake_all(struct weft__wait *list, int64_t result)
 		struct weft__wait *wait = list;
 
 		list = weft__get(wait->next); /* it may be gone once woken */
-		weft__gate_wake(wait->waiter, result);
+		weft__waitable_wake(wait->waiter, result);
 		count++;
 	}
 	return count;
@@ -219,23 +220,24 @@ wait_local(struct weft__threadlet *self, struct weft__waits *queue, const char *
 }
 
 /* Without a stack canary: the function has no array that could overflow. */
-__attribute__((no_stack_protector)) struct weft__gate_return
-weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value, uint64_t deadline_ns,
-                     struct weft__threadlet *self, const void *site)
+__attribute__((no_stack_protector)) struct weft__waitable_return
+weft__waitable_wait_from(struct weft__waits *queue, const char *what, void *value,
+                         uint64_t deadline_ns, struct weft__threadlet *self, const void *site)
 {
 	const weft_loop *loop = weft__loop_here();
 	struct weft__sched *sched = self->sched;
 	int rc;
 
 	if (deadline_ns == WEFT_NOWAIT || loop->ending || weft__loop_is_forked(loop))
-		return (struct weft__gate_return){ weft__may_wait(deadline_ns), false };
+		return (struct weft__waitable_return){ weft__may_wait(deadline_ns), false };
 	sched->site = site;
 	rc = wait_local(self, queue, what, value, false, deadline_ns);
-	return (struct weft__gate_return){ rc, sched->site != site };
+	return (struct weft__waitable_return){ rc, sched->site != site };
 }
 
 static int
-wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t deadline_ns)
+wait_shared(struct weft__waitable *waitable, const struct weft__waitable_wait *how,
+            uint64_t deadline_ns)
 {
 	struct {
 		struct weft__shared_waiter w;
@@ -247,27 +249,28 @@ wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t
 	here.w.waiter.deaf = how->deaf;
 	here.wait = (struct weft__wait){ .waiter = &here.w.waiter, .value = how->value };
 	weft__wait_push(how->queue, &here.wait);
-	weft__gate_leave(gate);
+	weft__waitable_leave(waitable);
 	rc = (int)weft__shared_wait(&here.w, deadline_ns);
 	if (weft__get(here.w.waiter.chosen)) /* then the waitable may be gone */
 		return rc;
-	(void)weft__gate_enter(gate); /* invariant 1 */
+	(void)weft__waitable_enter(waitable); /* invariant 1 */
 	weft__wait_drop(&here.wait);
-	weft__gate_leave(gate);
+	weft__waitable_leave(waitable);
 	return rc;
 }
 
 int
-weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t deadline_ns)
+weft__waitable_wait(struct weft__waitable *waitable, const struct weft__waitable_wait *how,
+                    uint64_t deadline_ns)
 {
-	bool shared = gate->flags & WEFT_SHARED;
-	int rc = how->deaf ? 0 : weft__gate_may_wait(shared, deadline_ns);
+	bool shared = waitable->flags & WEFT_SHARED;
+	int rc = how->deaf ? 0 : weft__waitable_may_wait(shared, deadline_ns);
 
 	if (rc < 0) {
-		weft__gate_leave(gate);
+		weft__waitable_leave(waitable);
 		return rc;
 	}
-	return shared ? wait_shared(gate, how, deadline_ns)
+	return shared ? wait_shared(waitable, how, deadline_ns)
 	              : wait_local(weft__self(), how->queue, how->what, how->value, how->deaf,
 	                           deadline_ns);
 }

@@ -1,21 +1,21 @@
-/* gate_aarch64.S - how a call that has waited returns: see weft__gate_wait_here() in gate.h.
+/* waitable_aarch64.S - how a call that has waited returns: see weft__waitable_wait_here() in waitable.h.
  *
  * It always returns by `ret`: a jump would need a landing pad (BTI) at its target.
  */
 #if defined(__aarch64__)
 
 	.text
-	.globl	weft__gate_wait_here
-	.hidden	weft__gate_wait_here
-	.type	weft__gate_wait_here, %function
+	.globl	weft__waitable_wait_here
+	.hidden	weft__waitable_wait_here
+	.type	weft__waitable_wait_here, %function
 	.p2align 4
-weft__gate_wait_here:
+weft__waitable_wait_here:
 	.cfi_startproc
 	hint	#34
 	mov	x5, x30			/* return address */
-	b	weft__gate_wait_from
+	b	weft__waitable_wait_from
 	.cfi_endproc
-	.size	weft__gate_wait_here, . - weft__gate_wait_here
+	.size	weft__waitable_wait_here, . - weft__waitable_wait_here
 
 	.section .note.gnu.property, "a"
 	.p2align 3

@@ -1,20 +1,20 @@
-/* gate.h - waitables: what locks, channels and similar objects have in common.
+/* waitable.h - waitables: what locks, channels and similar objects have in common.
  *
- * Each such object begins with a struct weft__gate.  Its state may be used by one caller at a
+ * Each such object begins with a struct weft__waitable.  Its state may be used by one caller at a
  * time, which is inside the waitable: for a local one, the code that runs on its loop; for a
  * shared one, the holder of its lock.
  *
  * Needs: threadlet.h.  Thread: for a local waitable, its loop's; for a shared one, any.
  */
-#ifndef WEFT_THREADLET_GATE_H
-#define WEFT_THREADLET_GATE_H
+#ifndef WEFT_THREADLET_WAITABLE_H
+#define WEFT_THREADLET_WAITABLE_H
 
 #include <weft/sync.h>
 #include "base/lock.h"
 #include "threadlet/threadlet.h"
 
 /* The first words of each public struct. */
-struct weft__gate {
+struct weft__waitable {
 	uint32_t          flags; /* WEFT_SHARED or 0 */
 	struct weft__lock lock;  /* if it is shared */
 	weft__a64         home;  /* if it is local: the ID of its loop, from first use on */
@@ -23,9 +23,9 @@ struct weft__gate {
 /* A shared waitable with two locks, for objects with two directions.  To enter it is to take
  * both locks, `first` before `second`.  A caller that holds only the lock of its own direction
  * excludes every caller that enters. */
-#define WEFT__GATE_PAIR (UINT32_C(1) << 31) /* in `flags` */
-struct weft__gate_pair {
-	struct weft__gate  gate;
+#define WEFT__WAITABLE_PAIR (UINT32_C(1) << 31) /* in `flags` */
+struct weft__waitable_pair {
+	struct weft__waitable  waitable;
 	struct weft__lock *first, *second;
 };
 
@@ -34,73 +34,73 @@ struct weft__gate_pair {
  * With WEFT__HOOK_ATOMICS each try is a step of its own, and no tries already show all
  * that can happen. */
 #ifdef WEFT__HOOK_ATOMICS
-#define WEFT__GATE_TRIES 0
+#define WEFT__WAITABLE_TRIES 0
 #else
-#define WEFT__GATE_TRIES 8
+#define WEFT__WAITABLE_TRIES 8
 #endif
 
 /* May the caller spin before it suspends?  Not if its loop has other work.  A caller whose spin
  * succeeds yields as if it had suspended, so the loop gets its next iteration after as many
  * spins as threadlets may run in one. */
-#define WEFT__GATE_SKIPS_MAX 64u
-bool weft__gate_may_look(struct weft__luck *luck);
+#define WEFT__WAITABLE_SKIPS_MAX 64u
+bool weft__waitable_may_look(struct weft__luck *luck);
 
 /* The slow part of entering: 0, or an error. */
-int weft__gate_enter_slow(struct weft__gate *gate);
+int weft__waitable_enter_slow(struct weft__waitable *waitable);
 
 /* The waitable belongs to the loop that runs on this thread. */
 static inline bool
-weft__gate_is_of(const struct weft__gate *gate, const struct weft__thread *thread)
+weft__waitable_is_of(const struct weft__waitable *waitable, const struct weft__thread *thread)
 {
-	return weft__load(&gate->home, WEFT__RELAXED) == thread->loop->inbox.id;
+	return weft__load(&waitable->home, WEFT__RELAXED) == thread->loop->inbox.id;
 }
 
 /* The calling threadlet, if the waitable is local to its loop and the threadlet is neither
  * canceled nor interrupted: then the caller may use the fast path.  Else NULL. */
 static inline struct weft__threadlet *
-weft__gate_is_open(const struct weft__gate *gate)
+weft__waitable_is_open(const struct weft__waitable *waitable)
 {
 	const struct weft__thread *thread = weft__thread_here();
 	struct weft__threadlet *self = thread ? thread->threadlet : NULL;
 
-	if (!self || self->why | self->interrupted || !weft__gate_is_of(gate, thread))
+	if (!self || self->why | self->interrupted || !weft__waitable_is_of(waitable, thread))
 		return NULL;
 	return self;
 }
 
 /* Enter and leave.  Returns 0, WEFT_EWRONGLOOP (it belongs to another loop) or WEFT_EINVAL. */
 static inline int
-weft__gate_enter(struct weft__gate *gate)
+weft__waitable_enter(struct weft__waitable *waitable)
 {
 	const struct weft__thread *thread = weft__thread_here();
 
-	if (thread && thread->loop && !(gate->flags & WEFT_SHARED)
-	    && weft__load(&gate->home, WEFT__RELAXED) == thread->loop->inbox.id)
+	if (thread && thread->loop && !(waitable->flags & WEFT_SHARED)
+	    && weft__load(&waitable->home, WEFT__RELAXED) == thread->loop->inbox.id)
 		return 0;
-	return weft__gate_enter_slow(gate);
+	return weft__waitable_enter_slow(waitable);
 }
 
-void weft__gate_leave_pair(struct weft__gate_pair *pair);
+void weft__waitable_leave_pair(struct weft__waitable_pair *pair);
 
 static inline void
-weft__gate_leave(struct weft__gate *gate)
+weft__waitable_leave(struct weft__waitable *waitable)
 {
-	if (gate->flags & WEFT__GATE_PAIR)
-		weft__gate_leave_pair((struct weft__gate_pair *)(void *)gate);
-	else if (gate->flags & WEFT_SHARED)
-		weft__lock_give(&gate->lock);
+	if (waitable->flags & WEFT__WAITABLE_PAIR)
+		weft__waitable_leave_pair((struct weft__waitable_pair *)(void *)waitable);
+	else if (waitable->flags & WEFT_SHARED)
+		weft__lock_give(&waitable->lock);
 }
 
 /* Take one lock of a waitable. */
-void weft__gate_lock_slow(struct weft__lock *lock);
+void weft__waitable_lock_slow(struct weft__lock *lock);
 
 static inline void
-weft__gate_lock(struct weft__lock *lock)
+weft__waitable_lock(struct weft__lock *lock)
 {
 	uint32_t free = 0;
 
 	if (!weft__cas(&lock->word, &free, 1, WEFT__ACQUIRE))
-		weft__gate_lock_slow(lock);
+		weft__waitable_lock_slow(lock);
 }
 
 /* 0, or the error of a caller that is canceled or interrupted.  Such a caller must not even do
@@ -118,7 +118,7 @@ weft__told(uint64_t deadline_ns)
 
 /* The identity of the caller, as the owner of a lock. */
 static inline void *
-weft__gate_caller(void)
+weft__waitable_caller(void)
 {
 	struct weft__thread *thread = weft__thread_self();
 
@@ -146,50 +146,50 @@ void weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
                               const void *on);
 
 /* As weft__may_wait(); a plain thread may wait, too, if `shared`. */
-int weft__gate_may_wait(bool shared, uint64_t deadline_ns);
+int weft__waitable_may_wait(bool shared, uint64_t deadline_ns);
 
 /* Wait until it is woken. */
 int64_t weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns);
 
-void weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result);
+void weft__waitable_wake_shared(struct weft__shared_waiter *w, int64_t result);
 
 /* Wake a claimed waiter, shared or not.  The caller is outside of all waitables. */
 static inline void
-weft__gate_wake(struct weft__waiter *waiter, int64_t result)
+weft__waitable_wake(struct weft__waiter *waiter, int64_t result)
 {
 	if (waiter->shared)
-		weft__gate_wake_shared((struct weft__shared_waiter *)(void *)waiter, result);
+		weft__waitable_wake_shared((struct weft__shared_waiter *)(void *)waiter, result);
 	else
 		weft__wake(waiter, result);
 }
 
 /* Called inside a waitable: leave it and wait in `queue` for `value`.  Returns 0, or the error
  * that ended the wait.  The waitable is left in any case. */
-struct weft__gate_wait {
+struct weft__waitable_wait {
 	const char         *what;
 	struct weft__waits *queue;
 	void               *value;
 	bool                deaf; /* not cancelable */
 };
-int weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
+int weft__waitable_wait(struct weft__waitable *waitable, const struct weft__waitable_wait *how,
                     uint64_t deadline_ns);
 
-/* The same for a waitable that weft__gate_is_open() has found open for `self`.  Make it a tail
+/* The same for a waitable that weft__waitable_is_open() has found open for `self`.  Make it a tail
  * call, so that it returns to the user's code and every waiter returns through the same frames.
  *
  * A CPU predicts that a return goes back to the latest unreturned call.  After a switch that is
  * the call by which the other threadlet waits.  The prediction is right if both wait in the same
  * code.  Between a sender and a receiver it is wrong each time; a jump, which is predicted by
- * its last target, makes the whole exchange a third faster.  So weft__gate_wait_here(), in
- * assembly, passes its return address to weft__gate_wait_from() and returns as that requests. */
-struct weft__gate_return {
+ * its last target, makes the whole exchange a third faster.  So weft__waitable_wait_here(), in
+ * assembly, passes its return address to weft__waitable_wait_from() and returns as that requests. */
+struct weft__waitable_return {
 	int64_t  result;
 	uint64_t by_jump;
 };
-int weft__gate_wait_here(struct weft__waits *queue, const char *what, void *value,
+int weft__waitable_wait_here(struct weft__waits *queue, const char *what, void *value,
                          uint64_t deadline_ns, struct weft__threadlet *self);
-struct weft__gate_return
-weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value,
+struct weft__waitable_return
+weft__waitable_wait_from(struct weft__waits *queue, const char *what, void *value,
                      uint64_t deadline_ns, struct weft__threadlet *self,
                      const void *site);
 
@@ -199,7 +199,7 @@ struct weft__waits *weft__event_waits(weft_event *event);
 
 /* Claim all waiters of a queue, as a list linked by `next`.  Wake such a list, which may be
  * NULL, with one result; returns their number. */
-struct weft__wait *weft__gate_claim_all(struct weft__waits *queue);
-int weft__gate_wake_all(struct weft__wait *list, int64_t result);
+struct weft__wait *weft__waitable_claim_all(struct weft__waits *queue);
+int weft__waitable_wake_all(struct weft__wait *list, int64_t result);
 
 #endif

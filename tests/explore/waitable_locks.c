@@ -1,8 +1,8 @@
-/* gate_locks.c - shared locks, conditions and similar objects, over all schedules.
+/* waitable_locks.c - shared locks, conditions and similar objects, over all schedules.
  *
- * gate_models.c runs these models together with its own.
+ * waitable_models.c runs these models together with its own.
  */
-#include "gate_world.h"
+#include "waitable_world.h"
 
 static void
 setup(void *state)
@@ -379,7 +379,7 @@ static const struct explore_model models[] = {
 
 static const struct plant plants[] = {
 	{ NO_OWNER, &models[MUTEX_OF_THREE], 0, "tells the next owner, who then has no lock" },
-	{ LATE_LEAVE, &models[EVENT], 0, "wakes inside of the gate it then leaves" },
+	{ LATE_LEAVE, &models[EVENT], 0, "wakes inside of the waitable it then leaves" },
 	{ NO_LET_IN, &models[GIVES_UP], 0, "gives up and lets no reader in" },
 	{ EARLY_UNLOCK, &models[CONDITION], 0, "unlocks, and then queues" },
 };
