@@ -3,7 +3,7 @@
  * Needs: runtime, work, promise, threadlet, loop, base.
  *
  * The files: build.c (building a template), check.c (checking it), run.c (one run from start to
- * end), hand.c (the end of a step, and what follows), lane.c (run queues and the threads that
+ * end), hand.c (the end of a step, and what follows), run_queue.c (run queues and the threads that
  * empty them), step.c (one attempt), group.c (steps that consist of other steps), home.c (what
  * is done on the loop), limit.c, write.c (graphs as text), list.c (all templates of the
  * process), trace.c.
@@ -182,13 +182,13 @@ struct weft__dag_list {
 /* A work item for a pool: it brings one of the pool's threads. */
 struct weft__dag_ticket {
 	struct weft__op op; /* must be first; without a loop */
-	struct weft__dag_lane *lane;
+	struct weft__dag_run_queue *run_queue;
 	struct weft__dag_ticket *next; /* in the free list */
 	bool again;         /* to be sent again; its slot in the pool is reserved */
 };
 
 /* The run queue of one place.  Under the run's lock. */
-struct weft__dag_lane {
+struct weft__dag_run_queue {
 	weft_dag_run *run;
 	weft_pool    *pool;   /* NULL: none */
 	uint32_t      queued;         /* steps */
@@ -249,7 +249,7 @@ struct weft_dag_run {
 	weft__a32  bell;   /* futex word: a waiting plain thread parks here while it is 0 */
 
 	struct weft__lock lock;
-	struct weft__dag_lane  lanes[3]; /* by place; that of the loop has no pool */
+	struct weft__dag_run_queue  run_queues[3]; /* by place; that of the loop has no pool */
 	struct weft__dag_frame *frames;  /* all but its own */
 	struct weft__dag_hand  *timers;  /* workers with a timed attempt */
 	struct weft__dag_list   sleepers; /* steps that wait for their next attempt */
@@ -423,7 +423,7 @@ weft__dag_pop(struct weft__dag_list *list)
 	return step;
 }
 
-/* --- lane.c -------------------------------------------------------------- */
+/* --- run_queue.c -------------------------------------------------------------- */
 
 #define WEFT__DAG_UNKNOWN_NS 100000u /* for a step that has never run */
 #define WEFT__DAG_BATCH_NS   2000u   /* of steps that a worker holds at once */
@@ -438,8 +438,8 @@ weft__dag_cost(const struct weft__dag_step *step)
 }
 
 /* Prepare the run queues, in memory that comes with the run. */
-size_t weft__dag_lanes_size(const weft_dag *dag);
-void   weft__dag_lanes_init(weft_dag_run *run, void *memory);
+size_t weft__dag_run_queues_size(const weft_dag *dag);
+void   weft__dag_run_queues_init(weft_dag_run *run, void *memory);
 
 /* Queue steps of any place, and call workers for them. */
 void weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps);
@@ -457,7 +457,7 @@ weft__dag_level_of(const struct weft__dag_step *step)
 }
 
 /* Take all steps out of the loop's run queue; under the run's lock. */
-struct weft__dag_list weft__dag_take_all(struct weft__dag_lane *lane);
+struct weft__dag_list weft__dag_take_all(struct weft__dag_run_queue *run_queue);
 
 /* Run steps of a run queue until it is empty.  The worker is counted in its `active`. */
 void weft__dag_work(struct weft__dag_hand *hand);

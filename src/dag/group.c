@@ -307,7 +307,7 @@ what_is_wrong(const weft_dag_step *step, const weft_dag_node *node, uint32_t inp
 	        || (node->retries && node->backoff_ns) || (node->sub && node->sub->needs_loop)))
 		return "needs a loop, and the run has none";
 	if ((node->place == WEFT_DAG_BLOCKING || (node->sub && node->sub->work[WEFT_DAG_BLOCKING]))
-	    && !run->lanes[WEFT_DAG_BLOCKING].pool)
+	    && !run->run_queues[WEFT_DAG_BLOCKING].pool)
 		return "needs a pool, and the run has none";
 	if (node->sub && (!node->sub->checked || node->sub->inputs != inputs))
 		return "has a graph that is not checked or has other inputs";

@@ -143,7 +143,7 @@ start_sitters(struct weft__dag_hand *hand)
 	struct weft__dag_step *step;
 
 	weft__lock_take(&run->lock);
-	all = weft__dag_take_all(&run->lanes[WEFT_DAG_LOOP]);
+	all = weft__dag_take_all(&run->run_queues[WEFT_DAG_LOOP]);
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&all)))
 		if (weft__dag_is_stopped(step->frame))
@@ -408,8 +408,8 @@ listen_to_abort(weft_dag_run *run)
 static int
 find_pools(weft_dag_run *run)
 {
-	struct weft__dag_lane *cpu = &run->lanes[WEFT_DAG_CPU];
-	struct weft__dag_lane *blocking = &run->lanes[WEFT_DAG_BLOCKING];
+	struct weft__dag_run_queue *cpu = &run->run_queues[WEFT_DAG_CPU];
+	struct weft__dag_run_queue *blocking = &run->run_queues[WEFT_DAG_BLOCKING];
 
 	if (!cpu->pool)
 		cpu->pool = weft__loop_pool(run->loop, WEFT_CPU);

@@ -42,11 +42,11 @@ is_timed(weft_dag *dag)
 static weft_dag_run *
 make(weft_dag *dag, const weft_dag_run_opts *opts)
 {
-	size_t lanes = weft__dag_lanes_size(dag);
+	size_t run_queues = weft__dag_run_queues_size(dag);
 	size_t steps = dag->count * sizeof(struct weft__dag_step);
 	bool traced = weft__tracing() != 0;
 	size_t times = opts->trace || traced ? dag->count * sizeof(struct weft__dag_times) : 0;
-	weft_dag_run *run = weft__sys->alloc(sizeof(*run) + lanes + steps + times);
+	weft_dag_run *run = weft__sys->alloc(sizeof(*run) + run_queues + steps + times);
 	char *memory = (char *)(run + 1);
 
 	if (!run)
@@ -66,9 +66,9 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	run->frame.steps = (struct weft__dag_step *)(void *)memory;
 	weft__dag_frame_init(&run->frame, run, dag);
 	weft__store(&run->frame.left, run->total + 1, WEFT__RELAXED);
-	weft__dag_lanes_init(run, memory + steps);
+	weft__dag_run_queues_init(run, memory + steps);
 	if (times) {
-		run->frame.times = (void *)(memory + steps + lanes);
+		run->frame.times = (void *)(memory + steps + run_queues);
 		__builtin_memset(run->frame.times, 0, times);
 	}
 	return run;
@@ -311,7 +311,7 @@ is_over(weft_dag_run *run)
 static bool
 prepare_to_park(weft_dag_run *run)
 {
-	if (is_over(run) || run->lanes[WEFT_DAG_CPU].queued > 0)
+	if (is_over(run) || run->run_queues[WEFT_DAG_CPU].queued > 0)
 		return false;
 	weft__store(&run->bell, 0, WEFT__RELAXED);
 	return run->waiter_parked = true;
@@ -324,7 +324,7 @@ come_back(weft_dag_run *run)
 	if (!run->waiter_parked)
 		return;
 	run->waiter_parked = false;
-	run->lanes[WEFT_DAG_CPU].active++;
+	run->run_queues[WEFT_DAG_CPU].active++;
 }
 
 /* Is the step or pool work in which this thread waits to end?  Then the run is ended, too. */
@@ -380,7 +380,7 @@ take_part(void *arg)
 		weft__lock_take(&run->lock);
 		parks = prepare_to_park(run);
 		if (!parks)
-			run->lanes[WEFT_DAG_CPU].active++;
+			run->run_queues[WEFT_DAG_CPU].active++;
 		weft__lock_give(&run->lock);
 		if (!parks)
 			continue;
@@ -418,7 +418,7 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 		hand.outer_arg = self->worker;
 	}
 	run->deadline_ns = deadline_ns;
-	run->lanes[WEFT_DAG_CPU].active = 1;
+	run->run_queues[WEFT_DAG_CPU].active = 1;
 	if (run->loop) {
 		rc = weft__dag_begin_there(run);
 	} else {
@@ -471,16 +471,16 @@ weft__dag_enter_pools(weft_dag_run *run)
 {
 	run->has_pools = true;
 	for (int place = 0; place < 3; place++)
-		if (run->lanes[place].pool)
-			weft__pool_enter(run->lanes[place].pool);
+		if (run->run_queues[place].pool)
+			weft__pool_enter(run->run_queues[place].pool);
 }
 
 static void
 leave_pools(weft_dag_run *run)
 {
 	for (int place = 0; place < 3 && run->has_pools; place++)
-		if (run->lanes[place].pool)
-			weft__pool_leave(run->lanes[place].pool);
+		if (run->run_queues[place].pool)
+			weft__pool_leave(run->run_queues[place].pool);
 }
 
 /* Under the lock, or with no thread parked.  Returns whether the waiting thread must be woken. */

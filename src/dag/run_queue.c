@@ -1,4 +1,4 @@
-/* lane.c - run queues: steps that wait for a thread, and the threads that run them.
+/* run_queue.c - run queues: steps that wait for a thread, and the threads that run them.
  *
  * A run has a run queue for each kind of place.  Workers empty those of the pools: threads that
  * a work item in the queue of the pool has called, and, for the CPU, a plain thread that waits
@@ -40,7 +40,7 @@ levels_of(const weft_dag *dag)
 }
 
 size_t
-weft__dag_lanes_size(const weft_dag *dag)
+weft__dag_run_queues_size(const weft_dag *dag)
 {
 	size_t size = 3 * levels_of(dag) * sizeof(struct weft__dag_list);
 
@@ -51,70 +51,71 @@ weft__dag_lanes_size(const weft_dag *dag)
 
 /* Work items are initialized when they are first used. */
 void
-weft__dag_lanes_init(weft_dag_run *run, void *memory)
+weft__dag_run_queues_init(weft_dag_run *run, void *memory)
 {
 	const weft_dag *dag = run->dag;
 	struct weft__dag_ticket *tickets = memory;
 	struct weft__dag_list *lists;
 
 	for (int place = 0; place < 3; place++) {
-		struct weft__dag_lane *lane = &run->lanes[place];
+		struct weft__dag_run_queue *run_queue = &run->run_queues[place];
 
-		lane->run = run;
-		lane->tickets = tickets;
-		lane->tickets_max = tickets_of(dag, place);
-		tickets += lane->tickets_max;
+		run_queue->run = run;
+		run_queue->tickets = tickets;
+		run_queue->tickets_max = tickets_of(dag, place);
+		tickets += run_queue->tickets_max;
 	}
 	lists = (struct weft__dag_list *)(void *)tickets;
 	for (int place = 0; place < 3; place++) {
-		run->lanes[place].levels = lists;
+		run->run_queues[place].levels = lists;
 		for (uint32_t i = 0; i < levels_of(dag); i++)
 			*lists++ = (struct weft__dag_list){ 0 };
 	}
-	run->lanes[WEFT_DAG_CPU].pool = run->opts.cpu;
-	run->lanes[WEFT_DAG_BLOCKING].pool = run->opts.blocking;
+	run->run_queues[WEFT_DAG_CPU].pool = run->opts.cpu;
+	run->run_queues[WEFT_DAG_BLOCKING].pool = run->opts.blocking;
 	for (int place = 0; place < 3; place++)
-		if (run->lanes[place].pool == WEFT_CPU || run->lanes[place].pool == WEFT_BLOCKING)
-			run->lanes[place].pool = NULL; /* the loop's pools: home.c */
+		if (run->run_queues[place].pool == WEFT_CPU
+		    || run->run_queues[place].pool == WEFT_BLOCKING)
+			run->run_queues[place].pool = NULL; /* the loop's pools: home.c */
 }
 
 /* --- the queue, under the run's lock ------------------------------------- */
 
 static void
-put(struct weft__dag_lane *lane, struct weft__dag_step *step)
+put(struct weft__dag_run_queue *run_queue, struct weft__dag_step *step)
 {
-	weft__dag_append(&lane->levels[weft__dag_level_of(step)], step);
-	lane->queued++;
-	lane->queued_ns += weft__dag_cost(step);
+	weft__dag_append(&run_queue->levels[weft__dag_level_of(step)], step);
+	run_queue->queued++;
+	run_queue->queued_ns += weft__dag_cost(step);
 }
 
 static struct weft__dag_step *
-get(struct weft__dag_lane *lane)
+get(struct weft__dag_run_queue *run_queue)
 {
-	struct weft__dag_list *level = lane->levels;
+	struct weft__dag_list *level = run_queue->levels;
 	struct weft__dag_step *step;
 	uint64_t cost;
 
-	if (lane->queued == 0)
+	if (run_queue->queued == 0)
 		return NULL;
 	while (!level->first)
 		level++;
 	step = weft__dag_pop(level);
 	cost = weft__dag_cost(step); /* the cost may have changed meanwhile */
-	lane->queued--;
-	lane->queued_ns -= lane->queued_ns < cost ? lane->queued_ns : cost;
-	if (lane->queued == 0)
-		lane->queued_ns = 0;
+	run_queue->queued--;
+	run_queue->queued_ns -= run_queue->queued_ns < cost ? run_queue->queued_ns : cost;
+	if (run_queue->queued == 0)
+		run_queue->queued_ns = 0;
 	return step;
 }
 
 struct weft__dag_list
-weft__dag_take_all(struct weft__dag_lane *lane)
+weft__dag_take_all(struct weft__dag_run_queue *run_queue)
 {
 	struct weft__dag_list all = { 0 };
 	struct weft__dag_step *step;
 
-	while ((step = get(lane)))
+	while ((step = get(run_queue)))
 		weft__dag_append(&all, step);
 	return all;
 }
@@ -129,68 +130,68 @@ struct call {
 
 /* How many more workers the run queue could use. */
 static uint32_t
-wanted(const struct weft__dag_lane *lane)
+wanted(const struct weft__dag_run_queue *run_queue)
 {
-	uint64_t count = lane->queued;
+	uint64_t count = run_queue->queued;
 
 	if (count == 0)
 		return 0;
-	if (lane == &lane->run->lanes[WEFT_DAG_CPU]) {
-		uint64_t worth = lane->queued_ns / WAKE_NS;
+	if (run_queue == &run_queue->run->run_queues[WEFT_DAG_CPU]) {
+		uint64_t worth = run_queue->queued_ns / WAKE_NS;
 
-		if (lane->queued_ns / SHARE_NS < count)
+		if (run_queue->queued_ns / SHARE_NS < count)
 			worth = 0;
 		count = worth < count ? worth : count;
-		if (lane->active == lane->busy && count == 0)
+		if (run_queue->active == run_queue->busy && count == 0)
 			count = 1; /* invariant 1 */
 	}
 	return count < TICKETS_MAX ? (uint32_t)count : TICKETS_MAX;
 }
 
 static struct weft__dag_ticket *
-get_ticket(struct weft__dag_lane *lane)
+get_ticket(struct weft__dag_run_queue *run_queue)
 {
-	struct weft__dag_ticket *ticket = lane->free_tickets;
+	struct weft__dag_ticket *ticket = run_queue->free_tickets;
 
 	if (ticket) {
-		lane->free_tickets = ticket->next;
+		run_queue->free_tickets = ticket->next;
 		return ticket;
 	}
-	if (lane->tickets_made == lane->tickets_max
-	    || lane->tickets_made >= lane->pool->set.threads_max)
+	if (run_queue->tickets_made == run_queue->tickets_max
+	    || run_queue->tickets_made >= run_queue->pool->set.threads_max)
 		return NULL;
-	return &lane->tickets[lane->tickets_made++];
+	return &run_queue->tickets[run_queue->tickets_made++];
 }
 
 /* Under the lock: choose the workers to call. */
 static void
-choose(struct weft__dag_lane *lane, struct call *call)
+choose(struct weft__dag_run_queue *run_queue, struct call *call)
 {
-	weft_dag_run *run = lane->run;
-	uint32_t count = wanted(lane);
+	weft_dag_run *run = run_queue->run;
+	uint32_t count = wanted(run_queue);
 
 	if (count == 0)
 		return;
-	if (run->waiter_parked && lane == &run->lanes[WEFT_DAG_CPU]) {
+	if (run->waiter_parked && run_queue == &run->run_queues[WEFT_DAG_CPU]) {
 		run->waiter_parked = false;
 		weft__store(&run->bell, 1, WEFT__RELAXED);
 		call->waiter = true;
-		lane->active++;
+		run_queue->active++;
 		count--;
 	}
-	for (; count > 0 && lane->pool; count--) {
-		struct weft__dag_ticket *ticket = get_ticket(lane);
+	for (; count > 0 && run_queue->pool; count--) {
+		struct weft__dag_ticket *ticket = get_ticket(run_queue);
 
 		if (!ticket)
 			return;
 		if (run->alone)
 			run->alone = false;
-		ticket->lane = lane;
+		ticket->run_queue = run_queue;
 		ticket->next = call->tickets;
 		call->tickets = ticket;
-		lane->active++;
+		run_queue->active++;
 		weft__dag_run_ref(run);
-		weft__pool_enter(lane->pool); /* until it is sent */
+		weft__pool_enter(run_queue->pool); /* until it is sent */
 	}
 }
 
@@ -209,7 +210,7 @@ prepare_ticket(struct weft__dag_ticket *ticket)
 static int
 send_ticket(struct weft__dag_ticket *ticket)
 {
-	weft_pool *pool = ticket->lane->pool;
+	weft_pool *pool = ticket->run_queue->pool;
 	int rc = WEFT_EAGAIN;
 
 	prepare_ticket(ticket);
@@ -226,16 +227,16 @@ send_ticket(struct weft__dag_ticket *ticket)
 static void
 come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, int rc)
 {
-	struct weft__dag_lane *lane = ticket->lane;
-	weft_dag_run *run = lane->run;
+	struct weft__dag_run_queue *run_queue = ticket->run_queue;
+	weft_dag_run *run = run_queue->run;
 	struct weft__dag_step *step;
 	struct weft__dag_list lost = { 0 };
 
 	weft__lock_take(&run->lock);
-	ticket->next = lane->free_tickets;
-	lane->free_tickets = ticket;
-	if (--lane->active == 0)
-		while ((step = get(lane)))
+	ticket->next = run_queue->free_tickets;
+	run_queue->free_tickets = ticket;
+	if (--run_queue->active == 0)
+		while ((step = get(run_queue)))
 			weft__dag_append(&lost, step);
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&lost))) {
@@ -273,10 +274,10 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 
 	weft__lock_take(&run->lock);
 	while ((step = weft__dag_pop(steps)))
-		put(&run->lanes[step->node->place], step);
-	choose(&run->lanes[WEFT_DAG_CPU], &call);
-	choose(&run->lanes[WEFT_DAG_BLOCKING], &call);
-	if (run->lanes[WEFT_DAG_LOOP].queued > 0)
+		put(&run->run_queues[step->node->place], step);
+	choose(&run->run_queues[WEFT_DAG_CPU], &call);
+	choose(&run->run_queues[WEFT_DAG_BLOCKING], &call);
+	if (run->run_queues[WEFT_DAG_LOOP].queued > 0)
 		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
 	weft__lock_give(&run->lock);
 	ring(hand, &call);
@@ -287,11 +288,12 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 /* Other work waits for this thread of a pool, and the worker has been here for long: send its
  * work item to the end of the pool's queue, if there is room. */
 static bool
-goes_behind(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
+goes_behind(struct weft__dag_hand *hand, const struct weft__dag_run_queue *run_queue)
 {
-	if (!hand->ticket || ++hand->rounds < ROUNDS_MAX || lane->queued == 0
-	    || lane->run->waiter_parked || weft__load(&lane->pool->places, WEFT__RELAXED) == 0
-	    || !weft__pool_reserve(lane->pool))
+	if (!hand->ticket || ++hand->rounds < ROUNDS_MAX || run_queue->queued == 0
+	    || run_queue->run->waiter_parked
+	    || weft__load(&run_queue->pool->places, WEFT__RELAXED) == 0
+	    || !weft__pool_reserve(run_queue->pool))
 		return false;
 	hand->ticket->again = true;
 	return true;
@@ -311,7 +313,7 @@ ring_apart(weft_dag_run *run, struct call *call)
 static bool
 take(struct weft__dag_hand *hand)
 {
-	struct weft__dag_lane *lane = &hand->run->lanes[hand->place];
+	struct weft__dag_run_queue *run_queue = &hand->run->run_queues[hand->place];
 	struct call call = { 0 };
 	uint64_t cost = 0;
 	uint32_t count = 0, max = hand->place == WEFT_DAG_CPU ? BATCH_MAX : 1;
@@ -319,15 +321,15 @@ take(struct weft__dag_hand *hand)
 	bool behind;
 
 	weft__lock_take(&hand->run->lock);
-	behind = goes_behind(hand, lane);
-	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS && (step = get(lane))) {
+	behind = goes_behind(hand, run_queue);
+	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS && (step = get(run_queue))) {
 		weft__dag_append(&hand->taken, step);
 		cost += weft__dag_cost(step);
 		count++;
 	}
 	if (count == 0 && !behind) {
-		lane->active--;
-		choose(lane, &call);
+		run_queue->active--;
+		choose(run_queue, &call);
 	}
 	weft__lock_give(&hand->run->lock);
 	if (call.tickets || call.waiter)
@@ -339,15 +341,15 @@ take(struct weft__dag_hand *hand)
 static void
 begin_long(struct weft__dag_hand *hand)
 {
-	struct weft__dag_lane *lane = &hand->run->lanes[WEFT_DAG_CPU];
+	struct weft__dag_run_queue *run_queue = &hand->run->run_queues[WEFT_DAG_CPU];
 	struct call call = { 0 };
 	struct weft__dag_step *step;
 
 	weft__lock_take(&hand->run->lock);
-	lane->busy++;
+	run_queue->busy++;
 	while ((step = weft__dag_pop(&hand->taken)))
-		put(lane, step);
-	choose(lane, &call);
+		put(run_queue, step);
+	choose(run_queue, &call);
 	weft__lock_give(&hand->run->lock);
 	if (call.tickets || call.waiter)
 		ring_apart(hand->run, &call);
@@ -357,7 +359,7 @@ static void
 end_long(struct weft__dag_hand *hand)
 {
 	weft__lock_take(&hand->run->lock);
-	hand->run->lanes[WEFT_DAG_CPU].busy--;
+	hand->run->run_queues[WEFT_DAG_CPU].busy--;
 	weft__lock_give(&hand->run->lock);
 }
 
@@ -420,11 +422,11 @@ static int
 help(void *arg)
 {
 	struct weft__dag_ticket *ticket = arg;
-	struct weft__dag_lane *lane = ticket->lane;
+	struct weft__dag_run_queue *run_queue = ticket->run_queue;
 	struct weft__thread *self = weft__thread_self();
-	struct weft__dag_hand hand = { .run = lane->run,
+	struct weft__dag_hand hand = { .run = run_queue->run,
 		                       .ticket = ticket,
-		                       .place = (int)(lane - lane->run->lanes) };
+		                       .place = (int)(run_queue - run_queue->run->run_queues) };
 
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &hand;
@@ -438,8 +440,8 @@ static void
 on_helped(weft_op *op, int64_t result, void *arg)
 {
 	struct weft__dag_ticket *ticket = arg;
-	struct weft__dag_lane *lane = ticket->lane;
-	weft_dag_run *run = lane->run;
+	struct weft__dag_run_queue *run_queue = ticket->run_queue;
+	weft_dag_run *run = run_queue->run;
 	struct weft__dag_hand hand = { .run = run, .place = -1 };
 	struct call call = { 0 };
 
@@ -447,13 +449,13 @@ on_helped(weft_op *op, int64_t result, void *arg)
 	(void)result;
 	if (ticket->again) { /* its slot is reserved, and this thread is there */
 		prepare_ticket(ticket);
-		(void)weft__pool_push(lane->pool, &ticket->op);
+		(void)weft__pool_push(run_queue->pool, &ticket->op);
 		return;
 	}
 	weft__lock_take(&run->lock);
-	ticket->next = lane->free_tickets;
-	lane->free_tickets = ticket;
-	choose(lane, &call); /* invariant 3 */
+	ticket->next = run_queue->free_tickets;
+	run_queue->free_tickets = ticket;
+	choose(run_queue, &call); /* invariant 3 */
 	weft__lock_give(&run->lock);
 	ring(&hand, &call);
 	weft__dag_let_go(&hand);
