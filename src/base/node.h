@@ -15,7 +15,7 @@ struct weft__node {
 	struct weft__node *next;
 	weft__a32          state; /* WEFT__NODE_*: 0 when not queued */
 	uint32_t           kind;  /* WEFT__NODE_*; written by the thread that pushes the node */
-	uint64_t           before; /* index of the queued call it precedes; see lane.c */
+	uint64_t           before; /* index of the queued call it precedes; see producer.c */
 	uint64_t           spare;
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
@@ -36,7 +36,7 @@ enum {
 	WEFT__NODE_SPENT = 2,  /* state of the wake node: queued, and has already ended a wait */
 
 	WEFT__NODE_FIRST = 1,  /* kind: runs before all other posts */
-	WEFT__NODE_LANE = 2,   /* kind: announces calls in a producer queue; not a caller's node */
+	WEFT__NODE_PRODUCER = 2,   /* kind: announces calls in a producer queue; not a caller's node */
 	WEFT__NODE_OWN = 8,    /* kind: the library's own, does not count as a post */
 	WEFT__NODE_KEEP = 4,   /* kind: only the node's users change its state, not the inbox */
 };

@@ -33,8 +33,8 @@ struct weft__thread {
 	struct weft__failure    failure;   /* used outside of threadlets */
 	void      (*end)(struct weft__thread *thread); /* cleanup by upper layers, or NULL */
 	uint64_t    post_id; /* ID of the inbox last posted to; its producer queue follows */
-	void       *post_lane;
-	void       *lanes;  /* all producer queues of this thread; see loop/lane.c */
+	void       *post_producer;
+	void       *producers;  /* all producer queues of this thread; see loop/producer.c */
 	uint32_t    chance; /* state of weft__chance() */
 	struct weft__worker *worker; /* set on threads of a work pool (work/pool.c), else NULL */
 	int       (*canceled)(void *arg); /* for weft_check_canceled() here; NULL: none; set by */

@@ -26,7 +26,7 @@
  *      order in which that producer made them.
  */
 #include "loop/inbox.h"
-#include "loop/lane.h"
+#include "loop/producer.h"
 
 #define MODE      ((uintptr_t)3)
 #define CLOSED    ((uintptr_t)4)
@@ -87,7 +87,7 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 		node = turned;
 		turned = node->next;
 		kind = weft__get(node->kind);
-		count += !(kind & (WEFT__NODE_OWN | WEFT__NODE_LANE));
+		count += !(kind & (WEFT__NODE_OWN | WEFT__NODE_PRODUCER));
 		weft__node_append(kind & WEFT__NODE_FIRST ? first : rest, node);
 	}
 	return count;
@@ -102,7 +102,7 @@ weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 {
 	uintptr_t head;
 
-	if (!weft__lanes_rest(inbox))
+	if (!weft__producers_rest(inbox))
 		return false;
 	head = weft__load(&inbox->head, WEFT__RELAXED);
 	do {
@@ -180,5 +180,5 @@ weft__inbox_fini(struct weft__inbox *inbox, bool alone)
 	       && weft__load(&inbox->wakes_done, WEFT__ACQUIRE)
 	                  != (uint32_t)weft__count_get(&inbox->wakes_owed))
 		weft__sys->yield();
-	weft__lanes_give_up(inbox);
+	weft__producers_give_up(inbox);
 }

@@ -22,8 +22,8 @@ enum {
 /* Whether the kernel can issue a memory barrier in all threads of this process. */
 enum { WEFT__BARRIERS_UNKNOWN, WEFT__BARRIERS_WORK, WEFT__BARRIERS_NONE };
 
-struct weft__lane_list {
-	struct weft__lane *first, *last;
+struct weft__producer_list {
+	struct weft__producer *first, *last;
 	uint32_t           count;
 };
 
@@ -31,13 +31,13 @@ struct weft__inbox {
 	char pad_before[64];    /* producers write the next lines; the loop's data is around them */
 	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
 	weft__a32  wakes_done;  /* wakes finished by producers that removed a sleep mark */
-	weft__aptr lanes;       /* producer queues, one or two per posting thread; only grows */
+	weft__aptr producers;       /* producer queues, one or two per posting thread; only grows */
 	weft__a32  slots_left[2]; /* shares still available: for posts, for urgent posts */
 	char pad_after[64];
 	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that producers removed */
-	struct weft__lane_list listed[2]; /* the loop's: producer queues that it must read */
+	struct weft__producer_list listed[2]; /* the loop's: producer queues that it must read */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
-	uint32_t   hot_after;   /* entries run without a sleep that make a queue hot; lanes.c */
+	uint32_t   hot_after;   /* entries run without a sleep that make a queue hot; producers.c */
 	uint64_t   sleeps;      /* number of sleeps */
 	uint32_t   slots_max;   /* set once, like the next */
 	uint64_t   id;          /* of this inbox; never reused */
@@ -64,18 +64,18 @@ bool weft__inbox_is_closed(const struct weft__inbox *inbox);
 /* The loop has producer queues to read.  And: one of list `which` probably holds an entry; a
  * very busy queue is assumed to, and not checked. */
 static inline bool
-weft__inbox_has_lanes(const struct weft__inbox *inbox)
+weft__inbox_has_producers(const struct weft__inbox *inbox)
 {
 	return inbox->listed[0].count | inbox->listed[1].count;
 }
-bool weft__lanes_look(const struct weft__inbox *inbox, int which);
+bool weft__producers_look(const struct weft__inbox *inbox, int which);
 
 /* The second, without the call if no queue is listed. */
 static inline bool
-weft__lanes_may_have(const struct weft__inbox *inbox, int which)
+weft__producers_may_have(const struct weft__inbox *inbox, int which)
 {
 	return inbox->listed[which].count > 0
-	       && weft__lanes_look(inbox, which);
+	       && weft__producers_look(inbox, which);
 }
 
 /* There is something to take: the head word holds more than marks, or a producer queue may
@@ -84,7 +84,7 @@ static inline bool
 weft__inbox_has(const struct weft__inbox *inbox)
 {
 	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS
-	       || weft__lanes_may_have(inbox, 0) || weft__lanes_may_have(inbox, 1);
+	       || weft__producers_may_have(inbox, 0) || weft__producers_may_have(inbox, 1);
 }
 
 /* The loop sleeps, or its host does.  Any thread may call it. */
@@ -97,11 +97,11 @@ weft__inbox_is_asleep(const struct weft__inbox *inbox)
 }
 
 /* Number of entries that wait in producer queues.  Any thread may call it. */
-uint64_t weft__lanes_depth(struct weft__inbox *inbox);
+uint64_t weft__producers_depth(struct weft__inbox *inbox);
 
 /* Require every producer queue to signal before the loop reads it again.  False if the loop
  * should read some of them now. */
-bool weft__lanes_rest(struct weft__inbox *inbox);
+bool weft__producers_rest(struct weft__inbox *inbox);
 
 /* Move all nodes to the ends of `first` and `rest`.  Returns how many of them are posts, as
  * opposed to the library's own nodes. */
@@ -110,7 +110,7 @@ uint32_t weft__inbox_take(struct weft__inbox *inbox,
                           struct weft__node_list *rest);
 
 /* A producer queue has signaled the loop: its node was taken from the inbox. */
-void weft__lane_heard(struct weft__node *node);
+void weft__producer_heard(struct weft__node *node);
 
 /* Take the next node off a list, so that it may be pushed again, and return its function and
  * argument; false at the end of the list.  The node of a producer queue has no function to
@@ -126,8 +126,8 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 		list->first = node->next;
 		if (!list->first)
 			list->end = &list->first;
-		if (__builtin_expect(kind & WEFT__NODE_LANE, 0)) {
-			weft__lane_heard(node);
+		if (__builtin_expect(kind & WEFT__NODE_PRODUCER, 0)) {
+			weft__producer_heard(node);
 			continue;
 		}
 		*fn = weft__get(node->fn);

@@ -22,7 +22,7 @@
  *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
 #include "base/fence.h"
-#include "loop/lane.h"
+#include "loop/producer.h"
 #include "loop/loop.h"
 
 #define BRIEFLY ((uintptr_t)1) /* in `runner`: the claim is about to be given back, or kept */
@@ -174,7 +174,7 @@ has_accepted(weft_loop *loop)
 {
 	struct weft__node *lists[3] = { loop->last.first };
 
-	if (!weft__lanes_rest(&loop->inbox))
+	if (!weft__producers_rest(&loop->inbox))
 		return true;
 	(void)weft__loop_take(loop);
 	lists[1] = loop->first.first;
@@ -352,7 +352,7 @@ static bool
 has_to_drain(weft_loop *loop)
 {
 	return weft__count_get(&loop->threadlets) > 0 || loop->own.first || loop->first.first
-	       || loop->posts.first || !weft__lanes_rest(&loop->inbox)
+	       || loop->posts.first || !weft__producers_rest(&loop->inbox)
 	       || weft__inbox_has(&loop->inbox);
 }
 
@@ -384,7 +384,7 @@ run_to_end(void *arg)
 		while (end_promises(loop) || loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
-	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
+	while (!weft__producers_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
 	       || weft__locals_end(loop));
 	end_names(loop, false);
 	/* Timers were disarmed without decrementing the count. */

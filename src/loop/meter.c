@@ -200,7 +200,7 @@ weft__meter_took(weft_loop *loop, bool some)
 	uint64_t lag_ns = meter->period_ns; /* the inbox is checked once per iteration */
 
 	look(&meter->inbox, &slice->inbox_max,
-	     weft__count_get(&counts->taken) - run + weft__lanes_depth(&loop->inbox));
+	     weft__count_get(&counts->taken) - run + weft__producers_depth(&loop->inbox));
 	if (meter->woke_ns)
 		lag_ns = meter->at_ns > begin_ns ? meter->at_ns - begin_ns : 0;
 	if (some && (lag_ns > 0 || meter->woke_ns))

@@ -166,7 +166,7 @@ read_loop(weft_loop *loop, struct weft_loop_stats *out)
 	read_counts(loop, out);
 	read_backend(&loop->tally, out);
 	if (meter)
-		read_meter(meter, taken - run + weft__lanes_depth(&loop->inbox), out);
+		read_meter(meter, taken - run + weft__producers_depth(&loop->inbox), out);
 }
 
 int

@@ -1,5 +1,5 @@
 /* post.c - handing calls to a loop, from any thread. */
-#include "loop/lane.h"
+#include "loop/producer.h"
 #include "loop/loop.h"
 
 static __attribute__((noinline, cold)) int
@@ -12,10 +12,11 @@ refused(weft_loop *loop, int error)
 
 /* Post through this thread's producer queue.  0, or an error. */
 static int
-post_by_lane(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+post_by_producer(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
-	int rc = weft__inbox_is_closed(&loop->inbox) ? WEFT_ESHUTDOWN
-	                                             : weft__lane_post(&loop->inbox, fn, arg, kind);
+	int rc = weft__inbox_is_closed(&loop->inbox)
+	                 ? WEFT_ESHUTDOWN
+	                 : weft__producer_post(&loop->inbox, fn, arg, kind);
 
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
@@ -27,10 +28,10 @@ static __attribute__((noinline, cold)) int
 post_traced(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
 	uint64_t begin_ns = weft__sys->now(), id = loop->inbox.id;
-	int rc = post_by_lane(loop, fn, arg, kind);
+	int rc = post_by_producer(loop, fn, arg, kind);
 
 	if (rc == 0)
-		weft__trace_did(WEFT__TRACE_POST, weft__lane_last_key(id, kind),
+		weft__trace_did(WEFT__TRACE_POST, weft__producer_last_key(id, kind),
 		                (const void *)(uintptr_t)fn, begin_ns);
 	return rc;
 }
@@ -44,14 +45,14 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "post: after fork");
 	return weft__tracing() ? post_traced(loop, fn, arg, kind)
-	                       : post_by_lane(loop, fn, arg, kind);
+	                       : post_by_producer(loop, fn, arg, kind);
 }
 
 /* An entry has been written, and the loop must be signaled. */
 static __attribute__((noinline)) int
-tell(weft_loop *loop, struct weft__lane *lane)
+tell(weft_loop *loop, struct weft__producer *producer)
 {
-	int rc = weft__lane_tell(&loop->inbox, lane);
+	int rc = weft__producer_tell(&loop->inbox, producer);
 
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
@@ -60,29 +61,29 @@ tell(weft_loop *loop, struct weft__lane *lane)
 
 /* This thread's producer queue of the loop, if the thread used it last, it has room, and the
  * fast path is allowed.  Else NULL. */
-static inline struct weft__lane *
-lane_at_hand(const weft_loop *loop)
+static inline struct weft__producer *
+producer_at_hand(const weft_loop *loop)
 {
 	const struct weft__thread *self = weft__thread_here();
-	struct weft__lane *lane;
+	struct weft__producer *producer;
 
 	if (!loop || !self || self->post_id != loop->inbox.id || weft__loop_is_forked(loop)
 	    || weft__tracing() || weft__inbox_is_closed(&loop->inbox))
 		return NULL;
-	lane = self->post_lane;
-	return weft__lane_is_full(lane) ? NULL : lane;
+	producer = self->post_producer;
+	return weft__producer_is_full(producer) ? NULL : producer;
 }
 
 /* The rare cases are tail calls, so that the fast path saves no registers. */
 int
 weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
 {
-	struct weft__lane *lane = lane_at_hand(loop);
+	struct weft__producer *producer = producer_at_hand(loop);
 
-	if (__builtin_expect(!lane || !fn, 0))
+	if (__builtin_expect(!producer || !fn, 0))
 		return post(weft__loop_or_current(loop), fn, arg, 0);
-	if (__builtin_expect(!weft__lane_put(lane, fn, arg), 0))
-		return tell(loop, lane);
+	if (__builtin_expect(!weft__producer_put(producer, fn, arg), 0))
+		return tell(loop, producer);
 	return 0;
 }
 
@@ -109,7 +110,7 @@ post_here(weft_loop *loop, struct weft__node *node)
 {
 	const struct weft__thread *self = weft__thread_here();
 
-	if (!self || weft__load(&loop->runner, WEFT__RELAXED) != (uintptr_t)self || self->lanes
+	if (!self || weft__load(&loop->runner, WEFT__RELAXED) != (uintptr_t)self || self->producers
 	    || weft__load(&loop->inbox.head, WEFT__RELAXED))
 		return false;
 	weft__node_append(&loop->own, node);
@@ -127,7 +128,7 @@ post_node(weft_loop *loop, struct weft__node *node)
 		return 0;
 	note_own(loop);
 	rc = weft__inbox_is_closed(&loop->inbox) ? WEFT_ESHUTDOWN
-	                                         : weft__lane_post_node(&loop->inbox, node);
+	                                         : weft__producer_post_node(&loop->inbox, node);
 	if (rc < 0)
 		weft__store(&node->state, 0, WEFT__RELAXED);
 	else

@@ -19,7 +19,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include "base/report.h"
-#include "loop/lane.h"
+#include "loop/producer.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
 
@@ -46,7 +46,7 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 		spin->own = false;
 		return;
 	}
-	if (++spin->small < SMALL_ROW || weft__lanes_own(&loop->inbox))
+	if (++spin->small < SMALL_ROW || weft__producers_own(&loop->inbox))
 		return;
 	for (int i = 0; i < GATHER_PAUSES; i++)
 		weft__pause();

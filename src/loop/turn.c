@@ -6,7 +6,7 @@
  *   3. After a callback, nothing is touched that the callback could have freed.  The loop
  *      itself cannot be freed while it runs.
  */
-#include "loop/lane.h"
+#include "loop/producer.h"
 #include "loop/loop.h"
 
 /* A phase that many iterations do not need is not inlined, so that the code of the iteration
@@ -85,18 +85,18 @@ key_in_list(const struct weft__node_list *list)
 {
 	const struct weft__node *node = list->first;
 
-	while (node && (weft__get(node->kind) & WEFT__NODE_LANE))
+	while (node && (weft__get(node->kind) & WEFT__NODE_PRODUCER))
 		node = node->next; /* it has no call */
 	return (uintptr_t)node;
 }
 
 static uint64_t
-key_in_lane(const struct weft__lane *lane)
+key_in_producer(const struct weft__producer *producer)
 {
-	uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
-	const struct weft__node *node = lane->nodes.first;
+	uint64_t done = weft__load(&producer->done, WEFT__RELAXED);
+	const struct weft__node *node = producer->nodes.first;
 
-	return node && node->before == done ? (uintptr_t)node : weft__lane_key(lane, done);
+	return node && node->before == done ? (uintptr_t)node : weft__producer_key(producer, done);
 }
 
 /* A post that is about to run, and the time; read before its memory is released. */
@@ -161,18 +161,18 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 
 /* Run at most `share` entries of a producer queue. */
 static inline __attribute__((always_inline)) uint32_t
-run_lane(weft_loop *loop, struct weft__lane *lane, uint32_t share, bool traced)
+run_producer(weft_loop *loop, struct weft__producer *producer, uint32_t share, bool traced)
 {
-	struct met met = traced ? meet(key_in_lane(lane)) : nobody;
+	struct met met = traced ? meet(key_in_producer(producer)) : nobody;
 	uint32_t ran = 0;
 	weft_fn fn;
 	void *arg;
 
-	while (ran < share && weft__lane_next(lane, &fn, &arg)) {
+	while (ran < share && weft__producer_next(producer, &fn, &arg)) {
 		ran++;
 		if (traced) {
 			call_traced(loop, fn, arg, met);
-			met = meet(key_in_lane(lane));
+			met = meet(key_in_producer(producer));
 		} else {
 			fn(arg);
 			weft__checkpoint(loop);
@@ -182,24 +182,26 @@ run_lane(weft_loop *loop, struct weft__lane *lane, uint32_t share, bool traced)
 }
 
 static SELDOM uint32_t
-run_lane_traced(weft_loop *loop, struct weft__lane *lane, uint32_t share)
+run_producer_traced(weft_loop *loop, struct weft__producer *producer, uint32_t share)
 {
-	return run_lane(loop, lane, share, true);
+	return run_producer(loop, producer, share, true);
 }
 
 /* Run at most `budget` entries of producer queues that have signaled; returns how many. */
 static SELDOM uint32_t
-run_lanes(weft_loop *loop, int which, uint32_t budget)
+run_producers(weft_loop *loop, int which, uint32_t budget)
 {
 	uint32_t all = 0;
 
-	for (uint32_t lanes = loop->inbox.listed[which].count; lanes > 0 && all < budget; lanes--) {
-		struct weft__lane *lane = weft__lane_begin(&loop->inbox, which);
-		uint32_t share = (budget - all + lanes - 1) / lanes, ran;
+	for (uint32_t producers = loop->inbox.listed[which].count; producers > 0 && all < budget;
+	     producers--) {
+		struct weft__producer *producer = weft__producer_begin(&loop->inbox, which);
+		uint32_t share = (budget - all + producers - 1) / producers, ran;
 
-		ran = __builtin_expect(loop->traced, 0) ? run_lane_traced(loop, lane, share)
-		                                        : run_lane(loop, lane, share, false);
-		weft__lane_end(lane, ran);
+		ran = __builtin_expect(loop->traced, 0)
+		              ? run_producer_traced(loop, producer, share)
+		              : run_producer(loop, producer, share, false);
+		weft__producer_end(producer, ran);
 		all += ran;
 	}
 	weft__count(&loop->counts.taken, all);
@@ -212,16 +214,16 @@ static inline bool
 run_posts(weft_loop *loop, int phase, struct weft__node_list *list, uint32_t max, uint32_t *taken)
 {
 	int which = phase == WEFT_PHASE_FIRST;
-	uint32_t calls = 0, by_lanes = 0;
+	uint32_t calls = 0, by_producers = 0;
 
 	if (list->first)
 		calls = run_list(loop, list, max);
 	if (loop->inbox.listed[which].count > 0)
-		by_lanes = run_lanes(loop, which, max);
-	if (calls | by_lanes)
-		weft__loop_called(loop, phase, calls + by_lanes);
-	*taken += by_lanes;
-	return calls < max && by_lanes < max;
+		by_producers = run_producers(loop, which, max);
+	if (calls | by_producers)
+		weft__loop_called(loop, phase, calls + by_producers);
+	*taken += by_producers;
+	return calls < max && by_producers < max;
 }
 
 /* Run the queues of bindings.  Their time counts as the inbox phase. */
@@ -269,7 +271,7 @@ weft__loop_is_alive(weft_loop *loop)
 {
 	if (weft__loop_alive(loop) > 0)
 		return true;
-	weft__lanes_check(&loop->inbox);
+	weft__producers_check(&loop->inbox);
 	return weft__loop_is_runnable(loop);
 }
 

@@ -73,20 +73,20 @@ note(struct world *w, void *arg)
 }
 
 void
-run_lanes(struct world *w)
+run_producers(struct world *w)
 {
 	for (uint32_t left = w->inbox->listed[0].count; left > 0; left--) {
-		struct weft__lane *lane = weft__lane_begin(w->inbox, 0);
+		struct weft__producer *producer = weft__producer_begin(w->inbox, 0);
 		uint32_t ran = 0;
 		weft_fn fn;
 		void *arg;
 
-		while (weft__lane_next(lane, &fn, &arg)) {
+		while (weft__producer_next(producer, &fn, &arg)) {
 			EXPLORE_CHECK(fn == mark);
 			note(w, arg);
 			ran++;
 		}
-		weft__lane_end(lane, ran);
+		weft__producer_end(producer, ran);
 	}
 }
 
@@ -108,7 +108,7 @@ take_all(struct world *w)
 		EXPLORE_CHECK(fn == mark);
 		note(w, arg);
 	}
-	run_lanes(w);
+	run_producers(w);
 }
 
 void
@@ -176,7 +176,7 @@ close_and_take(void *state)
 		weft__inbox_close(w->inbox);
 	do
 		take_all(w);
-	while (w->bug != NO_REST && (!weft__lanes_rest(w->inbox) || weft__inbox_has(w->inbox)));
+	while (w->bug != NO_REST && (!weft__producers_rest(w->inbox) || weft__inbox_has(w->inbox)));
 	if (w->bug == LATE_CLOSE)
 		weft__inbox_close(w->inbox);
 }

@@ -1,6 +1,6 @@
 /* inbox_world.h - what the models of an inbox share: a world, and the loop's side of it.
  *
- * The models are in inbox_models.c and lane_models.c.  They form one program, because the
+ * The models are in inbox_models.c and producer_models.c.  They form one program, because the
  * orders of one source file are weakened over all its models.
  */
 #ifndef WEFT_TESTS_EXPLORE_INBOX_WORLD_H
@@ -9,7 +9,7 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "explore.h"
-#include "loop/lane.h"
+#include "loop/producer.h"
 #include "models.h"
 
 enum bug {
@@ -25,7 +25,7 @@ enum bug {
 	NO_LOOK,    /* the host does not check whether the inbox has something */
 };
 
-extern const struct model_set lane_models;
+extern const struct model_set producer_models;
 
 struct world {
 	enum bug bug;
@@ -63,7 +63,7 @@ void wake(struct world *w, struct weft__inbox *inbox, int mode);
 /* A call has arrived: check that each producer's calls arrive in order, each once. */
 void note(struct world *w, void *arg);
 
-void run_lanes(struct world *w);
+void run_producers(struct world *w);
 void take_all(struct world *w); /* nodes, then producer queues */
 void open_backend(struct world *w);
 void sleep_once(struct world *w, bool by_fd);

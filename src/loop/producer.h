@@ -1,10 +1,10 @@
-/* lane.h - producer queues: posts whose memory the library provides.
+/* producer.h - producer queues: posts whose memory the library provides.
  *
  * Needs: inbox.h.  Owned by: the inbox and the thread, together.  Thread: members and
- * functions state which.  lane.c has the rules and the producer's side, lanes.c the loop's.
+ * functions state which.  producer.c has the rules and the producer's side, producers.c the loop's.
  */
-#ifndef WEFT_LOOP_LANE_H
-#define WEFT_LOOP_LANE_H
+#ifndef WEFT_LOOP_PRODUCER_H
+#define WEFT_LOOP_PRODUCER_H
 
 #include "base/ring.h"
 #include "loop/inbox.h"
@@ -13,14 +13,14 @@
  * All but QUIET contain the bit of CALLED, so that one atomic `or` both sets it and returns
  * the value before. */
 enum {
-	WEFT__LANE_QUIET = 0,  /* the loop does not read the queue: signal it */
-	WEFT__LANE_CALLED = 1, /* the loop has been signaled, and will read the queue */
-	WEFT__LANE_HOT = 3,    /* it is read in every iteration: not even the `or` is needed */
+	WEFT__PRODUCER_QUIET = 0,  /* the loop does not read the queue: signal it */
+	WEFT__PRODUCER_CALLED = 1, /* the loop has been signaled, and will read the queue */
+	WEFT__PRODUCER_HOT = 3,    /* it is read in every iteration: not even the `or` is needed */
 };
 
 /* A circular array of a queue.  A queue that is full continues in a larger one. */
-struct weft__lane_piece {
-	struct weft__lane_piece *next;
+struct weft__producer_piece {
+	struct weft__producer_piece *next;
 	weft__a64         end;   /* number of the first entry in `next` */
 	uint32_t          size;
 	struct weft__call calls[];
@@ -28,7 +28,7 @@ struct weft__lane_piece {
 
 #define WEFT__LINE __attribute__((aligned(64)))
 
-struct weft__lane {
+struct weft__producer {
 	/* Members of the thread that has `owned` set. */
 	void     *memory; /* start of the allocation */
 	weft__a32 refs;
@@ -37,9 +37,9 @@ struct weft__lane {
 	uint32_t  kind;  /* WEFT__NODE_FIRST or 0 */
 	uint64_t  inbox_id;
 	struct weft__inbox *inbox; /* valid until `gone` */
-	struct weft__lane *next_of_inbox; /* written before the queue is published */
-	struct weft__lane *next_of_thread;
-	struct weft__lane_piece *fill;
+	struct weft__producer *next_of_inbox; /* written before the queue is published */
+	struct weft__producer *next_of_thread;
+	struct weft__producer_piece *fill;
 	uint32_t  at;      /* index in `fill` */
 	uint32_t  share;   /* entries that may wait */
 	bool      lent;    /* one entry of the share is beyond the limit */
@@ -48,7 +48,7 @@ struct weft__lane {
 	/* What both sides need for a single post, in one cache line. */
 	struct {
 		weft__a64 made;    /* entries written; stored by the producer */
-		weft__a32 called;  /* WEFT__LANE_* */
+		weft__a32 called;  /* WEFT__PRODUCER_* */
 		weft__a32 rests;   /* 1: the loop is done with the queue until it is signaled */
 		weft__aptr extra;  /* callers' nodes, newest first */
 		struct weft__node_head node; /* pushed into the inbox to signal the loop */
@@ -58,10 +58,10 @@ struct weft__lane {
 	/* Members of the loop's thread. */
 	uint64_t  limit;   /* entries known to be there */
 	uint64_t  stop;    /* the first entry that is not simply the next in `drain` */
-	struct weft__lane_piece *drain;
+	struct weft__producer_piece *drain;
 	uint32_t  drain_at;
 	struct weft__node_list nodes; /* taken from `extra`, in order */
-	struct weft__lane *next_listed;
+	struct weft__producer *next_listed;
 	uint64_t  heat;    /* entries run since the loop last slept */
 	uint64_t  slept;   /* the inbox's `sleeps` at that time */
 	uint32_t  idle;    /* checks in a row that found nothing */
@@ -72,26 +72,26 @@ struct weft__lane {
 /* --- both sides --------------------------------------------------------- */
 
 /* Drop a reference; the last one frees the queue. */
-void weft__lane_unref(struct weft__lane *lane);
+void weft__producer_unref(struct weft__producer *producer);
 
 /* Disown the queues of `thread`: all, or only those whose inbox was freed. */
-void weft__lanes_forget(struct weft__thread *thread, bool all);
+void weft__producers_forget(struct weft__thread *thread, bool all);
 
 /* The trace key of entry `number` of a queue; for trace.h. */
 static inline uint64_t
-weft__lane_key(const struct weft__lane *lane, uint64_t number)
+weft__producer_key(const struct weft__producer *producer, uint64_t number)
 {
-	return (uintptr_t)lane * UINT64_C(0x9e3779b97f4a7c15) + number;
+	return (uintptr_t)producer * UINT64_C(0x9e3779b97f4a7c15) + number;
 }
 
 /* The trace key of the last entry that this thread has put into its queue of that kind. */
-uint64_t weft__lane_last_key(uint64_t inbox_id, uint32_t kind);
+uint64_t weft__producer_last_key(uint64_t inbox_id, uint32_t kind);
 
 /* The newest queue of an inbox, or NULL; the others follow by next_of_inbox. */
-static inline struct weft__lane *
-weft__lanes_first(const struct weft__inbox *inbox)
+static inline struct weft__producer *
+weft__producers_first(const struct weft__inbox *inbox)
 {
-	return (struct weft__lane *)weft__load(&inbox->lanes, WEFT__ACQUIRE);
+	return (struct weft__producer *)weft__load(&inbox->producers, WEFT__ACQUIRE);
 }
 
 /* --- the producer ------------------------------------------------------- */
@@ -99,73 +99,73 @@ weft__lanes_first(const struct weft__inbox *inbox)
 /* The first puts fn(arg) into a queue of this thread.  The second pushes a caller's node: onto
  * this thread's queue if it has one, else into the inbox.  Both return how the loop must be
  * woken, as weft__inbox_push() does, or WEFT_ESHUTDOWN; the first also WEFT_EAGAIN. */
-int weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind);
-int weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node);
+int weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind);
+int weft__producer_post_node(struct weft__inbox *inbox, struct weft__node *node);
 
 /* The queue seems to be full; reading `done` again may find room. */
 static inline bool
-weft__lane_is_full(const struct weft__lane *lane)
+weft__producer_is_full(const struct weft__producer *producer)
 {
-	return weft__load(&lane->call.made, WEFT__RELAXED) == lane->full_at;
+	return weft__load(&producer->call.made, WEFT__RELAXED) == producer->full_at;
 }
 
-/* Write an entry.  False if the producer must then call weft__lane_tell(), which signals the
- * loop and returns the same as weft__lane_post(). */
+/* Write an entry.  False if the producer must then call weft__producer_tell(), which signals the
+ * loop and returns the same as weft__producer_post(). */
 static inline bool
-weft__lane_put(struct weft__lane *lane, weft_fn fn, void *arg)
+weft__producer_put(struct weft__producer *producer, weft_fn fn, void *arg)
 {
-	struct weft__lane_piece *piece = lane->fill;
-	uint32_t at = lane->at;
+	struct weft__producer_piece *piece = producer->fill;
+	uint32_t at = producer->at;
 
 	weft__put(piece->calls[at].fn, fn);
 	weft__put(piece->calls[at].arg, arg);
-	lane->at = at + 1 == piece->size ? 0 : at + 1;
-	weft__store(&lane->call.made,
-	            weft__load(&lane->call.made, WEFT__RELAXED) + 1,
+	producer->at = at + 1 == piece->size ? 0 : at + 1;
+	weft__store(&producer->call.made,
+	            weft__load(&producer->call.made, WEFT__RELAXED) + 1,
 	            WEFT__RELEASE);  /* M */
 	weft__compiler_fence();  /* L */
-	return weft__load(&lane->call.called, WEFT__RELAXED) == WEFT__LANE_HOT;
+	return weft__load(&producer->call.called, WEFT__RELAXED) == WEFT__PRODUCER_HOT;
 }
-int weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane);
+int weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *producer);
 
 /* --- the loop ----------------------------------------------------------- */
 
 /* Take the next queue off a list and read how much it holds; and, when `ran` entries of it
  * have been run, list it again or put it to rest. */
-struct weft__lane *weft__lane_begin(struct weft__inbox *inbox, int which);
-void weft__lane_end(struct weft__lane *lane, uint32_t ran);
+struct weft__producer *weft__producer_begin(struct weft__inbox *inbox, int which);
+void weft__producer_end(struct weft__producer *producer, uint32_t ran);
 
-bool weft__lane_next_slow(struct weft__lane *lane, weft_fn *fn, void **arg);
+bool weft__producer_next_slow(struct weft__producer *producer, weft_fn *fn, void **arg);
 
 /* The next entry of a queue; false if there was none when the loop last read `made`. */
 static inline bool
-weft__lane_next(struct weft__lane *lane, weft_fn *fn, void **arg)
+weft__producer_next(struct weft__producer *producer, weft_fn *fn, void **arg)
 {
-	uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
-	struct weft__call *call = &lane->drain->calls[lane->drain_at];
+	uint64_t done = weft__load(&producer->done, WEFT__RELAXED);
+	struct weft__call *call = &producer->drain->calls[producer->drain_at];
 
-	if (done == lane->stop)
-		return weft__lane_next_slow(lane, fn, arg);
+	if (done == producer->stop)
+		return weft__producer_next_slow(producer, fn, arg);
 	*fn = weft__get(call->fn);
 	*arg = weft__get(call->arg);
-	lane->drain_at = lane->drain_at + 1 == lane->drain->size
-	                         ? 0 : lane->drain_at + 1;
-	weft__store(&lane->done, done + 1, WEFT__RELEASE); /* C */
+	producer->drain_at = producer->drain_at + 1 == producer->drain->size
+	                         ? 0 : producer->drain_at + 1;
+	weft__store(&producer->done, done + 1, WEFT__RELEASE); /* C */
 	return true;
 }
 
 /* Replace the guess that a busy queue holds more by what it really holds. */
-void weft__lanes_check(struct weft__inbox *inbox);
+void weft__producers_check(struct weft__inbox *inbox);
 
 /* The calling thread, which runs the loop, has unread entries in a queue to that same loop. */
-bool weft__lanes_own(const struct weft__inbox *inbox);
+bool weft__producers_own(const struct weft__inbox *inbox);
 
-#define weft__node_lane(n)                                   \
-	((struct weft__lane *)(void *)((char *)(n)                \
-	                               - offsetof(struct weft__lane, call.node)))
+#define weft__node_producer(n)                                   \
+	((struct weft__producer *)(void *)((char *)(n)                \
+	                               - offsetof(struct weft__producer, call.node)))
 
 /* The inbox ends: drop its references.  A queue that a thread still owns is freed later, by
  * that thread. */
-void weft__lanes_give_up(struct weft__inbox *inbox);
+void weft__producers_give_up(struct weft__inbox *inbox);
 
 #endif

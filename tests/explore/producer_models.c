@@ -1,4 +1,4 @@
-/* lane_models.c - the producer queues of an inbox, over all schedules.
+/* producer_models.c - the producer queues of an inbox, over all schedules.
  *
  * inbox_models.c runs these models together with its own.
  */
@@ -14,8 +14,9 @@ post(struct world *w, uintptr_t what)
 	int rc;
 
 	do
-		rc = weft__inbox_is_closed(inbox) ? WEFT_ESHUTDOWN
-		                                  : weft__lane_post(inbox, mark, (void *)what, 0);
+		rc = weft__inbox_is_closed(inbox)
+		             ? WEFT_ESHUTDOWN
+		             : weft__producer_post(inbox, mark, (void *)what, 0);
 	while (rc == WEFT_EAGAIN && (weft__sys->yield(), true));
 	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
@@ -31,7 +32,7 @@ post_node(struct world *w, uintptr_t what)
 
 	fill(node, what);
 	rc = weft__inbox_is_closed(w->inbox) ? WEFT_ESHUTDOWN
-	                                     : weft__lane_post_node(w->inbox, node);
+	                                     : weft__producer_post_node(w->inbox, node);
 	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
 	wake(w, w->inbox, rc);
@@ -46,16 +47,16 @@ post_one(struct world *w, uintptr_t what)
 
 /* --- setups ------------------------------------------------------------- */
 
-/* Detach the queues that setup has made; the first thread takes them over by take_lanes(). */
+/* Detach the queues that setup has made; the first thread takes them over by take_producers(). */
 static void
-leave_lanes(struct world *w)
+leave_producers(struct world *w)
 {
 	w->maker = *weft__thread_self();
 	*weft__thread_self() = (struct weft__thread){ 0 };
 }
 
 static void
-take_lanes(struct world *w)
+take_producers(struct world *w)
 {
 	*weft__thread_self() = w->maker;
 }
@@ -89,7 +90,7 @@ setup_hot(void *state)
 	w->inbox->hot_after = 1;
 	post_one(w, 1);
 	take_all(w);
-	leave_lanes(w);
+	leave_producers(w);
 	EXPLORE_CHECK(w->inbox->listed[0].first->hot);
 }
 
@@ -100,7 +101,7 @@ setup_cool(void *state)
 	struct world *w = state;
 
 	setup_hot(w);
-	EXPLORE_CHECK(weft__lanes_rest(w->inbox));
+	EXPLORE_CHECK(weft__producers_rest(w->inbox));
 	w->inbox->hot_after = 512;
 }
 
@@ -147,17 +148,17 @@ setup_full(void *state)
  * the full one takes that room over, while the other thread may be about to adopt the queue
  * with room. */
 static void
-setup_two_lanes(void *state)
+setup_two_producers(void *state)
 {
 	struct world *w = state;
-	struct weft__lane *roomy;
+	struct weft__producer *roomy;
 
 	setup(w);
 	weft__store(&w->inbox->slots_left[0], 3, WEFT__RELAXED);
 	w->inbox->slots_max = 128; /* queues begin with two entries */
 	post_one(w, UNORDERED);
 	take_all(w);
-	roomy = weft__thread_self()->lanes;
+	roomy = weft__thread_self()->producers;
 	*weft__thread_self() = (struct weft__thread){ 0 };
 	post_one(w, UNORDERED);
 	take_all(w);
@@ -196,7 +197,7 @@ post_mixed(void *state)
 static void
 post_second(void *state)
 {
-	take_lanes(state);
+	take_producers(state);
 	(void)post(state, 2);
 }
 
@@ -205,7 +206,7 @@ post_more(void *state)
 {
 	struct world *w = state;
 
-	take_lanes(w);
+	take_producers(w);
 	if (post(w, 2))
 		(void)post(w, 3);
 }
@@ -214,7 +215,7 @@ post_more(void *state)
 static void
 post_second_node(void *state)
 {
-	take_lanes(state);
+	take_producers(state);
 	if (post(state, 2))
 		(void)post_node(state, 3);
 }
@@ -222,7 +223,7 @@ post_second_node(void *state)
 static void
 post_node_more(void *state)
 {
-	take_lanes(state);
+	take_producers(state);
 	(void)post_node(state, 2);
 }
 
@@ -238,7 +239,7 @@ post_and_end(void *state)
 static void
 post_second_and_end(void *state)
 {
-	take_lanes(state);
+	take_producers(state);
 	(void)post(state, 2);
 	weft__thread_end(weft__thread_self());
 }
@@ -246,7 +247,7 @@ post_second_and_end(void *state)
 static void
 post_node_and_end(void *state)
 {
-	take_lanes(state);
+	take_producers(state);
 	(void)post_node(state, 2);
 	weft__thread_end(weft__thread_self());
 }
@@ -283,7 +284,7 @@ static void
 find_full(void *state)
 {
 	struct world *w = state;
-	int rc = weft__lane_post(w->inbox, mark, (void *)UNORDERED, 0);
+	int rc = weft__producer_post(w->inbox, mark, (void *)UNORDERED, 0);
 
 	/* The thread that adopts the queue finds it full; the other makes one for a single call. */
 	EXPLORE_CHECK(rc == WEFT_EAGAIN || rc == WEFT__AWAKE);
@@ -335,7 +336,7 @@ consume_two_and_free(void *state)
 	struct world *w = state;
 
 	consume(w, 2, false);
-	while (!weft__lanes_rest(w->inbox))
+	while (!weft__producers_rest(w->inbox))
 		take_all(w);
 	end_world(w, false);
 }
@@ -353,7 +354,7 @@ consume_in_steps(void *state)
 		(void)weft__inbox_take(w->inbox, &w->first, &w->rest);
 		if (weft__node_pop(&w->rest, &fn, &arg))
 			note(w, arg);
-		run_lanes(w);
+		run_producers(w);
 		if (w->got < 3 && !w->rest.first)
 			sleep_once(w, false);
 	}
@@ -368,9 +369,9 @@ take_and_check(void *state)
 
 /* --- the models --------------------------------------------------------- */
 
-#define LANES(name_, setup_, post_, loop_, bound_) \
-	LANES_(name_, setup_, post_, loop_, bound_, check_accepted)
-#define LANES_(name_, setup_, one_, other_, bound_, check_)                                       \
+#define PRODUCERS(name_, setup_, post_, loop_, bound_) \
+	PRODUCERS_(name_, setup_, post_, loop_, bound_, check_accepted)
+#define PRODUCERS_(name_, setup_, one_, other_, bound_, check_)                                   \
 	{                                                                                         \
 		.name = name_, .state_size = sizeof(struct world), .setup = setup_, .threads = 2, \
 		.thread = { one_, other_ }, .check = check_, .preemptions = bound_                \
@@ -379,52 +380,53 @@ take_and_check(void *state)
 enum { HOT_MODEL = 5 }; /* its index; 4 later: the same while the inbox closes */
 
 static const struct explore_model models[] = {
-	LANES_("a thread ends while the loop it posted to is freed", setup, post_and_end,
-	       consume_free_end, 3, check_gone),
-	LANES_("two threads find a full lane", setup_full, find_full, find_full, 1, take_and_check),
-	LANES("a slot is not used again before it was read", setup_narrow, post_two, consume_two,
-	      1),
-	LANES_("two threads share the lanes that others left", setup_four, post_twice_and_end,
-	       post_once_and_end, 1, take_and_check),
-	LANES("a lane passes from one thread to another", setup_narrow, post_and_end,
-	      consume_and_post, 2),
-	[HOT_MODEL] = LANES("a loop that leaves a hot lane misses no call", setup_hot, post_second,
-	                    consume_two, 0),
-	LANES("... nor one of two", setup_hot, post_more, consume_three, 2),
-	LANES("a loop that goes quiet on a lane misses no call", setup_cool, post_second,
-	      consume_two, 0),
-	LANES("... nor one of two", setup_cool, post_more, consume_three, 2),
-	LANES("what a hot lane accepts while the door closes is found", setup_hot, post_second,
-	      close_and_take, 0),
-	LANES("... also of two", setup_hot, post_more, close_and_take, 3),
-	LANES("what a quiet lane accepts while the door closes is found", setup_cool, post_second,
-	      close_and_take, 0),
-	LANES("... also of two", setup_cool, post_more, close_and_take, 3),
-	LANES("a node that a lane accepts while the door closes is found", setup_cool,
-	      post_node_more, close_and_take, 0),
-	LANES("... also of a hot one", setup_hot, post_second_node, close_and_take, 3),
-	LANES("calls and nodes of a thread keep their order", setup_four, post_mixed, consume_three,
-	      2),
-	LANES("a lane goes on in pieces that the loop gives back", setup, post_three, consume_three,
-	      1),
-	LANES_("a call that has run touches no inbox that is gone", setup_hot, post_second_and_end,
-	       consume_two_and_free, 3, check_gone),
-	LANES_("nor does one of a quiet lane", setup_cool, post_second_and_end,
-	       consume_two_and_free, 3, check_gone),
-	LANES_("nor does a node", setup_hot, post_node_and_end, consume_two_and_free, 3,
-	       check_gone),
-	LANES("a lane that is taken over does not overtake a node", setup_left, post_node_then_call,
-	      consume_in_steps, 2),
-	LANES_("room that a lane does not use goes to another", setup_two_lanes, post_two_unordered,
-	       post_one_unordered, 2, take_and_check),
+	PRODUCERS_("a thread ends while the loop it posted to is freed", setup, post_and_end,
+	           consume_free_end, 3, check_gone),
+	PRODUCERS_("two threads find a full producer", setup_full, find_full, find_full, 1,
+	           take_and_check),
+	PRODUCERS("a slot is not used again before it was read", setup_narrow, post_two,
+	          consume_two, 1),
+	PRODUCERS_("two threads share the producers that others left", setup_four,
+	           post_twice_and_end, post_once_and_end, 1, take_and_check),
+	PRODUCERS("a producer passes from one thread to another", setup_narrow, post_and_end,
+	          consume_and_post, 2),
+	[HOT_MODEL] = PRODUCERS("a loop that leaves a hot producer misses no call", setup_hot,
+	                        post_second, consume_two, 0),
+	PRODUCERS("... nor one of two", setup_hot, post_more, consume_three, 2),
+	PRODUCERS("a loop that goes quiet on a producer misses no call", setup_cool, post_second,
+	          consume_two, 0),
+	PRODUCERS("... nor one of two", setup_cool, post_more, consume_three, 2),
+	PRODUCERS("what a hot producer accepts while the door closes is found", setup_hot,
+	          post_second, close_and_take, 0),
+	PRODUCERS("... also of two", setup_hot, post_more, close_and_take, 3),
+	PRODUCERS("what a quiet producer accepts while the door closes is found", setup_cool,
+	          post_second, close_and_take, 0),
+	PRODUCERS("... also of two", setup_cool, post_more, close_and_take, 3),
+	PRODUCERS("a node that a producer accepts while the door closes is found", setup_cool,
+	          post_node_more, close_and_take, 0),
+	PRODUCERS("... also of a hot one", setup_hot, post_second_node, close_and_take, 3),
+	PRODUCERS("calls and nodes of a thread keep their order", setup_four, post_mixed,
+	          consume_three, 2),
+	PRODUCERS("a producer goes on in pieces that the loop gives back", setup, post_three,
+	          consume_three, 1),
+	PRODUCERS_("a call that has run touches no inbox that is gone", setup_hot,
+	           post_second_and_end, consume_two_and_free, 3, check_gone),
+	PRODUCERS_("nor does one of a quiet producer", setup_cool, post_second_and_end,
+	           consume_two_and_free, 3, check_gone),
+	PRODUCERS_("nor does a node", setup_hot, post_node_and_end, consume_two_and_free, 3,
+	           check_gone),
+	PRODUCERS("a producer that is taken over does not overtake a node", setup_left,
+	          post_node_then_call, consume_in_steps, 2),
+	PRODUCERS_("room that a producer does not use goes to another", setup_two_producers,
+	           post_two_unordered, post_one_unordered, 2, take_and_check),
 };
 
 static const struct plant plants[] = {
-	{ NO_BARRIER, &models[HOT_MODEL], 0, "leaves a hot lane without a barrier" },
-	{ NO_REST, &models[HOT_MODEL + 4], 0, "ends while a lane is hot" },
+	{ NO_BARRIER, &models[HOT_MODEL], 0, "leaves a hot producer without a barrier" },
+	{ NO_REST, &models[HOT_MODEL + 4], 0, "ends while a producer is hot" },
 };
 
-const struct model_set lane_models = {
+const struct model_set producer_models = {
 	.models = models,
 	.plants = plants,
 	.model_count = COUNT(models),

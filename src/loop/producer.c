@@ -1,6 +1,6 @@
-/* lane.c - producer queues: posts whose memory the library provides.
+/* producer.c - producer queues: posts whose memory the library provides.
  *
- * There is one producer queue (`lane`) for each thread, inbox and kind of post.  It is a
+ * There is one producer queue (`producer`) for each thread, inbox and kind of post.  It is a
  * circular array that only the thread, its producer, fills and only the loop empties, with one
  * counter for each side.  An entry is one call, a function and its argument.  The loop reads
  * the queues that have signaled it.  A producer signals by pushing the queue's one node into
@@ -51,9 +51,9 @@
  *      that found nothing left.  The newest piece has room for the share; the loop frees older
  *      pieces when they are empty.
  *
- * This file is the producer's side; lanes.c is the loop's.
+ * This file is the producer's side; producers.c is the loop's.
  */
-#include "loop/lane.h"
+#include "loop/producer.h"
 
 #define SIZE_FIRST 64u /* a queue's first share, */
 #define PART_FIRST 64u /* or the limit divided by this, if that is less */
@@ -68,35 +68,35 @@ slots_left(struct weft__inbox *inbox, uint32_t kind)
 }
 
 void
-weft__lane_unref(struct weft__lane *lane)
+weft__producer_unref(struct weft__producer *producer)
 {
-	struct weft__lane_piece *piece, *next;
+	struct weft__producer_piece *piece, *next;
 
 	/* Every other access comes before the unref of its holder. */
-	if (weft__add(&lane->refs, UINT32_MAX, WEFT__ACQ_REL) != 1)
+	if (weft__add(&producer->refs, UINT32_MAX, WEFT__ACQ_REL) != 1)
 		return;
-	for (piece = lane->drain; piece; piece = next) {
+	for (piece = producer->drain; piece; piece = next) {
 		next = weft__get(piece->next);
 		weft__sys->release(piece);
 	}
-	weft__sys->release(lane->memory);
+	weft__sys->release(producer->memory);
 }
 
 /* Remove the queue at `link` from its thread. */
 static void
-disown(struct weft__lane **link)
+disown(struct weft__producer **link)
 {
-	struct weft__lane *lane = *link;
+	struct weft__producer *producer = *link;
 
-	*link = lane->next_of_thread;
-	weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
-	weft__lane_unref(lane);
+	*link = producer->next_of_thread;
+	weft__store(&producer->owned, 0, WEFT__RELEASE); /* O */
+	weft__producer_unref(producer);
 }
 
 void
-weft__lanes_forget(struct weft__thread *thread, bool all)
+weft__producers_forget(struct weft__thread *thread, bool all)
 {
-	struct weft__lane **link = (struct weft__lane **)&thread->lanes;
+	struct weft__producer **link = (struct weft__producer **)&thread->producers;
 
 	thread->post_id = 0;
 	while (*link)
@@ -109,7 +109,7 @@ weft__lanes_forget(struct weft__thread *thread, bool all)
 static void
 on_thread_end(struct weft__thread *thread)
 {
-	weft__lanes_forget(thread, true);
+	weft__producers_forget(thread, true);
 }
 
 /* --- shares ------------------------------------------------------------- */
@@ -127,16 +127,16 @@ reserve(weft__a32 *left, uint32_t want)
 	return count;
 }
 
-/* Find the next queue of this kind, from `lane` on, that no thread owns, and own it. */
-static struct weft__lane *
-take_over(struct weft__lane *lane, uint32_t kind)
+/* Find the next queue of this kind, from `producer` on, that no thread owns, and own it. */
+static struct weft__producer *
+take_over(struct weft__producer *producer, uint32_t kind)
 {
-	for (; lane; lane = weft__get(lane->next_of_inbox)) {
+	for (; producer; producer = weft__get(producer->next_of_inbox)) {
 		uint32_t owned = 0;
 
-		if (weft__get(lane->kind) == kind
-		    && weft__cas(&lane->owned, &owned, 1, WEFT__ACQUIRE)) /* O */
-			return lane;
+		if (weft__get(producer->kind) == kind
+		    && weft__cas(&producer->owned, &owned, 1, WEFT__ACQUIRE)) /* O */
+			return producer;
 	}
 	return NULL;
 }
@@ -145,76 +145,76 @@ take_over(struct weft__lane *lane, uint32_t kind)
 static void
 reclaim(struct weft__inbox *inbox, uint32_t kind)
 {
-	struct weft__lane *lane = take_over(weft__lanes_first(inbox), kind);
+	struct weft__producer *producer = take_over(weft__producers_first(inbox), kind);
 
-	while (lane) {
-		uint64_t waiting = weft__load(&lane->call.made, WEFT__RELAXED)
-		                   - weft__load(&lane->done, WEFT__RELAXED);
-		uint32_t share = weft__get(lane->share);
+	while (producer) {
+		uint64_t waiting = weft__load(&producer->call.made, WEFT__RELAXED)
+		                   - weft__load(&producer->done, WEFT__RELAXED);
+		uint32_t share = weft__get(producer->share);
 
 		if (waiting < share) {
-			uint32_t lent = waiting == 0 && lane->lent;
+			uint32_t lent = waiting == 0 && producer->lent;
 
 			(void)weft__add(slots_left(inbox, kind), share - (uint32_t)waiting - lent,
 			                WEFT__RELAXED);
-			weft__put(lane->share, (uint32_t)waiting);
-			lane->lent &= !lent;
+			weft__put(producer->share, (uint32_t)waiting);
+			producer->lent &= !lent;
 		}
-		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
-		lane = take_over(weft__get(lane->next_of_inbox), kind);
+		weft__store(&producer->owned, 0, WEFT__RELEASE); /* O */
+		producer = take_over(weft__get(producer->next_of_inbox), kind);
 	}
 }
 
 /* Make sure that the producer fills a piece with room for `share` entries.  False without
  * memory. */
 static bool
-stretch(struct weft__lane *lane, uint32_t share)
+stretch(struct weft__producer *producer, uint32_t share)
 {
-	struct weft__lane_piece *piece;
+	struct weft__producer_piece *piece;
 	uint32_t size = share;
 
-	if (lane->fill && lane->fill->size >= share)
+	if (producer->fill && producer->fill->size >= share)
 		return true;
-	if (lane->fill && 2 * lane->fill->size > share)
-		size = 2 * lane->fill->size; /* so that small steps are few */
+	if (producer->fill && 2 * producer->fill->size > share)
+		size = 2 * producer->fill->size; /* so that small steps are few */
 	piece = weft__alloc_zero(sizeof(*piece) + size * sizeof(piece->calls[0]));
 	if (!piece)
 		return false;
 	piece->size = size;
 	weft__store(&piece->end, UINT64_MAX, WEFT__RELAXED);
-	if (lane->fill) {
-		weft__put(lane->fill->next, piece);
-		weft__store(&lane->fill->end, weft__load(&lane->call.made, WEFT__RELAXED),
+	if (producer->fill) {
+		weft__put(producer->fill->next, piece);
+		weft__store(&producer->fill->end, weft__load(&producer->call.made, WEFT__RELAXED),
 		            WEFT__RELAXED);
 	}
-	lane->fill = piece;
-	lane->at = 0;
+	producer->fill = piece;
+	producer->at = 0;
 	return true;
 }
 
 /* Raise the queue's share by up to `want`.  False if nothing is left, or without memory.  A
  * queue with no share always gets one entry, so that no thread can block another forever. */
 static bool
-grow(struct weft__inbox *inbox, struct weft__lane *lane, uint32_t want)
+grow(struct weft__inbox *inbox, struct weft__producer *producer, uint32_t want)
 {
-	weft__a32 *left = slots_left(inbox, lane->kind);
+	weft__a32 *left = slots_left(inbox, producer->kind);
 	uint32_t more = reserve(left, want), counted;
 	bool lent;
 
 	if (more == 0) {
-		reclaim(inbox, lane->kind);
+		reclaim(inbox, producer->kind);
 		more = reserve(left, want);
 	}
 	counted = more;
-	lent = lane->share == 0 && more == 0;
+	lent = producer->share == 0 && more == 0;
 	more += lent;
-	if (more == 0 || !stretch(lane, lane->share + more)) {
+	if (more == 0 || !stretch(producer, producer->share + more)) {
 		(void)weft__add(left, counted, WEFT__RELAXED);
 		return false;
 	}
-	lane->lent |= lent;
-	lane->share += more;
-	lane->full_at += more;
+	producer->lent |= lent;
+	producer->share += more;
+	producer->full_at += more;
 	return true;
 }
 
@@ -222,11 +222,11 @@ grow(struct weft__inbox *inbox, struct weft__lane *lane, uint32_t want)
 
 /* Recheck whether there is room for one more entry, after it seemed full. */
 static bool
-has_room(struct weft__lane *lane)
+has_room(struct weft__producer *producer)
 {
-	lane->full_at = weft__load(&lane->done, WEFT__ACQUIRE) /* A */
-	                + weft__get(lane->share);
-	return weft__load(&lane->call.made, WEFT__RELAXED) != lane->full_at;
+	producer->full_at = weft__load(&producer->done, WEFT__ACQUIRE) /* A */
+	                    + weft__get(producer->share);
+	return weft__load(&producer->call.made, WEFT__RELAXED) != producer->full_at;
 }
 
 static uint32_t
@@ -238,193 +238,197 @@ first_share(const struct weft__inbox *inbox)
 }
 
 static __attribute__((noinline)) bool
-make_room(struct weft__inbox *inbox, struct weft__lane *lane)
+make_room(struct weft__inbox *inbox, struct weft__producer *producer)
 {
-	uint32_t want = lane->share;
+	uint32_t want = producer->share;
 
 	if (want < first_share(inbox))
 		want = first_share(inbox);
-	return has_room(lane) || grow(inbox, lane, want);
+	return has_room(producer) || grow(inbox, producer, want);
 }
 
 /* Adopt a queue that no thread owns and that will signal before the loop reads it.  So nodes
  * that this thread has pushed before it had a queue come first. */
-static struct weft__lane *
-adopt_lane(struct weft__inbox *inbox, uint32_t kind)
+static struct weft__producer *
+adopt_producer(struct weft__inbox *inbox, uint32_t kind)
 {
-	struct weft__lane *lane = take_over(weft__lanes_first(inbox), kind);
+	struct weft__producer *producer = take_over(weft__producers_first(inbox), kind);
 
 	/* Reads QUIET, as the loop last stored it, and then whether the loop was done with the
 	 * queue by then.  The second load needs no order: each side's store depends on what
 	 * that side has loaded. */
-	while (lane
-	       && (weft__load(&lane->call.called, WEFT__ACQUIRE) /* Q, B */
-	           || !weft__load(&lane->call.rests, WEFT__RELAXED))) {
-		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
-		lane = take_over(weft__get(lane->next_of_inbox), kind);
+	while (producer
+	       && (weft__load(&producer->call.called, WEFT__ACQUIRE) /* Q, B */
+	           || !weft__load(&producer->call.rests, WEFT__RELAXED))) {
+		weft__store(&producer->owned, 0, WEFT__RELEASE); /* O */
+		producer = take_over(weft__get(producer->next_of_inbox), kind);
 	}
-	if (lane) {
-		(void)weft__add(&lane->refs, 1, WEFT__RELAXED);
-		(void)has_room(lane); /* refreshes full_at */
+	if (producer) {
+		(void)weft__add(&producer->refs, 1, WEFT__RELAXED);
+		(void)has_room(producer); /* refreshes full_at */
 	}
-	return lane;
+	return producer;
 }
 
 static void
-publish(struct weft__inbox *inbox, struct weft__lane *lane)
+publish(struct weft__inbox *inbox, struct weft__producer *producer)
 {
-	uintptr_t first = weft__load(&inbox->lanes, WEFT__RELAXED);
+	uintptr_t first = weft__load(&inbox->producers, WEFT__RELAXED);
 
 	do
-		weft__put(lane->next_of_inbox, (struct weft__lane *)first);
-	while (!weft__cas(&inbox->lanes, &first, (uintptr_t)lane, WEFT__RELEASE));
+		weft__put(producer->next_of_inbox, (struct weft__producer *)first);
+	while (!weft__cas(&inbox->producers, &first, (uintptr_t)producer, WEFT__RELEASE));
 }
 
-static struct weft__lane *
-make_lane(struct weft__inbox *inbox, uint32_t kind)
+static struct weft__producer *
+make_producer(struct weft__inbox *inbox, uint32_t kind)
 {
-	char *memory = weft__alloc_zero(sizeof(struct weft__lane) + LINE - 1);
-	struct weft__lane *lane = (struct weft__lane *)(void *)(memory + -(uintptr_t)memory % LINE);
+	char *memory = weft__alloc_zero(sizeof(struct weft__producer) + LINE - 1);
+	struct weft__producer *producer =
+		(struct weft__producer *)(void *)(memory + -(uintptr_t)memory % LINE);
 
 	if (!memory)
 		return NULL;
-	lane->memory = memory;
-	weft__put(lane->kind, kind);
-	if (!grow(inbox, lane, first_share(inbox))) {
+	producer->memory = memory;
+	weft__put(producer->kind, kind);
+	if (!grow(inbox, producer, first_share(inbox))) {
 		weft__sys->release(memory);
 		return NULL;
 	}
-	weft__store(&lane->refs, 2, WEFT__RELAXED);
-	weft__store(&lane->owned, 1, WEFT__RELAXED);
-	weft__store(&lane->call.rests, 1, WEFT__RELAXED);
-	lane->inbox = inbox;
-	lane->inbox_id = inbox->id;
-	lane->drain = lane->fill;
-	lane->call.node.kind = WEFT__NODE_LANE | kind;
-	publish(inbox, lane);
-	return lane;
+	weft__store(&producer->refs, 2, WEFT__RELAXED);
+	weft__store(&producer->owned, 1, WEFT__RELAXED);
+	weft__store(&producer->call.rests, 1, WEFT__RELAXED);
+	producer->inbox = inbox;
+	producer->inbox_id = inbox->id;
+	producer->drain = producer->fill;
+	producer->call.node.kind = WEFT__NODE_PRODUCER | kind;
+	publish(inbox, producer);
+	return producer;
 }
 
 /* This thread's queue of that kind, or NULL. */
-static struct weft__lane *
-known_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
+static struct weft__producer *
+known_producer(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 {
-	struct weft__lane *lane = self->lanes;
+	struct weft__producer *producer = self->producers;
 
 	if (self->post_id == inbox->id && kind == 0)
-		return self->post_lane;
-	while (lane && (lane->inbox_id != inbox->id || lane->kind != kind))
-		lane = lane->next_of_thread;
-	return lane;
+		return self->post_producer;
+	while (producer && (producer->inbox_id != inbox->id || producer->kind != kind))
+		producer = producer->next_of_thread;
+	return producer;
 }
 
-static __attribute__((noinline)) struct weft__lane *
-find_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
+static __attribute__((noinline)) struct weft__producer *
+find_producer(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 {
-	struct weft__lane *lane = known_lane(inbox, self, kind);
+	struct weft__producer *producer = known_producer(inbox, self, kind);
 
-	if (!lane) {
-		weft__lanes_forget(self, false);
-		lane = adopt_lane(inbox, kind);
-		if (!lane)
-			lane = make_lane(inbox, kind);
-		if (!lane)
+	if (!producer) {
+		weft__producers_forget(self, false);
+		producer = adopt_producer(inbox, kind);
+		if (!producer)
+			producer = make_producer(inbox, kind);
+		if (!producer)
 			return NULL;
 		self->end = on_thread_end;
-		lane->next_of_thread = self->lanes;
-		self->lanes = lane;
+		producer->next_of_thread = self->producers;
+		self->producers = producer;
 	}
 	if (kind == 0) {
 		self->post_id = inbox->id;
-		self->post_lane = lane;
+		self->post_producer = producer;
 	}
-	return lane;
+	return producer;
 }
 
 /* --- posting ------------------------------------------------------------ */
 
 /* The queue was QUIET and is set to QUIET again; the last entry was read, or was withdrawn. */
 static int
-stay_quiet(struct weft__lane *lane, int rc)
+stay_quiet(struct weft__producer *producer, int rc)
 {
-	weft__store(&lane->call.called, WEFT__LANE_QUIET, WEFT__RELEASE); /* R */
+	weft__store(&producer->call.called, WEFT__PRODUCER_QUIET, WEFT__RELEASE); /* R */
 	return rc;
 }
 
 static int
-call(struct weft__inbox *inbox, struct weft__lane *lane)
+call(struct weft__inbox *inbox, struct weft__producer *producer)
 {
-	return weft__inbox_push(inbox, (struct weft__node *)(void *)&lane->call.node, false);
+	return weft__inbox_push(inbox, (struct weft__node *)(void *)&producer->call.node, false);
 }
 
 /* True if the loop has promised to read the queue, and need not be signaled. */
 static bool
-is_promised(struct weft__lane *lane)
+is_promised(struct weft__producer *producer)
 {
-	return weft__or(&lane->call.called, WEFT__LANE_CALLED, WEFT__ACQ_REL); /* K */
+	return weft__or(&producer->call.called, WEFT__PRODUCER_CALLED, WEFT__ACQ_REL); /* K */
 }
 
 /* Invariants 5 and 6: once the entry has been read, the producer must not touch the inbox. */
 __attribute__((noinline)) int
-weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane)
+weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *producer)
 {
-	uint64_t number = weft__load(&lane->call.made, WEFT__RELAXED) - 1;
+	uint64_t number = weft__load(&producer->call.made, WEFT__RELAXED) - 1;
 	int rc;
 
-	if (is_promised(lane))
+	if (is_promised(producer))
 		return WEFT__AWAKE;
-	if (weft__load(&lane->done, WEFT__RELAXED) > number)
-		return stay_quiet(lane, WEFT__AWAKE);
-	rc = call(inbox, lane);
+	if (weft__load(&producer->done, WEFT__RELAXED) > number)
+		return stay_quiet(producer, WEFT__AWAKE);
+	rc = call(inbox, producer);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
-	weft__store(&lane->call.made, number, WEFT__RELAXED);
-	lane->at = (lane->at ? lane->at : lane->fill->size) - 1;
-	return stay_quiet(lane, rc);
+	weft__store(&producer->call.made, number, WEFT__RELAXED);
+	producer->at = (producer->at ? producer->at : producer->fill->size) - 1;
+	return stay_quiet(producer, rc);
 }
 
 int
-weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind)
+weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind)
 {
-	struct weft__lane *lane = find_lane(inbox, weft__thread_self(), kind);
+	struct weft__producer *producer = find_producer(inbox, weft__thread_self(), kind);
 
-	if (!lane || (weft__lane_is_full(lane) && !make_room(inbox, lane)))
+	if (!producer || (weft__producer_is_full(producer) && !make_room(inbox, producer)))
 		return WEFT_EAGAIN;
-	return weft__lane_put(lane, fn, arg) ? WEFT__AWAKE : weft__lane_tell(inbox, lane);
+	return weft__producer_put(producer, fn, arg) ? WEFT__AWAKE
+	                                             : weft__producer_tell(inbox, producer);
 }
 
 int
-weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node)
+weft__producer_post_node(struct weft__inbox *inbox, struct weft__node *node)
 {
-	struct weft__lane *lane = known_lane(inbox, weft__thread_self(), 0);
+	struct weft__producer *producer = known_producer(inbox, weft__thread_self(), 0);
 	uintptr_t top;
 	int rc;
 
-	if (!lane)
+	if (!producer)
 		return weft__inbox_push(inbox, node, false);
-	top = weft__load(&lane->call.extra, WEFT__RELAXED);
-	weft__put(node->before, weft__load(&lane->call.made, WEFT__RELAXED));
+	top = weft__load(&producer->call.extra, WEFT__RELAXED);
+	weft__put(node->before, weft__load(&producer->call.made, WEFT__RELAXED));
 	do
 		weft__put(node->next, (struct weft__node *)top);
-	while (!weft__cas(&lane->call.extra, &top, (uintptr_t)node, WEFT__RELEASE)); /* E */
-	if (is_promised(lane))
+	while (!weft__cas(&producer->call.extra, &top, (uintptr_t)node, WEFT__RELEASE)); /* E */
+	if (is_promised(producer))
 		return WEFT__AWAKE;
-	if (weft__load(&lane->call.extra, WEFT__RELAXED) != (uintptr_t)node)
-		return stay_quiet(lane, WEFT__AWAKE);
-	rc = call(inbox, lane);
+	if (weft__load(&producer->call.extra, WEFT__RELAXED) != (uintptr_t)node)
+		return stay_quiet(producer, WEFT__AWAKE);
+	rc = call(inbox, producer);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
-	weft__store(&lane->call.extra, top, WEFT__RELAXED);
-	return stay_quiet(lane, rc);
+	weft__store(&producer->call.extra, top, WEFT__RELAXED);
+	return stay_quiet(producer, rc);
 }
 
 /* Touches nothing of the inbox: the loop may have been freed. */
 uint64_t
-weft__lane_last_key(uint64_t inbox_id, uint32_t kind)
+weft__producer_last_key(uint64_t inbox_id, uint32_t kind)
 {
-	const struct weft__lane *lane = weft__thread_self()->lanes;
+	const struct weft__producer *producer = weft__thread_self()->producers;
 
-	while (lane && (lane->inbox_id != inbox_id || lane->kind != kind))
-		lane = lane->next_of_thread;
-	return lane ? weft__lane_key(lane, weft__load(&lane->call.made, WEFT__RELAXED) - 1) : 0;
+	while (producer && (producer->inbox_id != inbox_id || producer->kind != kind))
+		producer = producer->next_of_thread;
+	return producer ? weft__producer_key(producer,
+	                                     weft__load(&producer->call.made, WEFT__RELAXED) - 1)
+	                : 0;
 }
