@@ -106,12 +106,12 @@ void **weft__exceptions(void);
 void weft__thread_end(struct weft__thread *thread);
 
 /* Keep rarely used code out of hot paths. */
-#define WEFT__SELDOM __attribute__((cold, noinline))
+#define WEFT__COLD __attribute__((cold, noinline))
 
-/* WEFT__WHOLE inlines everything that a hot function calls; WEFT__APART excludes a callee that
+/* WEFT__FLATTEN inlines everything that a hot function calls; WEFT__NOINLINE excludes a callee that
  * is called rarely. */
-#define WEFT__WHOLE __attribute__((flatten))
-#define WEFT__APART __attribute__((noinline))
+#define WEFT__FLATTEN __attribute__((flatten))
+#define WEFT__NOINLINE __attribute__((noinline))
 
 /* The text of the last failure if weft_fail() set it, with this error; else NULL.  Returns a
  * text only once. */
@@ -122,17 +122,17 @@ void weft__pass_words(int error, struct weft__failure *to);
 
 /* Set the failure text of `to` to a copy of `text`.  The owner of `to` must be the caller, or
  * not running.  Without a text, or without memory, the text is that of weft_strerror(). */
-WEFT__SELDOM void weft__pass_text(int error, const char *text, struct weft__failure *to);
+WEFT__COLD void weft__pass_text(int error, const char *text, struct weft__failure *to);
 
 /* A copy of weft_detail(), to be released by the caller.  NULL if the text is empty, belongs to
  * an error other than `error`, or if there is no memory. */
-WEFT__SELDOM char *weft__copy_detail(int error);
+WEFT__COLD char *weft__copy_detail(int error);
 
 /* Fail with a static text: sets weft_detail() and returns `error`. */
-WEFT__SELDOM int weft__fail(int error, const char *text);
+WEFT__COLD int weft__fail(int error, const char *text);
 
 /* Like weft__fail(), for misuse of the API; a debug build aborts with the text. */
-WEFT__SELDOM int weft__misuse(int error, const char *text);
+WEFT__COLD int weft__misuse(int error, const char *text);
 
 /* Report misuse by the code that called the library, and abort (hooks.c). */
 _Noreturn void weft__misuse_abort(const char *what);

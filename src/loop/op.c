@@ -26,7 +26,7 @@ struct text {
 
 /* If weft_fail() was the last call of the finisher, its text goes along; on any thread, before
  * the result is sent.  Returns what to store in `told`. */
-WEFT__SELDOM static int64_t
+WEFT__COLD static int64_t
 with_text(struct weft__op *op, int64_t error)
 {
 	const char *said = weft__said((int)error);
@@ -48,7 +48,7 @@ text_of(const struct weft__op *op)
 }
 
 /* Makes the text available to on_done by weft_detail(). */
-WEFT__SELDOM static void
+WEFT__COLD static void
 tell_text(const struct weft__op *op)
 {
 	struct text *text = text_of(op);
@@ -254,7 +254,7 @@ weft_op_set_background(weft_op *public, bool on)
 }
 
 /* The slow path: the loop may belong to another thread, or be stopping. */
-WEFT__SELDOM static int
+WEFT__COLD static int
 check_loop(const struct weft__op *op, int kind)
 {
 	int rc = weft__loop_check(op->loop, "op start: not on its loop's thread");

@@ -71,7 +71,7 @@ table_add(struct weft__numbers *all, struct weft__number *n)
 }
 
 /* At most one handle per bucket on average; sequential IDs spread evenly. */
-static WEFT__APART int
+static WEFT__NOINLINE int
 table_grow(struct weft__numbers *all)
 {
 	struct weft__numbers bigger = { .room = all->room ? 2 * all->room : ROOM_FIRST };
@@ -480,7 +480,7 @@ due_in(uint64_t delay_ns)
 	return due_ns == WEFT_NEVER ? WEFT_NEVER - 1 : due_ns;
 }
 
-WEFT__WHOLE int64_t
+WEFT__FLATTEN int64_t
 weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns, weft_fn fn, void *arg)
 {
 	struct wanted wanted = {
@@ -555,7 +555,7 @@ apply_clear(weft_loop *loop, struct weft__number *n, void *arg)
 	table_remove(&loop->numbers, n);
 }
 
-WEFT__WHOLE int
+WEFT__FLATTEN int
 weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 {
 	return change(weft__loop_or_current(loop), id, apply_clear, out);

@@ -157,7 +157,7 @@ wait_may_recover(int error)
 
 /* The loop cannot wait as before.  This is reported once: from now on it waits by another
  * system call, or for no descriptor at all. */
-WEFT__SELDOM static void
+WEFT__COLD static void
 lose_backend(weft_loop *loop, int error)
 {
 	char text[160];
@@ -173,7 +173,7 @@ lose_backend(weft_loop *loop, int error)
 	                             .text = text });
 }
 
-WEFT__SELDOM static void
+WEFT__COLD static void
 note_failure(weft_loop *loop, int error)
 {
 	if (++loop->backend.failures < FAILURES_MAX || wait_may_recover(error))
@@ -222,7 +222,7 @@ is_stuck(weft_loop *loop, uint64_t deadline_ns)
 }
 
 /* A wait has failed: retry, but not at once. */
-WEFT__SELDOM static void
+WEFT__COLD static void
 rest(weft_loop *loop, uint64_t deadline_ns)
 {
 	uint64_t retry_ns = weft_after(RETRY_NS);

@@ -34,7 +34,7 @@ static const struct weft__loop_promises loop_promises;
 /* For promises of a loop that stopped before its first one. */
 static struct weft__home nowhere = { .closed = true, .left = { ALIVE } };
 
-static WEFT__SELDOM struct weft__home *
+static WEFT__COLD struct weft__home *
 make_home(weft_loop *loop)
 {
 	struct weft__home *home = weft__alloc_zero(sizeof(*home));
@@ -107,7 +107,7 @@ add_slab(struct weft__home *home)
 	return true;
 }
 
-static WEFT__SELDOM weft_promise *
+static WEFT__COLD weft_promise *
 alloc_slow(struct weft__home *home)
 {
 	char *cut;
@@ -162,7 +162,7 @@ release_slabs(struct weft__home *home)
 }
 
 /* Add to `left`; at 0 free the state. */
-static WEFT__APART void
+static WEFT__NOINLINE void
 count_left(struct weft__home *home, uint64_t more)
 {
 	if (weft__add(&home->left, more, WEFT__ACQ_REL) + more != 0)
@@ -172,7 +172,7 @@ count_left(struct weft__home *home, uint64_t more)
 }
 
 /* On another thread than the loop's.  Invariants 4 and 5. */
-static WEFT__APART void
+static WEFT__NOINLINE void
 return_promise(struct weft__home *home, weft_promise *promise)
 {
 	uintptr_t head = weft__load(&home->returned, WEFT__RELAXED);
@@ -324,7 +324,7 @@ on_news(void *arg)
 	}
 }
 
-WEFT__APART void
+WEFT__NOINLINE void
 weft__home_tell(weft_promise *promise)
 {
 	struct weft__home *home = promise->home;
@@ -357,7 +357,7 @@ weft__home_queue(weft_promise *promise)
 	weft__loop_changed(loop);
 }
 
-WEFT__APART void
+WEFT__NOINLINE void
 weft__home_watch(weft_promise *promise)
 {
 	struct weft__home *home = promise->home;

@@ -32,7 +32,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	(void)weft_promise_unref(&with->promise);
 }
 
-WEFT__APART bool
+WEFT__NOINLINE bool
 weft__promise_op_keeps(weft_promise *promise)
 {
 	struct op_promise *with = (struct op_promise *)(void *)promise;

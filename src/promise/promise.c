@@ -33,7 +33,7 @@
 /* --- making ------------------------------------------------------------- */
 
 /* The loop has stopped: the promise is rejected from the beginning, and nothing can be added. */
-static WEFT__SELDOM void
+static WEFT__COLD void
 be_late(weft_promise *promise)
 {
 	promise->value = weft_value_error(WEFT_ESHUTDOWN);
@@ -43,7 +43,7 @@ be_late(weft_promise *promise)
 	weft__store(&promise->outcome, WEFT_REJECTED, WEFT__RELEASE); /* S */
 }
 
-static WEFT__SELDOM weft_promise *
+static WEFT__COLD weft_promise *
 cannot_make(weft_loop *loop)
 {
 	if (loop && !weft__loop_is_forked(loop))
@@ -93,7 +93,7 @@ weft__promise_make(const struct weft__making *how)
 	return promise;
 }
 
-WEFT__WHOLE weft_promise *
+WEFT__FLATTEN weft_promise *
 weft_promise_new(weft_loop *loop)
 {
 	struct weft__making how = { .loop = loop, .size = sizeof(weft_promise), .refs = 1 };
@@ -104,7 +104,7 @@ weft_promise_new(weft_loop *loop)
 /* --- reports ------------------------------------------------------------ */
 
 /* On other threads than the loop's, the loop may be freed, and is not part of the report. */
-static WEFT__SELDOM void
+static WEFT__COLD void
 report(const weft_promise *promise, weft_report_kind kind, const char *what)
 {
 	char text[REPORT_TEXT];
@@ -216,7 +216,7 @@ weft__promise_end_travel(weft_promise *promise)
 /* --- settling ----------------------------------------------------------- */
 
 /* A copy of weft_detail(), if there is memory. */
-static WEFT__APART char *
+static WEFT__NOINLINE char *
 keep_text(void)
 {
 	const char *text = weft_detail();
@@ -249,7 +249,7 @@ write_outcome(weft_promise *promise, const struct weft__settling *how, char *tex
 
 /* Locked: take the awaiters out of the reactions, and claim them.  An awaiter that cannot be
  * claimed leaves by itself.  Returns a list by `next`. */
-static WEFT__APART struct weft__reaction *
+static WEFT__NOINLINE struct weft__reaction *
 claim_awaiters(weft_promise *promise)
 {
 	struct weft__reaction *reaction = weft__reaction_take(&promise->last);
@@ -270,7 +270,7 @@ claim_awaiters(weft_promise *promise)
 	return weft__reaction_take(&awaiters);
 }
 
-static WEFT__APART void
+static WEFT__NOINLINE void
 wake_awaiters(struct weft__reaction *reaction)
 {
 	struct weft__reaction *next;
@@ -288,7 +288,7 @@ give_back(weft_promise *promise, bool given)
 		(void)weft_promise_unref(promise);
 }
 
-static WEFT__SELDOM int
+static WEFT__COLD int
 come_late(weft_promise *promise, weft_value value, char *text, bool given)
 {
 	weft__sys->release(text);

@@ -66,7 +66,7 @@ ends_alone(const weft_promise *promise)
 
 /* Values are dropped at once, also values of promises in lists in promises.  If these are
  * nested deeply, inner ones wait until the outer ones no longer need the stack. */
-static WEFT__APART void
+static WEFT__NOINLINE void
 end_nested(weft_promise *promise)
 {
 	struct weft__thread *thread = weft__thread_self();
@@ -122,7 +122,7 @@ break_promise(weft_promise *promise)
 }
 
 /* The last reference to a pending promise was dropped. */
-static WEFT__SELDOM void
+static WEFT__COLD void
 abandon(weft_promise *promise)
 {
 	bool is_here = weft__promise_is_here(promise);
@@ -155,7 +155,7 @@ was_last(weft_promise *promise)
 	return true;
 }
 
-WEFT__WHOLE weft_promise *
+WEFT__FLATTEN weft_promise *
 weft_promise_unref(weft_promise *promise)
 {
 	if (!promise || !was_last(promise))

@@ -137,7 +137,7 @@ weft__promise_follow(weft_promise *promise, weft_promise *other)
 	return 0;
 }
 
-static WEFT__APART int
+static WEFT__NOINLINE int
 resolve_with_promise(weft_promise *promise, weft_promise *other, bool chain_is_free)
 {
 	int rc = 0;
@@ -174,7 +174,7 @@ call_thenable(const weft_value *in, weft_value *out, void *arg)
 }
 
 /* `then` of a thenable is user code, so it is called in a microtask. */
-static WEFT__APART int
+static WEFT__NOINLINE int
 resolve_with_thenable(weft_promise *promise, weft_value value, bool chain_is_free)
 {
 	struct weft__settling how = { .outcome = WEFT_FULFILLED, .value = value };
@@ -212,7 +212,7 @@ resolve(weft_promise *promise, weft_value value, bool chain_is_free)
 	return weft__promise_settle(promise, &how);
 }
 
-WEFT__WHOLE int
+WEFT__FLATTEN int
 weft_promise_resolve(weft_promise *promise, weft_value value)
 {
 	if (promise)
@@ -224,7 +224,7 @@ weft_promise_resolve(weft_promise *promise, weft_value value)
 /* --- chaining ----------------------------------------------------------- */
 
 /* A handler has failed: reject with `out`, if it was filled, else with the error. */
-static WEFT__SELDOM struct weft__settling
+static WEFT__COLD struct weft__settling
 failure(int rc, weft_value out)
 {
 	weft_value reason = out.type ? out : weft_value_error(rc);
@@ -273,7 +273,7 @@ is_to_follow(const struct weft__settling *how)
 	       && (how->value.type == &weft_type_promise || how->value.type->then);
 }
 
-static WEFT__WHOLE void
+static WEFT__FLATTEN void
 run_chain(struct weft__reaction *reaction, weft_promise *of)
 {
 	weft_promise *promise = chain_promise(reaction);
@@ -443,7 +443,7 @@ chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *trav
 /* --- chaining ----------------------------------------------------------- */
 
 /* Drop a promise that was chained to nothing and that no other code has. */
-static WEFT__APART weft_promise *
+static WEFT__NOINLINE weft_promise *
 undo(weft_promise *promise)
 {
 	(void)weft_promise_unref(promise);
@@ -490,7 +490,7 @@ make_next(const weft_promise *before, const struct handlers *handlers, bool is_h
 	return undo(promise);
 }
 
-static WEFT__APART weft_promise *
+static WEFT__NOINLINE weft_promise *
 chain_far(weft_promise *before, const struct handlers *handlers)
 {
 	struct travel *travel = weft__alloc_zero(sizeof(*travel));
@@ -523,7 +523,7 @@ chain(weft_promise *before, const struct handlers *handlers)
 	return promise;
 }
 
-WEFT__WHOLE weft_promise *
+WEFT__FLATTEN weft_promise *
 weft_promise_then(weft_promise *promise, weft_then_fn fulfilled, weft_then_fn rejected, void *arg)
 {
 	struct handlers handlers = { .fulfilled = fulfilled, .rejected = rejected, .arg = arg };

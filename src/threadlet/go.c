@@ -133,7 +133,7 @@ end_failed(struct weft__threadlet *self, char *text)
 	weft__sys->release(text);
 }
 
-WEFT__SELDOM static void
+WEFT__COLD static void
 end_all(struct weft__threadlet *self)
 {
 	/* Before scopes and cleanups fail for reasons of their own. */
@@ -154,7 +154,7 @@ end_all(struct weft__threadlet *self)
 	} while (has_left(self));
 }
 
-WEFT__SELDOM static void
+WEFT__COLD static void
 end_text(struct weft__threadlet *self)
 {
 	weft__sys->release(self->failure.words);
@@ -180,7 +180,7 @@ threadlet_main(void *arg)
 
 /* --- the start ---------------------------------------------------------- */
 
-WEFT__SELDOM static void
+WEFT__COLD static void
 set_name(struct weft__threadlet *t, const char *text)
 {
 	struct weft__text name = weft__text_begin(t->name, sizeof(t->name));
@@ -196,7 +196,7 @@ lies_at(const struct weft__stack *stack)
 
 /* Set up a threadlet at the top of its stack.  It stays there from function to function, as
  * long as the stack keeps its pages. */
-WEFT__SELDOM static void
+WEFT__COLD static void
 lay(struct weft__stack *stack, uint64_t modes)
 {
 	struct weft__threadlet *t = lies_at(stack);
@@ -316,7 +316,7 @@ unmake(struct weft__threadlet *t)
 	weft__stack_give(NULL, stack);
 }
 
-WEFT__SELDOM static weft_threadlet
+WEFT__COLD static weft_threadlet
 ship(struct weft__sched *sched, struct weft__threadlet *t)
 {
 	weft_node *node = (weft_node *)(void *)&t->node;
@@ -431,14 +431,14 @@ go_here(const struct weft__start *start)
 }
 
 /* On the given loop, else on the least loaded one. */
-WEFT__SELDOM static weft_threadlet
+WEFT__COLD static weft_threadlet
 go(weft_loop *loop, const struct weft__start *start)
 {
 	return !loop || loop == WEFT_LEAST_LOADED ? weft__go_place(start)
 	                                          : weft__go_on(loop, start);
 }
 
-WEFT__SELDOM static weft_threadlet
+WEFT__COLD static weft_threadlet
 go_far(weft_scope *scope, weft_threadlet_fn fn, void *arg, const void *from)
 {
 	struct weft__start how = { &defaults, scope, fn, arg, from };

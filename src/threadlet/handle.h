@@ -75,9 +75,9 @@ void weft__handles_fini(struct weft__sched *sched);
 #define WEFT__HANDLE_KEEP 1024u                       /* free handles in a cache */
 
 /* For a cache that is empty, or too full; without a cache. */
-WEFT__SELDOM struct weft__handle *weft__handle_fetch(struct weft__handles *cache);
-WEFT__SELDOM void weft__handle_unload(struct weft__handles *cache);
-WEFT__SELDOM void weft__handle_give_to_all(struct weft__handle *handle);
+WEFT__COLD struct weft__handle *weft__handle_fetch(struct weft__handles *cache);
+WEFT__COLD void weft__handle_unload(struct weft__handles *cache);
+WEFT__COLD void weft__handle_give_to_all(struct weft__handle *handle);
 
 /* Take a handle. next_id is its new ID, which is not published yet.  NULL: no memory, or no
  * more handles.  Without a cache (NULL) it can be called from any thread. */
@@ -130,7 +130,7 @@ weft__handle_show(struct weft__handle *handle, struct weft__sched *sched)
 }
 
 /* The threadlet has ended: its handle now belongs to the scheduler that joins it. */
-WEFT__SELDOM void weft__handle_move(struct weft__handle *handle, struct weft__sched *home);
+WEFT__COLD void weft__handle_move(struct weft__handle *handle, struct weft__sched *home);
 
 /* The handle of a threadlet that runs in `sched`, or has ended and is joined there; NULL: none.
  * Thread: that of `sched`. */

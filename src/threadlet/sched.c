@@ -157,7 +157,7 @@ sched_at(weft_loop *loop)
 }
 
 /* Invariant 5.  Returns when `next` has suspended, or is dead and not reaped yet. */
-WEFT__SELDOM static void
+WEFT__COLD static void
 switch_traced(struct weft__sched *sched, struct weft__threadlet *next)
 {
 	weft__trace_come(next);

@@ -160,7 +160,7 @@ weft__scope_remove(struct weft__handle *handle)
 	scope->live_count--;
 }
 
-WEFT__SELDOM static void
+WEFT__COLD static void
 drop_text(char **text)
 {
 	weft__sys->release(*text);
@@ -190,7 +190,7 @@ copy_text(const char *text)
 }
 
 /* The handle may be given back before the scope is closed, so the scope has its own text. */
-WEFT__SELDOM static void
+WEFT__COLD static void
 fail(struct weft__scope *scope, int error, const char *text)
 {
 	if (scope->error)
@@ -278,7 +278,7 @@ clear(struct weft__scope *scope)
 }
 
 /* The scope is closed with its error.  If `says`, it becomes the failure of its owner. */
-WEFT__SELDOM static void
+WEFT__COLD static void
 tell_error(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 {
 	if (says)
@@ -305,7 +305,7 @@ finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 	return error;
 }
 
-WEFT__SELDOM static int
+WEFT__COLD static int
 refuse_close(bool forked)
 {
 	return forked ? weft__misuse(WEFT_EWRONGLOOP, "weft_scope_close: after fork")

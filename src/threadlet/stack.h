@@ -50,9 +50,9 @@ weft__stack_bytes(int class)
 }
 
 /* For a cache that is empty, or too full; without a cache. */
-WEFT__SELDOM struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int class);
-WEFT__SELDOM void weft__stack_unload(struct weft__stacks *cache, int class);
-WEFT__SELDOM void weft__stack_give_to_depot(struct weft__stack *stack);
+WEFT__COLD struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int class);
+WEFT__COLD void weft__stack_unload(struct weft__stacks *cache, int class);
+WEFT__COLD void weft__stack_give_to_depot(struct weft__stack *stack);
 
 /* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL means
  * the depot, which any thread may use. */

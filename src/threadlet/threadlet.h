@@ -181,7 +181,7 @@ weft__threadlet_id(const struct weft__threadlet *t)
 /* --- sched.c ------------------------------------------------------------- */
 
 /* The scheduler of a loop, made on first use; NULL without memory.  Thread: any. */
-WEFT__SELDOM struct weft__sched *weft__sched_make(weft_loop *loop);
+WEFT__COLD struct weft__sched *weft__sched_make(weft_loop *loop);
 
 static inline struct weft__sched *
 weft__sched_of(weft_loop *loop)
@@ -226,8 +226,8 @@ int weft__may_wait(uint64_t deadline_ns);
 
 /* The text for weft_detail() about a wait for `what` that ended with `error`.  The second sets
  * it as the failure of the waiter's threadlet. */
-WEFT__SELDOM const char *weft__wait_text(const char *what, int error);
-WEFT__SELDOM void weft__wait_failed(const struct weft__waiter *waiter, int error);
+WEFT__COLD const char *weft__wait_text(const char *what, int error);
+WEFT__COLD void weft__wait_failed(const struct weft__waiter *waiter, int error);
 
 /* Arm the deadline of the wait that has just begun, or move it. */
 void weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns);

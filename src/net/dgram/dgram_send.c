@@ -170,7 +170,7 @@ on_cancel(weft_op *op, int why, void *arg)
 }
 
 /* Not inlined, because gcc would report an op on a threadlet's stack as a dangling pointer. */
-WEFT__SELDOM static int
+WEFT__COLD static int
 begin(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
       uint64_t deadline_ns)
 {
