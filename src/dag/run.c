@@ -11,7 +11,7 @@
 #define TIMED_FIRST 4u
 #define TIMED_EVERY 64u
 
-#define LOOK_NS     (5 * WEFT_MS) /* between checks of a thread that waits inside a step */
+#define SPIN_NS     (5 * WEFT_MS) /* between checks of a thread that waits inside a step */
 
 /* --- creation ------------------------------------------------------------ */
 
@@ -348,7 +348,7 @@ park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 	int rc = 0;
 
 	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && !is_called_off(hand)) {
-		uint64_t look_ns = hand->outer ? weft_after(LOOK_NS) : WEFT_NEVER;
+		uint64_t look_ns = hand->outer ? weft_after(SPIN_NS) : WEFT_NEVER;
 
 		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
 			break;

@@ -16,7 +16,7 @@
 #include <weft/loop.h>
 #include "base/biased.h"
 #include "base/lock.h"
-#include "base/look.h"
+#include "base/spin.h"
 #include "base/ring.h"
 #include "backend/backend.h"
 #include "base/thread.h"
@@ -55,8 +55,8 @@ struct weft__numbers {
 /* Whether spinning pays; sleep.c. */
 struct weft__spin {
 	bool     allowed;
-	struct weft__luck sleeps; /* adaptive spin before a sleep, */
-	struct weft__luck waits;  /* and of threadlets that wait for other threads */
+	struct weft__spin_backoff sleeps; /* adaptive spin before a sleep, */
+	struct weft__spin_backoff waits;  /* and of threadlets that wait for other threads */
 	uint32_t small; /* small batches in a row, with more posts behind them */
 	bool     own;   /* the loop's thread has posted to its own loop in this iteration */
 };

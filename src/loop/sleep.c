@@ -314,10 +314,10 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	/* A spin checks only the inbox, so a loop that waits for the kernel does not spin. */
 	if (spin->allowed && !weft__backend_is_used(&loop->backend)) {
 		begin_ns = weft__sys->now();
-		if (weft__luck_try(&spin->sleeps)) {
+		if (weft__spin_is_due(&spin->sleeps)) {
 			bool paid = spin_for_work(loop, begin_ns, deadline_ns);
 
-			weft__luck_tell(&spin->sleeps, paid, SKIPS_MAX);
+			weft__spin_learn(&spin->sleeps, paid, SKIPS_MAX);
 			if (paid)
 				return;
 		}
@@ -344,7 +344,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	if (loop->quiet)
 		weft__runtime_go_on(loop);
 	if (begin_ns && weft__inbox_has(&loop->inbox) && weft__sys->now() - begin_ns < SHORT_NS)
-		weft__luck_good(&spin->sleeps);
+		weft__spin_paid(&spin->sleeps);
 }
 
 void

@@ -193,7 +193,7 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_
 	uint32_t pauses = weft__count_get(&side->pauses);
 	uint64_t moved = 0, count;
 
-	if (!weft__waitable_may_look(&side->luck))
+	if (!weft__waitable_may_spin(&side->backoff))
 		return false;
 	count = weft__load(&other->count, WEFT__RELAXED);
 	for (int i = 0; i < LOOKS && !moved; i++) {
@@ -201,7 +201,7 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_
 			weft__pause();
 		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
-	weft__luck_tell(&side->luck, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
+	weft__spin_learn(&side->backoff, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
 	if (moved > 0)
 		learn(side, capacity, moved);
 	return moved > 0;

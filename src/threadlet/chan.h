@@ -14,7 +14,7 @@ struct weft__chan_side {
 	char             *place; /* where the next value is stored, or taken from */
 	uint64_t          other; /* a lower bound of the other direction's count */
 	struct weft__lock lock;  /* of a shared channel that has a buffer */
-	struct weft__luck luck;  /* adaptive spin before a wait, */
+	struct weft__spin_backoff backoff;  /* adaptive spin before a wait, */
 	weft__a32         pauses; /* and its length in pauses */
 } __attribute__((aligned(64))); /* each direction works in its own line */
 

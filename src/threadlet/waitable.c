@@ -14,7 +14,7 @@
  */
 #include "threadlet/waitable.h"
 
-#define LOOK_NS (3 * WEFT_US)
+#define SPIN_NS (3 * WEFT_US)
 
 static int
 bind_home(struct weft__waitable *waitable)
@@ -91,25 +91,25 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what, const 
 }
 
 bool
-weft__waitable_may_look(struct weft__luck *luck)
+weft__waitable_may_spin(struct weft__spin_backoff *backoff)
 {
 	const struct weft__threadlet *self = weft__self();
 	const weft_loop *loop = self ? self->sched->loop : NULL;
 
 	return WEFT__WAITABLE_TRIES > 0 && loop && loop->spin.allowed && !loop->ready.first
 	       && !loop->ticks.count && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
-	       && weft__luck_try(luck);
+	       && weft__spin_is_due(backoff);
 }
 
 /* Invariant 4.  Returns whether it was woken already. */
 static bool
 look_on(struct weft__shared_waiter *w)
 {
-	struct weft__luck *luck = w->loop ? &w->loop->spin.waits : NULL;
+	struct weft__spin_backoff *backoff = w->loop ? &w->loop->spin.waits : NULL;
 
-	if (luck && w->looks && weft__waitable_may_look(luck))
-		weft__luck_tell(luck, weft__look_at(&w->woken, WEFT__WAIT_LOOKS, LOOK_NS),
-		                WEFT__WAITABLE_SKIPS_MAX);
+	if (backoff && w->looks && weft__waitable_may_spin(backoff))
+		weft__spin_learn(backoff, weft__spin_on(&w->woken, WEFT__WAIT_SPINS, SPIN_NS),
+		                 WEFT__WAITABLE_SKIPS_MAX);
 	return weft__exchange(&w->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
 	       == WEFT__WAIT_WOKEN; /* W */
 }

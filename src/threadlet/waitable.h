@@ -43,7 +43,7 @@ struct weft__waitable_pair {
  * succeeds yields as if it had suspended, so the loop gets its next iteration after as many
  * spins as threadlets may run in one. */
 #define WEFT__WAITABLE_SKIPS_MAX 64u
-bool weft__waitable_may_look(struct weft__luck *luck);
+bool weft__waitable_may_spin(struct weft__spin_backoff *backoff);
 
 /* The slow part of entering: 0, or an error. */
 int weft__waitable_enter_slow(struct weft__waitable *waitable);
@@ -126,7 +126,7 @@ weft__waitable_caller(void)
 }
 
 enum {
-	WEFT__WAIT_LOOKS, /* it spins, or will: setting the word wakes it */
+	WEFT__WAIT_SPINS, /* it spins, or will: setting the word wakes it */
 	WEFT__WAIT_WOKEN,
 	WEFT__WAIT_SLEEPS,
 };

@@ -44,7 +44,7 @@ weft__pool_setup(struct weft__pool_setup *out, const weft_pool_opts *opts)
 		.queue_max = opts->queue_max ? opts->queue_max : QUEUE_DEFAULT,
 		.idle_ns = opts->idle_ns ? opts->idle_ns : IDLE_DEFAULT,
 		.stack_bytes = opts->stack_bytes,
-		.may_look = !opts->no_spin && weft__sys->cpus() > 1,
+		.may_spin = !opts->no_spin && weft__sys->cpus() > 1,
 		.forks = weft__load(&weft__program.forks, WEFT__RELAXED),
 	};
 	__builtin_memcpy(out->name, name, size < sizeof(out->name) ? size : sizeof(out->name) - 1);

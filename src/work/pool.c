@@ -38,7 +38,7 @@
 #include "loop/loop.h"
 #include "work/pool.h"
 
-#define LOOK_NS    (20 * WEFT_US) /* these three as for loops, in sleep.c */
+#define SPIN_NS    (20 * WEFT_US) /* these three as for loops, in sleep.c */
 #define SHORT_NS   (50 * WEFT_US)
 #define SKIPS_MAX  1024u
 
@@ -171,7 +171,8 @@ end_of_idling(const weft_pool *pool)
 static bool
 begin_look(weft_pool *pool)
 {
-	if (!pool->set.may_look || weft__count_get(&pool->looking) || !weft__luck_try(&pool->luck))
+	if (!pool->set.may_spin || weft__count_get(&pool->looking)
+	    || !weft__spin_is_due(&pool->backoff))
 		return false;
 	weft__count_set(&pool->looking, 1);
 	return true;
@@ -182,10 +183,10 @@ look(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
 	uint32_t word = WEFT__WORKER_LOOKS;
-	bool called = weft__look_at(&worker->bell, word, LOOK_NS)
+	bool called = weft__spin_on(&worker->bell, word, SPIN_NS)
 	              || !weft__cas(&worker->bell, &word, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 
-	weft__luck_tell(&pool->luck, called, SKIPS_MAX);
+	weft__spin_learn(&pool->backoff, called, SKIPS_MAX);
 	weft__count_set(&pool->looking, 0);
 }
 
@@ -195,13 +196,13 @@ static void
 rest(struct weft__worker *worker, uint64_t deadline_ns)
 {
 	weft_pool *pool = worker->pool;
-	uint64_t begin_ns = pool->set.may_look ? weft__sys->now() : 0;
+	uint64_t begin_ns = pool->set.may_spin ? weft__sys->now() : 0;
 	int rc = 0;
 
 	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
 		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS, deadline_ns);
 	if (begin_ns && rc != -ETIMEDOUT && weft__sys->now() - begin_ns < SHORT_NS)
-		weft__luck_good(&pool->luck);
+		weft__spin_paid(&pool->backoff);
 }
 
 /* There is no work: sleep, without the lock.  False if the thread has retired. */

@@ -16,7 +16,7 @@
 #include <weft/work.h>
 #include "backend/op.h"
 #include "base/lock.h"
-#include "base/look.h"
+#include "base/spin.h"
 #include "base/thread.h"
 
 enum {
@@ -48,7 +48,7 @@ struct weft__pool_setup {
 	size_t   stack_bytes;
 	struct weft__cpus cpus;
 	bool     has_cpus;
-	bool     may_look;    /* spinning is allowed and there is more than one CPU */
+	bool     may_spin;    /* spinning is allowed and there is more than one CPU */
 	uint32_t forks;       /* weft__program.forks at creation */
 };
 
@@ -68,7 +68,7 @@ struct weft_pool {
 	bool     ending;
 
 	weft__a32 looking;            /* 1: one of the idle workers spins */
-	struct weft__luck luck;       /* adaptive spin */
+	struct weft__spin_backoff backoff;       /* adaptive spin */
 };
 
 /* --- options.c ---------------------------------------------------------- */

@@ -151,7 +151,7 @@ static bool
 loops_may_look(uint32_t flags)
 {
 	weft_loop *loop = weft_loop_new(&(weft_loop_opts){ .flags = flags });
-	bool may = weft__loop_pool(loop, WEFT_CPU)->set.may_look;
+	bool may = weft__loop_pool(loop, WEFT_CPU)->set.may_spin;
 
 	OK(weft_loop_free(loop));
 	return may;
@@ -162,8 +162,8 @@ TEST(pool_threads_spin_before_they_sleep_unless_disabled_or_on_one_cpu)
 	weft_pool *quiet = weft_pool_new(&(weft_pool_opts){ .no_spin = true });
 	weft_pool *pool = weft_pool_new(NULL);
 
-	CHECK(!quiet->set.may_look);
-	CHECK_EQ(pool->set.may_look, weft__sys->cpus() > 1);
+	CHECK(!quiet->set.may_spin);
+	CHECK_EQ(pool->set.may_spin, weft__sys->cpus() > 1);
 	CHECK(!loops_may_look(WEFT_LOOP_NO_SPIN));
 	CHECK_EQ(loops_may_look(0), weft__sys->cpus() > 1);
 	OK(weft_pool_free(quiet));

@@ -171,8 +171,8 @@ fail_through(void *arg)
 
 TEST(detail_text_is_passed_up_through_nested_scopes)
 {
-	check_all((struct failing){ fail_through, (void *)(uintptr_t) "luck", WEFT_ENOENT,
-	                            "no luck", NULL });
+	check_all((struct failing){ fail_through, (void *)(uintptr_t) "backoff", WEFT_ENOENT,
+	                            "no backoff", NULL });
 }
 
 static int
