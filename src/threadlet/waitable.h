@@ -181,7 +181,8 @@ int weft__waitable_wait(struct weft__waitable *waitable, const struct weft__wait
  * the call by which the other threadlet waits.  The prediction is right if both wait in the same
  * code.  Between a sender and a receiver it is wrong each time; a jump, which is predicted by
  * its last target, makes the whole exchange a third faster.  So weft__waitable_wait_here(), in
- * assembly, passes its return address to weft__waitable_wait_from() and returns as that requests. */
+ * assembly, passes its return address to weft__waitable_wait_from() and returns as that
+ * requests. */
 struct weft__waitable_return {
 	int64_t  result;
 	uint64_t by_jump;

@@ -1,4 +1,4 @@
-/* waitable_aarch64.S - how a call that has waited returns: see weft__waitable_wait_here() in waitable.h.
+/* waitable_aarch64.S - how a call that has waited returns: weft__waitable_wait_here().
  *
  * It always returns by `ret`: a jump would need a landing pad (BTI) at its target.
  */

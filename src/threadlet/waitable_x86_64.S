@@ -1,4 +1,4 @@
-/* waitable_x86_64.S - how a call that has waited returns: see weft__waitable_wait_here() in waitable.h.
+/* waitable_x86_64.S - how a call that has waited returns: weft__waitable_wait_here().
  *
  * The notrack prefix says that the jump, like a return, may land where there is no endbr64 (IBT).
  */
