@@ -80,7 +80,7 @@ folder_of(const char *path)
 
 /* Reads and parses the file.  Returns 0 or an exit status. */
 static int
-load(struct dagrun *run)
+dag_load(struct dagrun *run)
 {
 	size_t size;
 	char *bytes = read_whole(run->path, &size);
@@ -262,7 +262,7 @@ verb_dag_run(struct dagrun *run, int argc, char **argv)
 	run->opts.grace_ns = 2 * WEFT_S;
 	status = read_words(run, argc, argv, &words);
 	if (status == 0)
-		status = load(run);
+		status = dag_load(run);
 	if (status == 0)
 		status = set_inputs(run, &words);
 	if (status == 0)
@@ -295,7 +295,7 @@ load_only(struct dagrun *run, const char *path)
 	int status;
 
 	run->path = path;
-	status = load(run);
+	status = dag_load(run);
 	for (uint32_t i = 0; status == 0 && i < run->file->input_count; i++)
 		if (!run->values[i])
 			run->values[i] = "";

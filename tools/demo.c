@@ -27,7 +27,7 @@ static const char help[] =
 
 /* Parses a whole number from `min` to `max`. */
 static bool
-read_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+demo_read_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
 	size_t size = strlen(text);
 	unsigned long long number = strtoull(text, NULL, 10);
@@ -42,7 +42,7 @@ static bool
 read_small(const char *text, uint32_t min, uint32_t max, uint32_t *out)
 {
 	uint64_t number = 0;
-	bool good = read_number(text, min, max, &number);
+	bool good = demo_read_number(text, min, max, &number);
 
 	*out = good ? (uint32_t)number : *out;
 	return good;
@@ -64,7 +64,7 @@ read_option(struct demo_opts *opts, const char *name, const char *value)
 	if (strcmp(name, "--loops") == 0)
 		return read_small(value, 1, DEMO_LOOPS, &opts->loops);
 	if (strcmp(name, "--seed") == 0)
-		return read_number(value, 0, UINT64_MAX, &opts->seed);
+		return demo_read_number(value, 0, UINT64_MAX, &opts->seed);
 	if (strcmp(name, "--load") == 0)
 		return read_small(value, 0, DEMO_LOAD, &settings->load);
 	if (strcmp(name, "--fan-out") == 0)
@@ -77,7 +77,7 @@ read_option(struct demo_opts *opts, const char *name, const char *value)
 }
 
 static bool
-read_options(struct demo_opts *opts, int argc, char **argv)
+demo_read_options(struct demo_opts *opts, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--quiet") == 0) {
@@ -103,7 +103,7 @@ verb_demo(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[2], "--help") == 0)
 		return fputs(help, stdout) < 0;
 	demo_defaults(&opts);
-	if (!read_options(&opts, argc, argv)) {
+	if (!demo_read_options(&opts, argc, argv)) {
 		fputs(help, stderr);
 		return 2;
 	}

@@ -15,7 +15,7 @@ struct program {
 };
 
 static void
-tell(struct program *program, const char *text)
+script_notify(struct program *program, const char *text)
 {
 	if (program->exited)
 		return;
@@ -29,7 +29,7 @@ on_error(weft_js *js, int error, const char *text, void *arg)
 {
 	(void)js;
 	(void)error;
-	tell(arg, text);
+	script_notify(arg, text);
 	return false;
 }
 
@@ -75,31 +75,31 @@ on_rejected(const weft_value *in, weft_value *out, void *arg)
 		return 0;
 	program->rc = WEFT_ESCRIPT;
 	if (in->type == &weft_type_error)
-		tell(program, weft_detail());
+		script_notify(program, weft_detail());
 	else if (weft_js_call(program->js, "String", in, 1, &text) == 0
 	         && text.type == &weft_type_text)
-		tell(program, text.as.ptr);
+		script_notify(program, text.as.ptr);
 	else
-		tell(program, "an error without a text");
+		script_notify(program, "an error without a text");
 	weft_value_drop(&text);
 	return 0;
 }
 
 /* Takes ownership of `promise`. */
 static void
-wait_for(struct program *program, weft_promise *promise)
+script_wait_for(struct program *program, weft_promise *promise)
 {
 	promise = weft_promise_then(promise, NULL, on_rejected, program);
 	if (!promise) {
 		program->rc = WEFT_ENOMEM;
-		tell(program, "out of memory");
+		script_notify(program, "out of memory");
 	}
 	(void)weft_promise_unref(promise);
 }
 
 /* Runs as a callback of the loop, like everything the script does later. */
 static void
-begin(void *arg)
+script_begin(void *arg)
 {
 	struct program *program = arg;
 	weft_value out = { 0 };
@@ -109,16 +109,17 @@ begin(void *arg)
 	else
 		program->rc = weft_js_eval(program->js, evaluate, "weft:eval", &out);
 	if (program->rc < 0)
-		tell(program, weft_detail());
+		script_notify(program, weft_detail());
 	else if (out.type == &weft_type_promise)
-		wait_for(program, weft_promise_ref(out.as.ptr));
+		script_wait_for(program, weft_promise_ref(out.as.ptr));
 	weft_value_drop(&out);
 }
 
 static int
-run(struct program *program)
+script_run(struct program *program)
 {
-	if (weft_loop_post(program->loop, begin, program) < 0 || weft_loop_run(program->loop) < 0)
+	if (weft_loop_post(program->loop, script_begin, program) < 0
+	    || weft_loop_run(program->loop) < 0)
 		return 1;
 	if (program->rc < 0 && !program->exited)
 		return 1;
@@ -142,7 +143,7 @@ script(struct program *program, char **argv)
 	program->loop = weft_loop_new(NULL);
 	program->js = program->loop ? weft_js_new(program->loop, &opts) : NULL;
 	if (program->js)
-		status = run(program);
+		status = script_run(program);
 	else
 		fprintf(stderr, "weft: %s\n", weft_detail());
 	fflush(stdout);
@@ -151,7 +152,7 @@ script(struct program *program, char **argv)
 
 /* `what` names the argument that must follow the verb, for the error message. */
 static int
-start(int argc, char **argv, const char *what)
+script_start(int argc, char **argv, const char *what)
 {
 	bool runs = strcmp(argv[1], "run") == 0;
 	struct program program = { .file = runs ? argv[2] : NULL };
@@ -173,11 +174,11 @@ start(int argc, char **argv, const char *what)
 int
 verb_run(int argc, char **argv)
 {
-	return start(argc, argv, "FILE.js");
+	return script_start(argc, argv, "FILE.js");
 }
 
 int
 verb_eval(int argc, char **argv)
 {
-	return start(argc, argv, "CODE");
+	return script_start(argc, argv, "CODE");
 }

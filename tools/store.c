@@ -54,7 +54,7 @@ read_size(const char *text, size_t *out)
 }
 
 static bool
-read_number(const char *text, uint32_t *out)
+store_read_number(const char *text, uint32_t *out)
 {
 	size_t number;
 
@@ -86,7 +86,7 @@ read_option(struct program *program, const char *name, const char *value)
 	if (strcmp(name, "--memory-max") == 0)
 		return read_size(value, &opts->memory_max);
 	if (strcmp(name, "--clients-max") == 0)
-		return read_number(value, &opts->clients_max);
+		return store_read_number(value, &opts->clients_max);
 	if (strcmp(name, "--output-max") == 0)
 		return read_size(value, &opts->output_max);
 	if (strcmp(name, "--bulk-max") == 0)
@@ -112,7 +112,7 @@ read_switch(struct program *program, const char *name)
 }
 
 static bool
-read_options(struct program *program, int argc, char **argv)
+store_read_options(struct program *program, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
 		if (read_switch(program, argv[i]))
@@ -131,7 +131,7 @@ read_options(struct program *program, int argc, char **argv)
 }
 
 static void
-on_signal(weft_watch *watch, int what, void *arg)
+store_on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct program *program = arg;
 
@@ -159,17 +159,17 @@ listen_at(struct program *program, const char *address)
 }
 
 static int
-start(struct program *program, weft_loop *loop)
+store_start(struct program *program, weft_loop *loop)
 {
 	int rc = weft_store_open(loop, &program->opts, &program->store);
 
 	for (size_t i = 0; i < program->address_count && rc == 0; i++)
 		rc = listen_at(program, program->addresses[i]);
 	if (rc == 0)
-		rc = weft_watch_start_signal(loop, &program->watches[0], SIGTERM, on_signal,
+		rc = weft_watch_start_signal(loop, &program->watches[0], SIGTERM, store_on_signal,
 		                             program);
 	if (rc == 0)
-		rc = weft_watch_start_signal(loop, &program->watches[1], SIGINT, on_signal,
+		rc = weft_watch_start_signal(loop, &program->watches[1], SIGINT, store_on_signal,
 		                             program);
 	fflush(stdout);
 	return rc;
@@ -183,12 +183,12 @@ verb_store(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[2], "--help") == 0)
 		return fputs(help, stdout) < 0;
-	if (!read_options(&program, argc, argv)) {
+	if (!store_read_options(&program, argc, argv)) {
 		fputs(help, stderr);
 		return 2;
 	}
 	loop = weft_loop_new(NULL);
-	if (!loop || start(&program, loop) < 0) {
+	if (!loop || store_start(&program, loop) < 0) {
 		fprintf(stderr, "weft store: %s\n", weft_detail());
 		return 1;
 	}

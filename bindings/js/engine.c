@@ -342,7 +342,7 @@ struct ask {
 };
 
 static int
-run(const struct ask *ask)
+engine_run(const struct ask *ask)
 {
 	weft_js *js = ask->js;
 	int rc = weft__js_check(js, ask->what);
@@ -360,7 +360,7 @@ static void
 run_asked(void *arg)
 {
 	struct ask *ask = arg;
-	int rc = run(ask);
+	int rc = engine_run(ask);
 
 	if (rc < 0)
 		(void)weft_promise_reject(ask->done, weft_value_error(rc));
@@ -397,7 +397,7 @@ weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg), vo
 	if (rc < 0)
 		return rc;
 	if (weft_self() == 0)
-		return run(&ask);
+		return engine_run(&ask);
 	(void)weft__js_ref(js);
 	rc = run_elsewhere(&ask);
 	weft__js_unref(js);
@@ -407,7 +407,7 @@ weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg), vo
 /* Passes the result of a script to the caller.  Takes ownership of `result`, which may be an
  * exception. */
 static int
-finish(weft_js *js, JSValue result, weft_value *out)
+engine_finish(weft_js *js, JSValue result, weft_value *out)
 {
 	weft_value value = { 0 };
 	int rc = 0;
@@ -441,7 +441,7 @@ eval(weft_js *js, void *arg)
 	JSValue result = JS_Eval(js->ctx, script->source, strlen(script->source), script->file,
 	                         JS_EVAL_TYPE_GLOBAL);
 
-	return finish(js, result, script->out);
+	return engine_finish(js, result, script->out);
 }
 
 int
@@ -455,7 +455,7 @@ weft_js_eval(weft_js *js, const char *source, const char *file, weft_value *out)
 }
 
 static int
-load(weft_js *js, void *arg)
+engine_load(weft_js *js, void *arg)
 {
 	const struct script *script = arg;
 
@@ -469,7 +469,7 @@ weft_js_load(weft_js *js, const char *file, weft_value *out)
 
 	if (!file)
 		return weft_fail(WEFT_EINVAL, "weft_js_load: no file");
-	return weft__js_do(js, "weft_js_load", load, &script);
+	return weft__js_do(js, "weft_js_load", engine_load, &script);
 }
 
 /* --- calls -------------------------------------------------------------------- */
@@ -477,7 +477,7 @@ weft_js_load(weft_js *js, const char *file, weft_value *out)
 /* Looks up `path`.  Returns the value, or undefined; stores the object that contains it in
  * `within`.  The caller frees both. */
 static JSValue
-find(weft_js *js, const char *path, JSValue *within)
+engine_find(weft_js *js, const char *path, JSValue *within)
 {
 	JSContext *ctx = js->ctx;
 	JSValue found = JS_GetGlobalObject(ctx);
@@ -530,11 +530,11 @@ struct call {
 };
 
 static int
-call(weft_js *js, void *arg)
+engine_call(weft_js *js, void *arg)
 {
 	const struct call *call = arg;
 	JSContext *ctx = js->ctx;
-	JSValue within, fn = find(js, call->path, &within), *args = NULL;
+	JSValue within, fn = engine_find(js, call->path, &within), *args = NULL;
 	JSValue result = JS_EXCEPTION;
 	int rc;
 
@@ -546,7 +546,7 @@ call(weft_js *js, void *arg)
 		args = make_args(js, call->args, call->count);
 		if (args)
 			result = JS_Call(ctx, fn, within, (int)call->count, args);
-		rc = finish(js, result, call->out);
+		rc = engine_finish(js, result, call->out);
 	}
 	if (args)
 		free_all(ctx, args, call->count);
@@ -562,7 +562,7 @@ weft_js_call(weft_js *js, const char *path, const weft_value *args, size_t count
 
 	if (!path || (!args && count > 0) || count > 65535)
 		return weft_fail(WEFT_EINVAL, "weft_js_call: path or args");
-	return weft__js_do(js, "weft_js_call", call, &arg);
+	return weft__js_do(js, "weft_js_call", engine_call, &arg);
 }
 
 /* --- results -------------------------------------------------------------------- */

@@ -89,7 +89,7 @@ limit_of(const weft_js *js, int number)
 /* "TypeError: message", followed by the stack on the next lines.  For a value that is not an
  * Error, its string conversion.  NULL if out of memory. */
 static char *
-describe(weft_js *js, JSValueConst error, int number)
+js_error_describe(weft_js *js, JSValueConst error, int number)
 {
 	JSContext *ctx = js->ctx;
 	const char *parts[3] = { NULL, NULL, NULL };
@@ -188,7 +188,7 @@ weft__js_error_of(weft_js *js, JSValueConst error)
 {
 	int number = number_or_script(js, error);
 
-	return fail_with(number, describe(js, error, number));
+	return fail_with(number, js_error_describe(js, error, number));
 }
 
 int
@@ -201,7 +201,7 @@ weft__js_failure(weft_js *js)
 	if (js->ended)
 		number = weft_fail(WEFT_ESHUTDOWN, "the script has ended");
 	else
-		(void)fail_with(number, describe(js, error, number));
+		(void)fail_with(number, js_error_describe(js, error, number));
 	JS_FreeValue(js->ctx, error);
 	return number;
 }
@@ -266,7 +266,7 @@ weft__js_unhandled(weft_js *js, JSValueConst error)
 		return;
 	number = classify(js, error);
 	js->told = js->told || number == js->stopped;
-	text = describe(js, error, number);
+	text = js_error_describe(js, error, number);
 	(void)weft_fail(number, "%s", text ? text : weft_strerror(number));
 	if (js->opts.on_error
 	    && !js->opts.on_error(js, number, text ? text : weft_strerror(number), js->opts.arg))
@@ -313,7 +313,7 @@ dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 	JSValue fn = JS_GetPropertyStr(ctx, events, "dispatchError"), told;
 	const char *stack = JS_IsError(error) ? get_text(js, error, "stack") : NULL;
 	char *copy = stack ? js_strdup(ctx, stack) : NULL;
-	char *text = describe(js, error, 0);
+	char *text = js_error_describe(js, error, 0);
 	const char *file = "";
 	int line = 0, column = 0;
 	JSValue args[5];

@@ -197,7 +197,7 @@ struct put {
 };
 
 static int
-put(weft_js *js, void *arg)
+expose_put(weft_js *js, void *arg)
 {
 	const struct put *put = arg;
 	JSContext *ctx = js->ctx;
@@ -239,7 +239,7 @@ weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn, void
 
 	if (!is_path(path) || !fn)
 		return weft_fail(WEFT_EINVAL, "weft_js_expose: path or fn");
-	rc = weft__js_do(js, "weft_js_expose", put, &what);
+	rc = weft__js_do(js, "weft_js_expose", expose_put, &what);
 	return rc == WEFT_ESCRIPT ? WEFT_EINVAL : rc;
 }
 

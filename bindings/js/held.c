@@ -29,7 +29,7 @@ take_off(struct weft__js_held *held)
 }
 
 static void
-end(struct weft__js_held *held)
+held_end(struct weft__js_held *held)
 {
 	weft_js *js = held->js;
 
@@ -47,7 +47,7 @@ end_here(struct weft__js_held *held)
 		take_off(held);
 		JS_FreeValueRT(rt, held->value);
 	}
-	end(held);
+	held_end(held);
 }
 
 void
@@ -103,7 +103,7 @@ queue(weft_js *js, struct weft__js_held *held)
 }
 
 static void
-drop(void *ptr)
+held_drop(void *ptr)
 {
 	struct weft__js_held *held = ptr;
 	weft_js *js = held->js;
@@ -115,7 +115,7 @@ drop(void *ptr)
 	if (current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED))
 		end_here(held);
 	else if (!queue(js, held))
-		end(held);
+		held_end(held);
 }
 
 static void
@@ -126,7 +126,7 @@ share(void *ptr)
 	(void)__atomic_add_fetch(&held->owners, 1, __ATOMIC_RELAXED);
 }
 
-const weft_type weft_type_js = { .name = "js", .drop = drop, .share = share };
+const weft_type weft_type_js = { .name = "js", .drop = held_drop, .share = share };
 
 int
 weft__js_hold(weft_js *js, JSValueConst value, weft_value *out)

@@ -23,7 +23,7 @@ timeout(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 }
 
 static JSValue
-clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+host_clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	(void)this_value;
 	(void)count;
@@ -40,7 +40,7 @@ microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args
 }
 
 static JSValue
-report(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+host_report(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 
@@ -108,9 +108,9 @@ promise_state(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("now", 0, now),
 	JS_CFUNC_DEF("timeout", 3, timeout),
-	JS_CFUNC_DEF("clear", 1, clear),
+	JS_CFUNC_DEF("clear", 1, host_clear),
 	JS_CFUNC_DEF("microtask", 1, microtask),
-	JS_CFUNC_DEF("report", 1, report),
+	JS_CFUNC_DEF("report", 1, host_report),
 	JS_CFUNC_DEF("write", 2, write_text),
 	JS_CFUNC_DEF("utf8Encode", 1, weft__js_utf8_encode),
 	JS_CFUNC_DEF("utf8EncodeInto", 2, weft__js_utf8_encode_into),

@@ -61,8 +61,8 @@ settle_with(weft_js *js, weft_promise *promise, JSValueConst value, bool reject)
 }
 
 static JSValue
-settle(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int reject,
-       JSValue *data)
+js_link_settle(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int reject,
+               JSValue *data)
 {
 	weft_js *js = weft__js_of(ctx);
 	weft_promise *promise = JS_GetOpaque(data[0], js->link_class);
@@ -82,8 +82,8 @@ hang_on(weft_js *js, JSValueConst promise, JSValueConst object)
 {
 	JSContext *ctx = js->ctx;
 	JSValue fns[2] = {
-		JS_NewCFunctionData(ctx, settle, 1, 0, 1, &object),
-		JS_NewCFunctionData(ctx, settle, 1, 1, 1, &object),
+		JS_NewCFunctionData(ctx, js_link_settle, 1, 0, 1, &object),
+		JS_NewCFunctionData(ctx, js_link_settle, 1, 1, 1, &object),
 	};
 	JSValue chained = JS_EXCEPTION;
 
@@ -164,7 +164,7 @@ let_go(weft_js *js, struct weft__js_link *link)
 }
 
 static void
-tell(weft_js *js, struct weft__js_link *link, const weft_value *in, int which)
+js_link_notify(weft_js *js, struct weft__js_link *link, const weft_value *in, int which)
 {
 	JSValue value, said;
 
@@ -190,7 +190,7 @@ on_settled(const weft_value *in, void *arg, int which)
 	weft_js *js = link->js;
 
 	if (js && !js->ended)
-		tell(js, link, in, which);
+		js_link_notify(js, link, in, which);
 	else if (js)
 		let_go(js, link);
 	weft_release(link);

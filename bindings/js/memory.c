@@ -54,7 +54,7 @@ usable_size(const void *ptr)
 }
 
 static void *
-refuse(weft_js *js)
+js_memory_refuse(weft_js *js)
 {
 	js->refused = true;
 	return NULL;
@@ -87,18 +87,18 @@ cut(weft_js *js, size_t size)
 }
 
 static void *
-make(weft_js *js, size_t size, bool grows)
+js_memory_make(weft_js *js, size_t size, bool grows)
 {
 	struct head *head = NULL;
 
 	if (size > SIZE_MAX / 2 || !admit(js, size, grows))
-		return refuse(js);
+		return js_memory_refuse(js);
 	if (!js->ground_closed)
 		head = cut(js, size);
 	if (!head) {
 		head = weft_alloc(sizeof(*head) + size);
 		if (!head)
-			return refuse(js);
+			return js_memory_refuse(js);
 		head->kind = PLAIN;
 	}
 	head->size = size;
@@ -111,7 +111,7 @@ make(weft_js *js, size_t size, bool grows)
 static void *
 allocate(void *opaque, size_t size)
 {
-	void *made = make(opaque, size, false);
+	void *made = js_memory_make(opaque, size, false);
 
 	if (made && size >= sizeof(uint64_t))
 		memset(made, 0, sizeof(uint64_t));
@@ -138,8 +138,8 @@ allocate_clear(void *opaque, size_t count, size_t size)
 	void *made;
 
 	if (size > 0 && count > SIZE_MAX / size)
-		return refuse(opaque);
-	made = make(opaque, count * size, false);
+		return js_memory_refuse(opaque);
+	made = js_memory_make(opaque, count * size, false);
 	if (!made)
 		return NULL;
 	mark_record(opaque, made, count * size);
@@ -147,7 +147,7 @@ allocate_clear(void *opaque, size_t count, size_t size)
 }
 
 static void
-release(void *opaque, void *ptr)
+js_memory_release(void *opaque, void *ptr)
 {
 	weft_js *js = opaque;
 	struct head *head;
@@ -215,15 +215,15 @@ resize(void *opaque, void *ptr, size_t size)
 	if (!ptr)
 		return allocate(js, size);
 	if (size == 0) {
-		release(js, ptr);
+		js_memory_release(js, ptr);
 		return NULL;
 	}
 	if (size <= before && size >= before / 2)
 		return ptr;
-	moved = make(js, size, !is_bearing(ptr, before, size, limit));
+	moved = js_memory_make(js, size, !is_bearing(ptr, before, size, limit));
 	if (moved) {
 		memcpy(moved, ptr, before < size ? before : size);
-		release(js, ptr);
+		js_memory_release(js, ptr);
 	}
 	return moved;
 }
@@ -231,7 +231,7 @@ resize(void *opaque, void *ptr, size_t size)
 const JSMallocFunctions weft__js_memory = {
 	.js_calloc = allocate_clear,
 	.js_malloc = allocate,
-	.js_free = release,
+	.js_free = js_memory_release,
 	.js_realloc = resize,
 	.js_malloc_usable_size = usable_size,
 };

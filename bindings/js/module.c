@@ -177,7 +177,7 @@ join(JSContext *ctx, const char *base, const char *name)
 	return path;
 }
 
-/* A name that is neither a path nor relative is put in brackets; load() rejects it. */
+/* A name that is neither a path nor relative is put in brackets; js_module_load() rejects it. */
 static char *
 mark(JSContext *ctx, const char *name)
 {
@@ -317,7 +317,7 @@ compile(weft_js *js, const char *path, bool is_main)
 }
 
 static JSValue
-load(weft_js *js, const char *name)
+js_module_load(weft_js *js, const char *name)
 {
 	if (*name == '<')
 		return JS_ThrowTypeError(js->ctx, "import of '%.*s': neither a path nor relative",
@@ -334,7 +334,7 @@ weft__js_module_load(JSContext *ctx, const char *name, void *opaque)
 {
 	weft_js *js = opaque;
 	JSModuleDef *module;
-	JSValue compiled = load(js, name);
+	JSValue compiled = js_module_load(js, name);
 
 	if (JS_IsException(compiled))
 		return js->loading && !js->lost ? stand_in(js, name) : NULL;
@@ -345,7 +345,7 @@ weft__js_module_load(JSContext *ctx, const char *name, void *opaque)
 
 /* Handles the result of a module's body.  Takes ownership of `promise`. */
 static int
-finish(weft_js *js, JSValue promise, weft_value *out)
+js_module_finish(weft_js *js, JSValue promise, weft_value *out)
 {
 	JSContext *ctx = js->ctx;
 	int rc = 0;
@@ -378,5 +378,5 @@ weft__js_module_run(weft_js *js, const char *file, weft_value *out)
 		return weft__js_failure(js);
 	js->jobs_first = true;
 	promise = JS_EvalFunction(js->ctx, module);
-	return JS_IsException(promise) ? weft__js_failure(js) : finish(js, promise, out);
+	return JS_IsException(promise) ? weft__js_failure(js) : js_module_finish(js, promise, out);
 }

@@ -61,7 +61,7 @@ net_of(weft_js *js)
 /* --- exchanges ------------------------------------------------------------------- */
 
 static void
-list(struct exchange *exchange)
+net_list(struct exchange *exchange)
 {
 	struct weft__js_net *net = exchange->net;
 
@@ -72,7 +72,7 @@ list(struct exchange *exchange)
 }
 
 static void
-unlist(struct exchange *exchange)
+net_unlist(struct exchange *exchange)
 {
 	if (exchange->prev)
 		exchange->prev->next = exchange->next;
@@ -84,7 +84,7 @@ unlist(struct exchange *exchange)
 
 /* Invariant 1. */
 static void
-end(struct exchange *exchange)
+net_end(struct exchange *exchange)
 {
 	exchange->ended = true;
 	if (exchange->busy) {
@@ -109,8 +109,8 @@ drop_exchange(void *ptr)
 
 	if (--exchange->refs > 0)
 		return;
-	end(exchange);
-	unlist(exchange);
+	net_end(exchange);
+	net_unlist(exchange);
 	(void)weft_abort_unref(exchange->abort);
 	unref_net(exchange->net);
 	weft_release(exchange);
@@ -121,7 +121,7 @@ static const weft_type type_exchange = { .name = "exchange",
 	                                 .share = share_exchange };
 
 static int
-begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+net_begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	struct weft__js_net *net;
 	struct exchange *exchange;
@@ -141,15 +141,15 @@ begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *
 		return WEFT_ENOMEM;
 	}
 	net->refs++;
-	list(exchange);
+	net_list(exchange);
 	*out = weft_value_ptr(&type_exchange, exchange);
 	return 0;
 }
 
-/* Returns the exchange that a call was given, for its exclusive use until give_back().  Returns
+/* Returns the exchange that a call was given, for its exclusive use until net_give_back().  Returns
  * NULL if there is none, it was ended, or another call is using it. */
 static struct exchange *
-take(const weft_value *args, size_t count)
+net_take(const weft_value *args, size_t count)
 {
 	struct exchange *exchange = NULL;
 
@@ -164,21 +164,21 @@ take(const weft_value *args, size_t count)
 }
 
 static int
-give_back(struct exchange *exchange, int rc)
+net_give_back(struct exchange *exchange, int rc)
 {
 	exchange->busy = false;
 	if (rc < 0)
 		exchange->ended = true;
 	if (!exchange->ended)
 		return rc;
-	end(exchange);
+	net_end(exchange);
 	return rc < 0 ? rc : weft_fail(WEFT_ECANCELED, "fetch: it was ended");
 }
 
 /* --- opening ----------------------------------------------------------------------- */
 
 static const char *
-text_of(const weft_value *value)
+net_text_of(const weft_value *value)
 {
 	return value->type == &weft_type_text ? value->as.ptr : NULL;
 }
@@ -226,7 +226,7 @@ size_of_texts(const weft_list *list)
 	size_t size = 1;
 
 	for (size_t i = 0; i < list->count; i++) {
-		const char *text = text_of(&list->items[i]);
+		const char *text = net_text_of(&list->items[i]);
 
 		if (!text)
 			return 0;
@@ -256,9 +256,9 @@ make_fields(const weft_value *value, weft_http_field **out)
 	text = (char *)(*out + count);
 	for (size_t i = 0; i < count; i++) {
 		(*out)[i].name = text;
-		text = narrow(text_of(&list->items[2 * i]), text);
+		text = narrow(net_text_of(&list->items[2 * i]), text);
 		(*out)[i].value = text;
-		text = narrow(text_of(&list->items[2 * i + 1]), text);
+		text = narrow(net_text_of(&list->items[2 * i + 1]), text);
 	}
 	return (int)count;
 }
@@ -275,7 +275,7 @@ static weft_value
 list_fields(weft_http *http)
 {
 	weft_http_field field;
-	weft_value *items, list;
+	weft_value *items, net_list;
 	size_t count = 0;
 	bool whole = true;
 
@@ -288,15 +288,15 @@ list_fields(weft_http *http)
 		(void)weft_http_header_at(http, i, &field);
 		items[2 * i] = weft_value_text(field.name);
 		items[2 * i + 1] = widen(field.value);
-		whole &= text_of(&items[2 * i]) && text_of(&items[2 * i + 1]);
+		whole &= net_text_of(&items[2 * i]) && net_text_of(&items[2 * i + 1]);
 	}
-	list = weft_value_list(items, 2 * count);
+	net_list = weft_value_list(items, 2 * count);
 	if (!whole) {
-		weft_value_drop(&list);
-		list = weft_value_error(WEFT_ENOMEM);
+		weft_value_drop(&net_list);
+		net_list = weft_value_error(WEFT_ENOMEM);
 	}
 	weft_release(items);
-	return list;
+	return net_list;
 }
 
 /* Makes the list [status, url, headers]. */
@@ -322,8 +322,8 @@ make_request(const weft_value *args, weft_http_request *request, weft_http_field
 
 	if (rc < 0)
 		return rc;
-	request->method = text_of(&args[1]);
-	request->url = text_of(&args[2]);
+	request->method = net_text_of(&args[1]);
+	request->url = net_text_of(&args[2]);
 	request->fields = *fields;
 	request->field_count = (size_t)rc;
 	if (args[4].type == &weft_type_bytes)
@@ -335,7 +335,7 @@ make_request(const weft_value *args, weft_http_request *request, weft_http_field
 static int
 open_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
-	struct exchange *exchange = count == 6 ? take(args, count) : NULL;
+	struct exchange *exchange = count == 6 ? net_take(args, count) : NULL;
 	weft_http_field *fields = NULL;
 	weft_http_request request = { 0 };
 	int rc;
@@ -350,7 +350,7 @@ open_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out
 	weft_release(fields);
 	if (rc == 0)
 		rc = make_reply(exchange->http, out);
-	rc = give_back(exchange, rc);
+	rc = net_give_back(exchange, rc);
 	if (rc < 0)
 		weft_value_drop(out);
 	return rc;
@@ -377,14 +377,14 @@ read_piece(weft_http *http, weft_value *out)
 static int
 read_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
-	struct exchange *exchange = take(args, count);
+	struct exchange *exchange = net_take(args, count);
 	int rc;
 
 	(void)js, (void)arg;
 	if (!exchange)
 		return WEFT_ECANCELED;
 	rc = exchange->http ? read_piece(exchange->http, out) : WEFT_EINVAL;
-	rc = give_back(exchange, rc);
+	rc = net_give_back(exchange, rc);
 	if (rc < 0)
 		weft_value_drop(out);
 	return rc;
@@ -395,7 +395,7 @@ end_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out,
 {
 	(void)js, (void)out, (void)arg;
 	if (count > 0 && args[0].type == &type_exchange)
-		end(args[0].as.ptr);
+		net_end(args[0].as.ptr);
 	return 0;
 }
 
@@ -409,7 +409,7 @@ weft__js_net_init(weft_js *js, JSValueConst host)
 		bool suspends;
 		weft_js_fn fn;
 	} functions[] = {
-		{ "fetchBegin", false, begin },
+		{ "fetchBegin", false, net_begin },
 		{ "fetchOpen", true, open_exchange },
 		{ "fetchRead", true, read_exchange },
 		{ "fetchEnd", false, end_exchange },
@@ -438,6 +438,6 @@ weft__js_net_fini(weft_js *js)
 		return;
 	js->net = NULL;
 	for (struct exchange *it = net->first; it; it = it->next)
-		end(it);
+		net_end(it);
 	unref_net(net);
 }

@@ -13,7 +13,7 @@
 extern char **environ;
 
 static int64_t
-refuse(const char *path)
+os_js_refuse(const char *path)
 {
 	int error = -errno;
 
@@ -28,7 +28,7 @@ check_file(int fd, const char *path, size_t *out)
 	struct stat info;
 
 	if (fstat(fd, &info) < 0)
-		return (int)refuse(path);
+		return (int)os_js_refuse(path);
 	if (!S_ISREG(info.st_mode))
 		return weft_fail(WEFT_EINVAL, "%s: not a regular file", path);
 	if ((uint64_t)info.st_size > FILE_MAX)
@@ -39,7 +39,7 @@ check_file(int fd, const char *path, size_t *out)
 
 /* Reads to the end of the file, whatever size stat reported.  Returns NULL if out of memory. */
 static char *
-read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
+os_js_read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
 {
 	char *text = js_malloc(ctx, room + 1);
 	size_t size = 0;
@@ -76,13 +76,13 @@ weft__js_read_file(JSContext *ctx, const char *path, char **out)
 	int64_t size;
 
 	if (fd < 0)
-		return refuse(path);
+		return os_js_refuse(path);
 	size = check_file(fd, path, &expected);
 	if (size < 0) {
 		(void)close(fd);
 		return size;
 	}
-	*out = read_all(ctx, fd, expected + 1, &size);
+	*out = os_js_read_all(ctx, fd, expected + 1, &size);
 	(void)close(fd);
 	if (!*out)
 		return weft_fail(WEFT_ENOMEM, "%s: out of memory", path);

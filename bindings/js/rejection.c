@@ -9,7 +9,7 @@
 #include "engine.h"
 
 static void
-end(weft_js *js, struct weft__js_rejection *item)
+rejection_end(weft_js *js, struct weft__js_rejection *item)
 {
 	JS_FreeValueRT(js->rt, item->promise);
 	JS_FreeValueRT(js->rt, item->reason);
@@ -23,7 +23,7 @@ is_same(JSValueConst a, JSValueConst b)
 }
 
 static bool
-grow(struct weft__js_rejections *all)
+rejection_grow(struct weft__js_rejections *all)
 {
 	size_t room = all->room ? 2 * all->room : 16;
 	struct weft__js_rejection *items;
@@ -48,11 +48,11 @@ grow(struct weft__js_rejections *all)
 
 /* If out of memory, the rejection is not reported. */
 static void
-add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
+rejection_add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
 {
 	struct weft__js_rejections *all = &js->rejections;
 
-	if (all->count == all->room && !grow(all))
+	if (all->count == all->room && !rejection_grow(all))
 		return;
 	all->items[all->count++] = (struct weft__js_rejection){ JS_DupValue(js->ctx, promise),
 		                                                JS_DupValue(js->ctx, reason), later,
@@ -67,7 +67,7 @@ forget(weft_js *js, JSValueConst promise)
 	size_t at = all->count;
 
 	if (at > all->first && is_same(all->items[at - 1].promise, promise)) {
-		end(js, &all->items[--all->count]);
+		rejection_end(js, &all->items[--all->count]);
 		return true;
 	}
 	for (at = all->first; at < all->count; at++)
@@ -75,7 +75,7 @@ forget(weft_js *js, JSValueConst promise)
 			break;
 	if (at == all->count)
 		return false;
-	end(js, &all->items[at]);
+	rejection_end(js, &all->items[at]);
 	while (all->first < all->count && JS_IsUndefined(all->items[all->first].promise))
 		all->first++;
 	return true;
@@ -103,7 +103,7 @@ make_told(weft_js *js)
 }
 
 static bool
-ask(weft_js *js, JSValueConst fn, JSValueConst promise)
+rejection_request(weft_js *js, JSValueConst fn, JSValueConst promise)
 {
 	JSValue said = JS_Call(js->ctx, fn, JS_UNDEFINED, 1, &promise);
 	bool yes = JS_IsBool(said) && JS_VALUE_GET_BOOL(said);
@@ -124,10 +124,10 @@ weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason, bool i
 	if (js->ended || (js->stopped && !is_handled))
 		return; /* only the stop itself is reported */
 	if (!is_handled)
-		add(js, promise, reason, false);
+		rejection_add(js, promise, reason, false);
 	else if (!forget(js, promise) && JS_IsFunction(js->ctx, js->rejections.untold)
-	         && ask(js, js->rejections.untold, promise))
-		add(js, promise, reason, true);
+	         && rejection_request(js, js->rejections.untold, promise))
+		rejection_add(js, promise, reason, true);
 }
 
 /* --- at the end of the checkpoint ---------------------------------------------------- */
@@ -167,7 +167,7 @@ judge(weft_js *js, const struct weft__js_rejection *item)
 	if (!item->later) {
 		if (!JS_IsFunction(js->ctx, js->rejections.told))
 			make_told(js);
-		(void)ask(js, js->rejections.told, item->promise);
+		(void)rejection_request(js, js->rejections.told, item->promise);
 	}
 	dealt_with = dispatch(js, item);
 	if (!item->later && !dealt_with)
@@ -191,7 +191,7 @@ weft__js_judge(weft_js *js)
 			continue;
 		if (!js->ended)
 			judge(js, &item);
-		end(js, &item);
+		rejection_end(js, &item);
 		count++;
 	}
 	if (all->first == all->count)
@@ -205,7 +205,7 @@ weft__js_rejections_fini(weft_js *js)
 	struct weft__js_rejections *all = &js->rejections;
 
 	for (size_t i = all->first; i < all->count; i++)
-		end(js, &all->items[i]);
+		rejection_end(js, &all->items[i]);
 	weft_release(all->items);
 	all->items = NULL;
 	all->first = all->count = 0;

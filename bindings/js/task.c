@@ -62,7 +62,7 @@ place_of(struct weft__js_tasks *all, uint32_t index)
 }
 
 static struct weft__js_task *
-find(struct weft__js_tasks *all, int64_t number)
+task_find(struct weft__js_tasks *all, int64_t number)
 {
 	uint32_t index = (uint32_t)(number - 1) & ((1u << PLACE_BITS) - 1);
 	struct weft__js_task *task;
@@ -74,7 +74,7 @@ find(struct weft__js_tasks *all, int64_t number)
 }
 
 static void
-give_back(weft_js *js, struct weft__js_task *task)
+task_give_back(weft_js *js, struct weft__js_task *task)
 {
 	JSValue fn = task->fn, *args = task->args;
 	int count = task->count;
@@ -112,7 +112,7 @@ copy_args(weft_js *js, struct weft__js_task *task, int count, JSValueConst *args
 
 /* Makes a task that calls `fn`.  Returns NULL, with an exception, if out of memory. */
 static struct weft__js_task *
-take(weft_js *js, uint8_t kind, JSValueConst fn, int count, JSValueConst *args)
+task_take(weft_js *js, uint8_t kind, JSValueConst fn, int count, JSValueConst *args)
 {
 	struct weft__js_task *task = js->tasks.unused;
 
@@ -153,7 +153,7 @@ eval(weft_js *js, JSValueConst text)
 }
 
 static void
-call(weft_js *js, JSValueConst fn, int count, JSValue *args)
+task_call(weft_js *js, JSValueConst fn, int count, JSValue *args)
 {
 	if (js->ended)
 		return;
@@ -175,8 +175,8 @@ call_last(struct weft__js_task *task)
 	task->fn = JS_UNDEFINED;
 	task->args = NULL;
 	task->count = 0;
-	give_back(js, task);
-	call(js, fn, count, args);
+	task_give_back(js, task);
+	task_call(js, fn, count, args);
 	JS_FreeValue(js->ctx, fn);
 	for (int i = 0; i < count; i++)
 		JS_FreeValue(js->ctx, args[i]);
@@ -209,14 +209,14 @@ repeat(weft_js *js, struct weft__js_task *task)
 	unsigned nesting = task->nesting;
 
 	task->running = true;
-	call(js, task->fn, task->count, task->args);
+	task_call(js, task->fn, task->count, task->args);
 	task->running = false;
 	if (task->kind == INTERVAL && !js->ended) {
 		task->nesting = (uint16_t)(nesting + (nesting <= NESTING_MAX));
 		if (arm(js, task, clamp(nesting, task->every_ns)) == 0)
 			return;
 	}
-	give_back(js, task);
+	task_give_back(js, task);
 }
 
 static void
@@ -281,17 +281,17 @@ delay_of(JSContext *ctx, int count, JSValueConst *args, uint64_t *out)
 
 /* If the loop is stopping, the timer is not started, and the ID refers to no timer. */
 static JSValue
-start(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
+task_start(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 {
 	int64_t number = number_of(task);
 	int rc = js->ended ? WEFT_ESHUTDOWN : arm(js, task, delay_ns);
 
 	if (rc == WEFT_ENOMEM) {
-		give_back(js, task);
+		task_give_back(js, task);
 		return JS_ThrowOutOfMemory(js->ctx);
 	}
 	if (rc < 0)
-		give_back(js, task);
+		task_give_back(js, task);
 	return JS_NewInt64(js->ctx, number);
 }
 
@@ -312,19 +312,19 @@ set_timer(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args
 		return fn;
 	task = delay_of(ctx, count, args, &delay_ns) < 0
 	               ? NULL
-	               : take(js, (uint8_t)kind, fn, count - 2, args + 2);
+	               : task_take(js, (uint8_t)kind, fn, count - 2, args + 2);
 	JS_FreeValue(ctx, fn);
 	if (!task)
 		return JS_EXCEPTION;
 	task->nesting = (uint16_t)(nesting + (nesting <= NESTING_MAX));
 	task->every_ns = delay_ns;
-	return start(js, task, clamp(nesting, delay_ns));
+	return task_start(js, task, clamp(nesting, delay_ns));
 }
 
 JSValue
 weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool background)
 {
-	struct weft__js_task *task = take(js, TIMEOUT, fn, 0, NULL);
+	struct weft__js_task *task = task_take(js, TIMEOUT, fn, 0, NULL);
 
 	if (!task)
 		return JS_EXCEPTION;
@@ -335,7 +335,7 @@ weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool background)
 	task->background = background;
 	if (background)
 		weft_timer_set_background(&task->timer, true);
-	return start(js, task, (uint64_t)(ms * 1e6));
+	return task_start(js, task, (uint64_t)(ms * 1e6));
 }
 
 static JSValue
@@ -348,7 +348,7 @@ set_immediate(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 	(void)this_value;
 	if (!JS_IsFunction(ctx, args[0]))
 		return JS_ThrowTypeError(ctx, "a function is needed");
-	task = take(js, IMMEDIATE, args[0], count - 1, args + 1);
+	task = task_take(js, IMMEDIATE, args[0], count - 1, args + 1);
 	if (!task)
 		return JS_EXCEPTION;
 	number = number_of(task);
@@ -357,7 +357,7 @@ set_immediate(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 	if (task->number < 0) {
 		bool full = task->number == WEFT_ENOMEM;
 
-		give_back(js, task);
+		task_give_back(js, task);
 		if (full)
 			return JS_ThrowOutOfMemory(ctx);
 	}
@@ -373,7 +373,7 @@ weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count, JSValueCo
 	(void)this_value;
 	if (!JS_IsFunction(ctx, args[0]))
 		return JS_ThrowTypeError(ctx, "a function is needed");
-	task = take(js, TICK, args[0], count - 1, args + 1);
+	task = task_take(js, TICK, args[0], count - 1, args + 1);
 	if (!task)
 		return JS_EXCEPTION;
 	task->next = NULL;
@@ -396,13 +396,13 @@ stop(weft_js *js, struct weft__js_task *task)
 
 /* A task in its callback is released after that; the changed `kind` makes repeat() do it. */
 static void
-clear(weft_js *js, struct weft__js_task *task)
+task_clear(weft_js *js, struct weft__js_task *task)
 {
 	stop(js, task);
 	if (task->running)
 		task->kind = TIMEOUT;
 	else
-		give_back(js, task);
+		task_give_back(js, task);
 }
 
 void
@@ -417,9 +417,9 @@ weft__js_clear(weft_js *js, JSValueConst number)
 		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
 	if (!(value >= 1 && value < 9e15))
 		return;
-	task = find(&js->tasks, (int64_t)value);
+	task = task_find(&js->tasks, (int64_t)value);
 	if (task && task->kind != TICK)
-		clear(js, task);
+		task_clear(js, task);
 }
 
 static JSValue
@@ -442,7 +442,7 @@ weft__js_tasks_clear(weft_js *js)
 		struct weft__js_task *task = place_of(all, i);
 
 		if (task->kind != NONE && !task->running)
-			clear(js, task);
+			task_clear(js, task);
 	}
 }
 

@@ -215,7 +215,7 @@ drop_items(weft_value *items, size_t count)
 
 /* Polls for limits once in LOOK items. */
 static int
-look(struct walk *walk)
+js_value_check(struct walk *walk)
 {
 	if (++walk->items % LOOK != 0 || !weft__js_poll(walk->js))
 		return 0;
@@ -227,7 +227,7 @@ static int
 to_item(struct walk *walk, JSValueConst array, uint32_t at, weft_value *out)
 {
 	weft_js *js = walk->js;
-	int rc = look(walk);
+	int rc = js_value_check(walk);
 	JSValue item;
 
 	if (rc < 0)

@@ -77,7 +77,7 @@ weft__admin_drop(weft_admin *admin)
 }
 
 static char *
-copy(const char *text)
+admin_copy(const char *text)
 {
 	size_t size = strlen(text) + 1;
 	char *mem = weft_alloc(size);
@@ -88,7 +88,7 @@ copy(const char *text)
 }
 
 static weft_admin *
-make(const weft_admin_opts *opts)
+admin_make(const weft_admin_opts *opts)
 {
 	weft_admin *admin = weft_alloc(sizeof(*admin));
 	weft_loop *loop = opts->loop ? opts->loop : weft_loop_current();
@@ -103,8 +103,8 @@ make(const weft_admin_opts *opts)
 		.closing = WEFT_SHARED_INIT,
 		.fan = WEFT_SHARED_INIT,
 	};
-	admin->title = copy(opts->title ? opts->title : weft__admin_os_program());
-	admin->token = opts->token ? copy(opts->token) : NULL;
+	admin->title = admin_copy(opts->title ? opts->title : weft__admin_os_program());
+	admin->token = opts->token ? admin_copy(opts->token) : NULL;
 	if (admin->title && (admin->token || !opts->token)
 	    && weft__admin_os_random(admin->secret, sizeof(admin->secret)))
 		return admin;
@@ -152,7 +152,7 @@ serve(void *arg)
 }
 
 static int
-start(weft_admin *admin)
+admin_start(weft_admin *admin)
 {
 	const weft_go_opts go = { .name = "admin", .loop = admin->loop, .background = true };
 	weft_threadlet rc;
@@ -200,7 +200,7 @@ open_server(weft_admin *admin, const char *address)
 	if (!admin->server)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");
 	rc = weft_admin_mount(admin, admin->server, "");
-	return rc < 0 ? rc : start(admin);
+	return rc < 0 ? rc : admin_start(admin);
 }
 
 /* Whether it can be sent: a header allows no other bytes, and drops blanks at both ends. */
@@ -228,7 +228,7 @@ weft_admin_open(const char *address, const weft_admin_opts *opts, weft_admin **o
 	if (opts->token && !is_token(opts->token))
 		return weft_fail(WEFT_EINVAL, "weft_admin_open: a token has 1 to 256 bytes, "
 		                              "no line end, and no blank at its ends");
-	admin = make(opts);
+	admin = admin_make(opts);
 	if (!admin)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");
 	if (address)

@@ -90,7 +90,7 @@ get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns, struct weft__
 /* --- readers -------------------------------------------------------------------------- */
 
 static int
-tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
+admin_events_notify(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 {
 	struct weft__admin_news *news = NULL;
 	int rc = get_news(admin, since_ns, period_ns, &news);
@@ -107,7 +107,7 @@ static int
 tell_on(weft_http *http, weft_admin *admin, uint64_t period_ns)
 {
 	uint64_t now = weft_now(), due;
-	int rc = tell(http, admin, now > FRESH_NS ? now - FRESH_NS : 0, period_ns);
+	int rc = admin_events_notify(http, admin, now > FRESH_NS ? now - FRESH_NS : 0, period_ns);
 
 	while (rc == 0) {
 		due = (weft_now() / period_ns + 1) * period_ns;
@@ -115,7 +115,7 @@ tell_on(weft_http *http, weft_admin *admin, uint64_t period_ns)
 		if (rc == 0)
 			return 0;
 		if (rc == WEFT_ETIMEDOUT)
-			rc = tell(http, admin, due, period_ns);
+			rc = admin_events_notify(http, admin, due, period_ns);
 	}
 	return rc == WEFT_ECANCELED ? 0 : rc;
 }

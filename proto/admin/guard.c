@@ -24,7 +24,7 @@
 
 /* The connection of a refused peer is closed: connections are limited. */
 static int
-refuse(weft_http *http, int status, const char *why)
+admin_guard_refuse(weft_http *http, int status, const char *why)
 {
 	int rc = weft_http_set_header(http, "Connection", "close");
 
@@ -167,15 +167,17 @@ check_peer(weft_admin *admin, weft_http *http)
 		if (weft__admin_shows_token(admin, http))
 			return 0;
 		(void)weft_http_set_header(http, "WWW-Authenticate", "Bearer");
-		return refuse(http, 401,
-		              "a token is needed: ?token=TOKEN, or Authorization: Bearer TOKEN");
+		return admin_guard_refuse(
+			http, 401,
+			"a token is needed: ?token=TOKEN, or Authorization: Bearer TOKEN");
 	}
 	if (!weft_addr_is_local(&peer) || is_passed_on(http))
-		return refuse(http, 403, "only peers on this machine are answered without a token");
+		return admin_guard_refuse(
+			http, 403, "only peers on this machine are answered without a token");
 	if (!is_unix(&peer) && !is_own_name(weft_http_header(http, "Host")))
-		return refuse(http, 403,
-		              "ask for localhost, 127.0.0.1 or [::1]: a page "
-		              "of another site may use any other name");
+		return admin_guard_refuse(http, 403,
+		                          "ask for localhost, 127.0.0.1 or [::1]: a page "
+		                          "of another site may use any other name");
 	return 0;
 }
 
@@ -184,11 +186,11 @@ check_writing(weft_admin *admin, weft_http *http, int site)
 {
 	if (strcmp(weft_http_method(http), "POST") != 0) {
 		(void)weft_http_set_header(http, "Allow", "POST");
-		return refuse(http, 405, "this is for POST alone");
+		return admin_guard_refuse(http, 405, "this is for POST alone");
 	}
 	if (site == 1 || weft__admin_shows_bearer(admin, http))
 		return 0;
-	return refuse(http, 403, "only the page itself may change something");
+	return admin_guard_refuse(http, 403, "only the page itself may change something");
 }
 
 int
@@ -200,7 +202,7 @@ weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use)
 	if (rc < 0)
 		return rc;
 	if (site < 0 && !(use == WEFT__ADMIN_VISITS && is_visit(http)))
-		return refuse(http, 403, "another site asks for this");
+		return admin_guard_refuse(http, 403, "another site asks for this");
 	return use == WEFT__ADMIN_WRITES ? check_writing(admin, http, site) : 0;
 }
 

@@ -19,7 +19,7 @@ struct question {
 };
 
 static void
-drop(struct question *question)
+admin_home_drop(struct question *question)
 {
 	if (__atomic_sub_fetch(&question->owners, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
@@ -37,12 +37,12 @@ on_home(void *arg)
 	if (!weft__admin_is_closing(admin))
 		question->write(admin, &question->text);
 	(void)weft_event_set(&question->done);
-	drop(question);
+	admin_home_drop(question);
 	weft__admin_drop(admin);
 }
 
 static void
-wait_for(struct question *question, struct weft__admin_text *text)
+admin_home_wait_for(struct question *question, struct weft__admin_text *text)
 {
 	struct weft__admin_text *answer = &question->text;
 
@@ -77,10 +77,10 @@ weft__admin_at_home(weft_admin *admin,
 		                       .done = WEFT_SHARED_INIT };
 	weft__admin_hold(admin);
 	if (weft_loop_post_node(admin->loop, &question->node) == 0) {
-		wait_for(question, text);
+		admin_home_wait_for(question, text);
 	} else { /* the loop is stopping */
 		weft__admin_drop(admin);
-		drop(question);
+		admin_home_drop(question);
 	}
-	drop(question);
+	admin_home_drop(question);
 }

@@ -195,7 +195,8 @@ on_bare(weft_http *http, void *arg)
 }
 
 static int
-add(struct weft__admin_mount *mount, weft_http_server *server, const char *path, weft_http_fn fn)
+routes_add(struct weft__admin_mount *mount, weft_http_server *server, const char *path,
+           weft_http_fn fn)
 {
 	char pattern[PATTERN_MAX];
 
@@ -218,9 +219,9 @@ weft__admin_routes(struct weft__admin_mount *mount, weft_http_server *server)
 		{ "/debug/trace", on_trace },
 		{ "/events", on_events },
 	};
-	int rc = mount->prefix[0] ? add(mount, server, "", on_bare) : 0;
+	int rc = mount->prefix[0] ? routes_add(mount, server, "", on_bare) : 0;
 
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0; i++)
-		rc = add(mount, server, routes[i].path, routes[i].fn);
+		rc = routes_add(mount, server, routes[i].path, routes[i].fn);
 	return rc;
 }

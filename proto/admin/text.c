@@ -13,7 +13,7 @@ weft__admin_text_fini(struct weft__admin_text *text)
 }
 
 static bool
-make_room(struct weft__admin_text *text, size_t size)
+admin_text_make_room(struct weft__admin_text *text, size_t size)
 {
 	size_t room = text->room ? text->room : ROOM_FIRST;
 	char *data;
@@ -42,7 +42,7 @@ make_room(struct weft__admin_text *text, size_t size)
 void
 weft__admin_put(struct weft__admin_text *text, const char *data, size_t size)
 {
-	if (text->error || size == 0 || !make_room(text, size))
+	if (text->error || size == 0 || !admin_text_make_room(text, size))
 		return;
 	memcpy(text->data + text->size, data, size);
 	text->size += size;

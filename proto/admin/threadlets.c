@@ -81,7 +81,7 @@ write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
 }
 
 static void
-take(struct weft__admin_look *look, uint64_t loop, const weft_threadlet_info *info)
+threadlets_take(struct weft__admin_look *look, uint64_t loop, const weft_threadlet_info *info)
 {
 	struct weft__admin_found found = { loop, *info };
 
@@ -129,7 +129,7 @@ walk_loop(struct weft__admin_look *look, const weft_loop_info *info)
 		if (n < 0)
 			write_head(look, info, n); /* rule 3 */
 		for (int i = 0; i < n; i++)
-			take(look, info->number, &look->slice[i]);
+			threadlets_take(look, info->number, &look->slice[i]);
 		rc = pause(look);
 	} while (rc == 0 && n > 0 && !is_full(look));
 	return rc;
@@ -226,7 +226,7 @@ write_all(struct weft__admin_look *look)
 }
 
 static int
-list(weft_http *http, weft_admin *admin)
+threadlets_list(weft_http *http, weft_admin *admin)
 {
 	struct weft__admin_look *look = weft_alloc(sizeof(*look));
 	const char *wrong;
@@ -258,7 +258,7 @@ weft__admin_threadlets(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (__atomic_add_fetch(&admin->dumps, 1, __ATOMIC_RELAXED) <= DUMPS_MAX) {
-		rc = list(http, admin);
+		rc = threadlets_list(http, admin);
 	} else {
 		(void)weft_http_set_header(http, "Retry-After", "1");
 		rc = weft__admin_say(http, 503, "others are listing threadlets");

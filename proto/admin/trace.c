@@ -101,7 +101,7 @@ send_trace(weft_http *http, weft_admin *admin, weft_trace *trace)
 }
 
 static int
-begin(weft_http *http, weft_admin *admin, weft_trace **out)
+admin_trace_begin(weft_http *http, weft_admin *admin, weft_trace **out)
 {
 	const weft_trace_opts opts = { .bytes_max = admin->trace_max };
 	bool free = !__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE);
@@ -126,7 +126,7 @@ weft__admin_trace(weft_http *http, weft_admin *admin)
 
 	if (!weft__admin_query(http, "seconds", (uint64_t[2]){ 1, SECONDS_MAX }, &seconds))
 		return weft__admin_say(http, 400, "seconds is a number from 1 to 60");
-	rc = begin(http, admin, &trace);
+	rc = admin_trace_begin(http, admin, &trace);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	rc = record(http, admin, trace, seconds);

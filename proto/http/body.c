@@ -34,7 +34,7 @@ enum {
 };
 
 static int
-refuse(struct weft__http_body *body, const char *text)
+body_refuse(struct weft__http_body *body, const char *text)
 {
 	return weft__http_refuse(&body->fault, 400, text);
 }
@@ -44,12 +44,12 @@ size_byte(struct weft__http_body *body, char byte)
 {
 	if (byte_is(byte, BYTE_HEX)) {
 		if (++body->digits > 16)
-			return refuse(body, "chunk size too long");
+			return body_refuse(body, "chunk size too long");
 		body->left = body->left << 4 | hex_value(byte);
 		return 0;
 	}
 	if (body->digits == 0 || (byte != '\r' && byte != ';'))
-		return refuse(body, "bad chunk size");
+		return body_refuse(body, "bad chunk size");
 	body->ext = 0;
 	body->state = byte == '\r' ? SIZE_LF : EXT_BEGIN;
 	return 0;
@@ -94,9 +94,9 @@ ext_byte(struct weft__http_body *body, char byte)
 	next = state == EXT_QUOTED || state == EXT_ESCAPED ? after_quoted(state, byte)
 	                                                   : after_plain(state, byte);
 	if (next == 0)
-		return refuse(body, "bad chunk extension");
+		return body_refuse(body, "bad chunk extension");
 	if (++body->ext > WEFT__HTTP_EXT_MAX || ++body->ext_total > body->head_max)
-		return refuse(body, "chunk extensions too long");
+		return body_refuse(body, "chunk extensions too long");
 	body->state = (uint8_t)next;
 	return 0;
 }
@@ -119,16 +119,16 @@ frame_byte(struct weft__http_body *body, char byte)
 		return size_byte(body, byte);
 	case SIZE_LF:
 		if (byte != '\n')
-			return refuse(body, "CR without LF");
+			return body_refuse(body, "CR without LF");
 		return chunk_begin(body);
 	case DATA_CR:
 		if (byte != '\r')
-			return refuse(body, "no CRLF after a chunk");
+			return body_refuse(body, "no CRLF after a chunk");
 		body->state = DATA_LF;
 		return 0;
 	case DATA_LF:
 		if (byte != '\n')
-			return refuse(body, "no CRLF after a chunk");
+			return body_refuse(body, "no CRLF after a chunk");
 		body->digits = 0;
 		body->state = CHUNK_SIZE;
 		return 0;
@@ -185,7 +185,7 @@ trailer_step(struct weft__http_body *body, const char *data, size_t at, size_t s
 		struct weft__http_field *last = &lines->fields[lines->count - 1];
 
 		if (weft__http_not_a_trailer(part_text(input.data, last->name)))
-			return refuse(body, "field not allowed as a trailer");
+			return body_refuse(body, "field not allowed as a trailer");
 	}
 	if (rc < 0)
 		return rc;

@@ -43,7 +43,7 @@ take_trailers(weft_http *http, const char *data, struct weft__http_step step)
 /* Parse the n bytes that are available.  Returns 1 if some are ready, 0 at the end of the body,
  * 2 if *min bytes have to be available first, or an error. */
 static int
-look(weft_http *http, const char *data, size_t n, size_t *min)
+body_read_check(weft_http *http, const char *data, size_t n, size_t *min)
 {
 	struct weft__http_step step;
 	int rc = weft__http_body_next(&http->in.body, data, n, &step);
@@ -89,7 +89,7 @@ next_piece(weft_http *http, uint64_t deadline_ns)
 			in->over = rc == 0;
 			return rc < 0 ? lose(http, rc) : 0;
 		}
-		rc = look(http, data, (size_t)n, &min);
+		rc = body_read_check(http, data, (size_t)n, &min);
 	}
 	return rc;
 }
@@ -116,14 +116,14 @@ weft__http_drop_here(weft_http *http)
 		n = weft_stream_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
 		if (n <= 0)
 			return n < 0 ? n : 1;
-		rc = look(http, data, (size_t)n, &min);
+		rc = body_read_check(http, data, (size_t)n, &min);
 	}
 	return rc == 2 ? (ssize_t)min : rc;
 }
 
 /* Begin to read.  Returns 1 if bytes are ready, 0 if the body was read to its end, or an error. */
 static int
-begin(weft_http *http, uint64_t deadline_ns)
+body_read_begin(weft_http *http, uint64_t deadline_ns)
 {
 	if (!http->in.text)
 		return weft_fail(WEFT_EINVAL, "http: there is no reply yet");
@@ -148,7 +148,7 @@ begin_guarded(weft_http *http, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	rc = begin(http, deadline_ns);
+	rc = body_read_begin(http, deadline_ns);
 	weft__http_guard_end(&guard);
 	return rc;
 }
@@ -207,7 +207,7 @@ int
 weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns)
 {
 	for (uint64_t dropped = 0; dropped <= max;) {
-		int rc = begin(http, deadline_ns);
+		int rc = body_read_begin(http, deadline_ns);
 
 		if (rc <= 0)
 			return rc;

@@ -202,7 +202,7 @@ weft__http_call_reply(struct weft__http_call *call, uint64_t deadline_ns)
 /* A head stays in the stream's queue until it is complete, so it must fit there; plus one byte,
  * to detect a head that is too long. */
 static int
-make_room(const struct weft__http_call *call)
+http_call_make_room(const struct weft__http_call *call)
 {
 	int64_t room = (int64_t)call->client->header_max + 1;
 
@@ -217,7 +217,7 @@ open_try(struct weft__http_call *call)
 	int rc = weft__http_wire_init(&call->wire, call->slot.conn->stream);
 
 	if (rc == 0)
-		rc = make_room(call);
+		rc = http_call_make_room(call);
 	if (rc < 0)
 		return rc;
 	call->wire.wait = weft__http_call_wait;

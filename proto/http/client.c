@@ -229,7 +229,7 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft
 
 /* End a streamed body and receive the reply. */
 static int
-finish(struct weft__http_call *call, uint64_t deadline_ns)
+http_client_finish(struct weft__http_call *call, uint64_t deadline_ns)
 {
 	struct weft__http_guard guard;
 	int rc = weft__http_guard_begin(&guard, call->http->abort);
@@ -261,7 +261,7 @@ weft_http_finish(weft_http *http, uint64_t deadline_ns)
 		return weft_fail(WEFT_EALREADY, "nothing is left to be sent");
 	forget_detail();
 	if (!http->in.text)
-		rc = finish(call, deadline_ns);
+		rc = http_client_finish(call, deadline_ns);
 	if (rc < 0)
 		return weft__http_call_fail(call, rc);
 	call->streamed = false;

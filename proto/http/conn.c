@@ -138,7 +138,7 @@ linger(struct weft__http_conn *conn)
 }
 
 static void
-finish(struct weft__http_conn *conn)
+http_conn_finish(struct weft__http_conn *conn)
 {
 	end_batch(conn);
 	if (!conn->taken && weft__http_wire_flush(&conn->wire, WEFT_NEVER) < 0)
@@ -164,7 +164,7 @@ struct start {
 };
 
 static int
-prepare(struct weft__http_conn *conn)
+http_conn_prepare(struct weft__http_conn *conn)
 {
 	weft_http_server *server = conn->server;
 	size_t max = server->opts.header_max;
@@ -183,7 +183,7 @@ prepare(struct weft__http_conn *conn)
 }
 
 static int
-run(void *arg)
+http_conn_run(void *arg)
 {
 	struct start start = *(struct start *)arg;
 	struct weft__http_counts *counts = &start.service->server->counts;
@@ -197,11 +197,11 @@ run(void *arg)
 	weft_release(arg);
 	weft__http_count(&counts->connections, 1);
 	weft__http_count(&counts->open, 1);
-	if (prepare(&conn) == 0) {
+	if (http_conn_prepare(&conn) == 0) {
 		weft__http_service_enter(&conn);
 		while (next_exchange(&conn))
 			;
-		finish(&conn);
+		http_conn_finish(&conn);
 	} else {
 		weft_stream_reset(start.peer);
 	}
@@ -223,7 +223,7 @@ weft__http_conn_start(struct weft__http_service *service, weft_stream *peer)
 	if (start) {
 		*start = (struct start){ service, peer };
 		__atomic_add_fetch(&service->holders, 1, __ATOMIC_RELAXED);
-		rc = weft_go_with(&opts, run, start);
+		rc = weft_go_with(&opts, http_conn_run, start);
 	}
 	if (rc > 0)
 		return 0;

@@ -62,7 +62,7 @@ put_digits(char *at, int64_t number, int digits)
 }
 
 static char *
-put_text(char *at, const char *text, size_t size)
+date_put_text(char *at, const char *text, size_t size)
 {
 	memcpy(at, text, size);
 	return at + size;
@@ -81,14 +81,14 @@ weft__http_date_format(int64_t seconds, char out[WEFT__HTTP_DATE_SIZE])
 	date_of(count, &x);
 	/* 1970-01-01 was a Thursday.  Year 0 is some 103,000 weeks earlier, so the sum is
 	 * positive. */
-	at = put_text(at, days + (count + 3 + INT64_C(7) * 200000) % 7 * 3, 3);
-	at = put_digits(put_text(at, ", ", 2), x.day, 2);
-	at = put_text(put_text(at, " ", 1), months + (x.month - 1) * 3, 3);
-	at = put_digits(put_text(at, " ", 1), x.year, 4);
-	at = put_digits(put_text(at, " ", 1), rest / 3600, 2);
-	at = put_digits(put_text(at, ":", 1), rest / 60 % 60, 2);
-	at = put_digits(put_text(at, ":", 1), rest % 60, 2);
-	(void)put_text(at, " GMT", 5);
+	at = date_put_text(at, days + (count + 3 + INT64_C(7) * 200000) % 7 * 3, 3);
+	at = put_digits(date_put_text(at, ", ", 2), x.day, 2);
+	at = date_put_text(date_put_text(at, " ", 1), months + (x.month - 1) * 3, 3);
+	at = put_digits(date_put_text(at, " ", 1), x.year, 4);
+	at = put_digits(date_put_text(at, " ", 1), rest / 3600, 2);
+	at = put_digits(date_put_text(at, ":", 1), rest / 60 % 60, 2);
+	at = put_digits(date_put_text(at, ":", 1), rest % 60, 2);
+	(void)date_put_text(at, " GMT", 5);
 	return 0;
 }
 

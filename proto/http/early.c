@@ -42,7 +42,7 @@ judge(const char *data, size_t size)
 /* The same for the bytes that are available now.  `*min` becomes the number of bytes to wait
  * for, 0 if there is nothing to wait for. */
 static enum seen
-look(weft_stream *stream, size_t *min)
+early_check(weft_stream *stream, size_t *min)
 {
 	const void *data;
 	ssize_t n = weft_stream_peek(stream, *min, &data, WEFT_NOWAIT);
@@ -58,7 +58,7 @@ look(weft_stream *stream, size_t *min)
 }
 
 static int
-refuse(struct weft__http_call *call)
+early_refuse(struct weft__http_call *call)
 {
 	call->refused = true;
 	return weft_fail(WEFT_EPIPE, "%s", WEFT__HTTP_REFUSED);
@@ -84,8 +84,8 @@ is_sent(weft_stream *stream)
 }
 
 /* Wait until the write op has finished, or the peer has refused the rest.  A reply that arrives
- * when everything is sent is not a refusal.  look() may let the rest be sent, so is_sent() is
- * called after it.
+ * when everything is sent is not a refusal.  early_check() may let the rest be sent, so
+ * is_sent() is called after it.
  * Returns 0, 1 if the peer has refused, or an error. */
 static int
 wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t deadline_ns)
@@ -95,7 +95,7 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t dead
 	int which;
 
 	for (;;) {
-		enum seen seen = look(stream, &min);
+		enum seen seen = early_check(stream, &min);
 
 		if (is_sent(stream) && weft_op_wait(writing, deadline_ns) >= 0)
 			return 0;
@@ -120,12 +120,12 @@ weft__http_call_wait(struct weft__http_wire *wire, weft_op *op, uint64_t deadlin
 	weft_op reading;
 	int rc;
 
-	if (!op && look(wire->stream, &min) == STOP)
-		return refuse(call);
+	if (!op && early_check(wire->stream, &min) == STOP)
+		return early_refuse(call);
 	if (!op)
 		return 0;
 	(void)weft_op_init(&reading, NULL, NULL, NULL);
 	rc = wait_both(wire->stream, op, &reading, deadline_ns);
 	end_op(&reading);
-	return rc > 0 ? refuse(call) : rc;
+	return rc > 0 ? early_refuse(call) : rc;
 }

@@ -203,7 +203,7 @@ put_event(char *at, const char *event, const char *data)
 
 /* The first event: from now on the handler has no deadline. */
 static int
-begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
+event_begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 {
 	int rc = 0;
 
@@ -243,7 +243,7 @@ weft_http_send_event(weft_http *http, const char *event, const char *data, uint6
 		return (int)rc;
 	conn = weft__http_conn_of(http);
 	if (!conn->endless)
-		rc = begin(conn, http, deadline_ns);
+		rc = event_begin(conn, http, deadline_ns);
 	if (rc == 0 && (http->out.bodyless || conn->gone))
 		rc = weft_fail(WEFT_EPIPE, "http: nobody reads the events");
 	if (rc == 0)

@@ -32,7 +32,7 @@ line_end(char *at, char *end)
 
 /* Find the line with that name, which is ended by NUL.  NULL if there is none. */
 static char *
-find(struct weft__http_out *out, struct text name)
+fields_find(struct weft__http_out *out, struct text name)
 {
 	char *end = out->lines + out->lines_size, *next;
 
@@ -51,7 +51,7 @@ cut(struct weft__http_out *out, struct text name)
 {
 	char *at;
 
-	while (out->lines_size && (at = find(out, name))) {
+	while (out->lines_size && (at = fields_find(out, name))) {
 		char *end = out->lines + out->lines_size;
 		char *next = line_end(at, end);
 
@@ -88,7 +88,7 @@ more_room(weft_http *http, size_t size, int *error)
 }
 
 static int
-append(weft_http *http, struct text name, struct text value)
+fields_append(weft_http *http, struct text name, struct text value)
 {
 	int error = 0;
 	char *at = more_room(http, name.size + value.size + 4, &error);
@@ -180,7 +180,7 @@ weft__http_add_field(weft_http *http, const char *name, const char *value)
 
 	if (!weft__http_is_token(n) || !value || !weft__http_is_value(v))
 		return weft_fail(WEFT_EINVAL, "http: not a field");
-	return append(http, n, v);
+	return fields_append(http, n, v);
 }
 
 int
@@ -198,7 +198,7 @@ weft_http_set_header(weft_http *http, const char *name, const char *value)
 		return rc;
 	if (!is(n, "set-cookie") || !value)
 		cut(&http->out, n);
-	return value ? append(http, n, (struct text){ value, strlen(value) }) : 0;
+	return value ? fields_append(http, n, (struct text){ value, strlen(value) }) : 0;
 }
 
 void
@@ -210,7 +210,8 @@ weft__http_cut_field(weft_http *http, const char *name)
 bool
 weft__http_has_field(weft_http *http, const char *name)
 {
-	return http->out.lines_size > 0 && find(&http->out, (struct text){ name, strlen(name) });
+	return http->out.lines_size > 0
+	       && fields_find(&http->out, (struct text){ name, strlen(name) });
 }
 
 void

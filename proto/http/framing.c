@@ -19,7 +19,7 @@
 #include "inner.h"
 
 static int
-refuse(struct weft__http_head *head, const char *text)
+framing_refuse(struct weft__http_head *head, const char *text)
 {
 	return weft__http_refuse(&head->fault, 400, text);
 }
@@ -30,9 +30,9 @@ note_host(struct weft__http_head *head, struct text value, struct weft__http_par
 	if (head->is_response)
 		return 0;
 	if (head->seen & SEEN_HOST)
-		return refuse(head, "several Host fields");
+		return framing_refuse(head, "several Host fields");
 	if (!weft__http_host_ok(value, false))
-		return refuse(head, "bad Host");
+		return framing_refuse(head, "bad Host");
 	head->seen |= SEEN_HOST;
 	if (head->form == WEFT__HTTP_ORIGIN || head->form == WEFT__HTTP_ASTERISK)
 		head->host = part; /* otherwise the target's host counts */
@@ -43,9 +43,9 @@ static int
 note_length(struct weft__http_head *head, struct text value)
 {
 	if (head->seen & SEEN_LENGTH)
-		return refuse(head, "several Content-Length fields");
+		return framing_refuse(head, "several Content-Length fields");
 	if (!weft__http_decimal(value, &head->length))
-		return refuse(head, "bad Content-Length");
+		return framing_refuse(head, "bad Content-Length");
 	head->seen |= SEEN_LENGTH;
 	return 0;
 }
@@ -63,13 +63,13 @@ note_coding(struct weft__http_head *head, struct text list)
 				break;
 			}
 		if (!weft__http_is_token(name))
-			return refuse(head, "bad Transfer-Encoding");
+			return framing_refuse(head, "bad Transfer-Encoding");
 		if (head->seen & SEEN_CHUNKED)
-			return refuse(head, "chunked is not the last coding");
+			return framing_refuse(head, "chunked is not the last coding");
 		if (!weft__http_same(name, "chunked"))
 			head->seen |= SEEN_CODING;
 		else if (name.size != coding.size)
-			return refuse(head, "parameter of chunked");
+			return framing_refuse(head, "parameter of chunked");
 		else
 			head->seen |= SEEN_CHUNKED;
 	}
@@ -85,7 +85,7 @@ note_connection(struct weft__http_head *head, struct text list)
 		if (option.size == 0)
 			continue;
 		if (!weft__http_is_token(option))
-			return refuse(head, "bad Connection");
+			return framing_refuse(head, "bad Connection");
 		if (weft__http_same(option, "close"))
 			head->seen |= SEEN_CLOSE;
 		else if (weft__http_same(option, "keep-alive"))
@@ -168,9 +168,9 @@ check_coding(struct weft__http_head *head)
 	if (!(head->seen & (SEEN_CHUNKED | SEEN_CODING)))
 		return 0;
 	if (head->seen & SEEN_LENGTH)
-		return refuse(head, "Content-Length with Transfer-Encoding");
+		return framing_refuse(head, "Content-Length with Transfer-Encoding");
 	if (head->minor == 0)
-		return refuse(head, "Transfer-Encoding in HTTP/1.0");
+		return framing_refuse(head, "Transfer-Encoding in HTTP/1.0");
 	if (head->seen & SEEN_CODING)
 		return weft__http_refuse(&head->fault, 501, "unknown transfer coding");
 	return 0;
@@ -192,9 +192,9 @@ conclude_request(struct weft__http_head *head)
 	enum weft__http_framing framing = framing_of_fields(head);
 
 	if (!(head->seen & SEEN_HOST) && head->minor > 0)
-		return refuse(head, "no Host");
+		return framing_refuse(head, "no Host");
 	if (head->form == WEFT__HTTP_AUTHORITY && framing != WEFT__HTTP_NO_BODY)
-		return refuse(head, "CONNECT with a body");
+		return framing_refuse(head, "CONNECT with a body");
 	if ((head->seen & SEEN_EXPECT) && head->minor > 0)
 		return weft__http_refuse(&head->fault, 417, "unknown expectation");
 	if ((head->seen & SEEN_CONTINUE) && head->minor > 0 && framing != WEFT__HTTP_NO_BODY)
@@ -230,7 +230,7 @@ conclude_response(struct weft__http_head *head)
 {
 	if (is_bodiless(head->status) && head->asked == WEFT__HTTP_ASKED_OTHER
 	    && framing_of_fields(head) != WEFT__HTTP_NO_BODY)
-		return refuse(head, "body of a status that has none");
+		return framing_refuse(head, "body of a status that has none");
 	head->framing = (uint8_t)framing_of_response(head);
 	return 0;
 }

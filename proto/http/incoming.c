@@ -92,7 +92,7 @@ weft__http_value(weft_http *http, const char *name, struct text *out)
 
 /* Whether decoding would not change the path. */
 static bool
-is_plain(struct text path)
+http_incoming_is_plain(struct text path)
 {
 	for (size_t i = 0; i < path.size; i++) {
 		char byte = path.data[i];
@@ -122,7 +122,7 @@ weft__http_decode_path(weft_http *http)
 	if (!copy)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	in->path_size = (uint32_t)path.size;
-	if (path.data[0] == '/' && !is_plain(path)) {
+	if (path.data[0] == '/' && !http_incoming_is_plain(path)) {
 		rc = weft__http_path_decode(path.data, path.size, copy, path.size + 1);
 		in->path_size = (uint32_t)rc;
 	}

@@ -10,7 +10,7 @@
 static int key; /* atomic, written once */
 
 static void
-drop(void *arg)
+http_memory_drop(void *arg)
 {
 	struct weft__http_local *local = arg;
 
@@ -32,7 +32,7 @@ find_key(void)
 
 	if (found)
 		return found;
-	made = weft_key_new(drop);
+	made = weft_key_new(http_memory_drop);
 	if (made < 0)
 		return made;
 	return __atomic_compare_exchange_n(&key, &found, made, false, __ATOMIC_ACQ_REL,

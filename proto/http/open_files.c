@@ -61,7 +61,7 @@ is_it(const struct weft__http_file *file, uint64_t hash, const char *root, const
 
 /* Look up the cached file; NULL if there is none. */
 static struct weft__http_file *
-look(struct weft__http_files *files, uint64_t hash, const char *root, const char *name)
+open_files_check(struct weft__http_files *files, uint64_t hash, const char *root, const char *name)
 {
 	struct weft__http_file *file;
 
@@ -76,7 +76,7 @@ look(struct weft__http_files *files, uint64_t hash, const char *root, const char
 }
 
 static void
-keep(struct weft__http_files *files, struct weft__http_file *file)
+open_files_keep(struct weft__http_files *files, struct weft__http_file *file)
 {
 	struct weft__http_file **place = &files->places[file->hash % PLACES];
 	struct weft__http_file *old;
@@ -143,7 +143,7 @@ struct job {
 };
 
 static int
-find(void *arg)
+open_files_find(void *arg)
 {
 	struct job *job = arg;
 
@@ -159,7 +159,7 @@ put_line(char *at, struct text name, const char *value)
 }
 
 static void
-describe(struct weft__http_file *file, const char *name)
+open_files_describe(struct weft__http_file *file, const char *name)
 {
 	const struct weft__http_found *found = &file->found;
 	char *at = file->etag;
@@ -182,12 +182,12 @@ describe(struct weft__http_file *file, const char *name)
 }
 
 static int
-load(uint64_t hash, const char *root, const char *name, struct weft__http_file **out)
+open_files_load(uint64_t hash, const char *root, const char *name, struct weft__http_file **out)
 {
 	struct job job = { .root = root, .name = name };
 	size_t root_size = strlen(root) + 1, name_size = strlen(name) + 1;
 	struct weft__http_file *file;
-	int rc = weft_work(WEFT_BLOCKING, find, &job, WEFT_NEVER);
+	int rc = weft_work(WEFT_BLOCKING, open_files_find, &job, WEFT_NEVER);
 
 	if (rc < 0)
 		return rc;
@@ -204,7 +204,7 @@ load(uint64_t hash, const char *root, const char *name, struct weft__http_file *
 	file->root_size = (uint32_t)root_size;
 	memcpy(file->names, root, root_size);
 	memcpy(file->names + root_size, name, name_size);
-	describe(file, name);
+	open_files_describe(file, name);
 	*out = file;
 	return 0;
 }
@@ -227,18 +227,18 @@ weft__http_file_take(weft_http_server *server, const char *root, const char *nam
 	struct weft__http_file *file;
 	int rc;
 
-	file = files ? look(files, hash, root, name) : NULL;
+	file = files ? open_files_check(files, hash, root, name) : NULL;
 	if (file && will_do(file)) {
 		*out = file;
 		return 0;
 	}
-	rc = load(hash, root, name, out);
+	rc = open_files_load(hash, root, name, out);
 	if (file && rc < 0) /* the next request tries again */
 		__atomic_store_n(&file->reloaded, 0, __ATOMIC_RELAXED);
 	if (file && rc == WEFT_ENOENT)
 		forget(files, file);
 	weft__http_file_give(file);
 	if (rc == 0 && files)
-		keep(files, *out);
+		open_files_keep(files, *out);
 	return rc;
 }

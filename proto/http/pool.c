@@ -240,7 +240,7 @@ take_idle(struct weft__http_host *host)
 
 /* Pass the slot, with a connection or NULL, to the first waiter. */
 static void
-hand_over(struct weft__http_host *host, struct weft__http_conn *conn)
+http_pool_hand_over(struct weft__http_host *host, struct weft__http_conn *conn)
 {
 	struct waiter *waiter = (struct waiter *)host->queue.next;
 
@@ -263,7 +263,7 @@ weft__http_slot_give(struct weft__http_slot *slot)
 	if (conn)
 		conn->kept = true;
 	if (host->waiting > 0) {
-		hand_over(host, conn);
+		http_pool_hand_over(host, conn);
 		return;
 	}
 	host->used--;

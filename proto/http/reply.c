@@ -2,7 +2,7 @@
 #include "server.h"
 
 static int
-check(weft_http *http, const char *call)
+http_reply_check(weft_http *http, const char *call)
 {
 	if (!http || !http->is_server)
 		return weft_fail(WEFT_EINVAL, "%s: not a server's", call);
@@ -12,7 +12,7 @@ check(weft_http *http, const char *call)
 int
 weft_http_reply(weft_http *http, int status, const char *type, weft_span body, uint64_t deadline_ns)
 {
-	int rc = check(http, "weft_http_reply");
+	int rc = http_reply_check(http, "weft_http_reply");
 
 	if (rc == 0 && (!body.data && body.size > 0))
 		rc = weft_fail(WEFT_EINVAL, "weft_http_reply: NULL");
@@ -32,7 +32,7 @@ weft_http_reply(weft_http *http, int status, const char *type, weft_span body, u
 int
 weft_http_begin(weft_http *http, int status, const char *type, uint64_t deadline_ns)
 {
-	int rc = check(http, "weft_http_begin");
+	int rc = http_reply_check(http, "weft_http_begin");
 
 	if (rc == 0 && status < 200)
 		rc = weft_fail(WEFT_EINVAL, "weft_http_begin: not a status");
@@ -82,7 +82,7 @@ check_protocol(weft_http *http, const char *protocol)
 
 /* The stream now belongs to the caller: a drain must no longer touch it. */
 static weft_stream *
-hand_over(struct weft__http_conn *conn, weft_http *http)
+http_reply_hand_over(struct weft__http_conn *conn, weft_http *http)
 {
 	http->out.stage = WEFT__HTTP_ENDED;
 	conn->wire.error = WEFT_EALREADY;
@@ -97,7 +97,7 @@ hand_over(struct weft__http_conn *conn, weft_http *http)
 int
 weft_http_upgrade(weft_http *http, const char *protocol, weft_stream **out, uint64_t deadline_ns)
 {
-	int rc = check(http, "weft_http_upgrade");
+	int rc = http_reply_check(http, "weft_http_upgrade");
 
 	if (rc == 0 && (!protocol || !out))
 		rc = weft_fail(WEFT_EINVAL, "weft_http_upgrade: NULL");
@@ -113,6 +113,6 @@ weft_http_upgrade(weft_http *http, const char *protocol, weft_stream **out, uint
 		rc = weft__http_wire_flush(http->wire, deadline_ns);
 	if (rc < 0)
 		return rc;
-	*out = hand_over(weft__http_conn_of(http), http);
+	*out = http_reply_hand_over(weft__http_conn_of(http), http);
 	return 0;
 }

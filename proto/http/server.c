@@ -101,7 +101,7 @@ weft_http_route(weft_http_server *server, const char *pattern, weft_http_fn fn, 
 }
 
 static uint64_t
-read_count(const uint64_t *counter)
+http_server_read_count(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -115,13 +115,13 @@ weft_http_server_stats(const weft_http_server *server, struct weft_http_server_s
 		return;
 	counts = &server->counts;
 	*out = (struct weft_http_server_stats){
-		.connections = read_count(&counts->connections),
-		.requests = read_count(&counts->requests),
-		.faults = read_count(&counts->faults),
-		.shed = read_count(&counts->shed),
-		.slow = read_count(&counts->slow),
-		.idle = read_count(&counts->idle),
-		.failed = read_count(&counts->failed),
+		.connections = http_server_read_count(&counts->connections),
+		.requests = http_server_read_count(&counts->requests),
+		.faults = http_server_read_count(&counts->faults),
+		.shed = http_server_read_count(&counts->shed),
+		.slow = http_server_read_count(&counts->slow),
+		.idle = http_server_read_count(&counts->idle),
+		.failed = http_server_read_count(&counts->failed),
 		.open = __atomic_load_n(&counts->open, __ATOMIC_RELAXED),
 		.active = __atomic_load_n(&counts->active, __ATOMIC_RELAXED),
 	};
@@ -163,7 +163,7 @@ link_last(struct weft__http_service *service, struct weft__http_conn *conn)
 }
 
 static void
-take_out(struct weft__http_service *service, struct weft__http_conn *conn)
+http_server_take_out(struct weft__http_service *service, struct weft__http_conn *conn)
 {
 	*(conn->prev ? &conn->prev->next : &service->first) = conn->next;
 	*(conn->next ? &conn->next->prev : &service->last) = conn->prev;
@@ -181,7 +181,7 @@ void
 weft__http_service_leave(struct weft__http_conn *conn)
 {
 	lock(conn->service);
-	take_out(conn->service, conn);
+	http_server_take_out(conn->service, conn);
 	unlock(conn->service);
 }
 
@@ -258,7 +258,7 @@ weft__http_service_drop(struct weft__http_service *service)
 /* --- draining --------------------------------------------------------------- */
 
 static void
-tell(struct weft__http_conn *conn, bool force)
+http_server_notify(struct weft__http_conn *conn, bool force)
 {
 	uint32_t state = WEFT__HTTP_IDLE;
 
@@ -295,10 +295,10 @@ tell_slice(struct weft__http_service *service, uint32_t round, bool force)
 
 	lock(service);
 	while (told < SLICE && (conn = service->first) && conn->round != round) {
-		take_out(service, conn);
+		http_server_take_out(service, conn);
 		link_last(service, conn);
 		conn->round = round;
-		tell(conn, force);
+		http_server_notify(conn, force);
 		told++;
 	}
 	unlock(service);

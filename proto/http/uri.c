@@ -99,7 +99,7 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 
 /* The first `byte`, or `end`. */
 static const char *
-find(const char *at, const char *end, char byte)
+uri_find(const char *at, const char *end, char byte)
 {
 	const char *found = memchr(at, byte, (size_t)(end - at));
 
@@ -117,8 +117,8 @@ weft__http_query_next(struct weft__http_query *query, struct weft__http_pair *ou
 		query->size = 0;
 		return false;
 	}
-	stop = find(at, end, '&');
-	equals = find(at, stop, '=');
+	stop = uri_find(at, end, '&');
+	equals = uri_find(at, stop, '=');
 	out->name = at;
 	out->name_size = (size_t)(equals - at);
 	out->value = equals < stop ? equals + 1 : stop;

@@ -55,7 +55,7 @@ split_scheme(const char *url, enum scheme *out, const char **after)
 /* Rule 3.  In a malformed URL it is unknown where the user information ends, so if there is an
  * "@" anywhere only the scheme is shown.  Only printable bytes are shown. */
 static int
-refuse(const char *url, const char *why)
+url_refuse(const char *url, const char *why)
 {
 	bool hide = strchr(url, '@') != NULL;
 	const char *after = url;
@@ -95,7 +95,7 @@ split_port(struct given *given)
 	if (at == all.size)
 		return 0;
 	(void)weft__http_decimal((struct text){ all.data + at, all.size - at }, &given->port);
-	return given->port > 0 ? 0 : refuse(given->url, "no such port");
+	return given->port > 0 ? 0 : url_refuse(given->url, "no such port");
 }
 
 /* At least one byte, and all of them visible ASCII. */
@@ -114,14 +114,14 @@ split_host(struct given *given)
 	struct text host = given->host;
 
 	if (given->scheme == LOCAL)
-		return is_visible(host) ? 0 : refuse(given->url, "no socket");
+		return is_visible(host) ? 0 : url_refuse(given->url, "no socket");
 	if (memchr(host.data, '@', host.size))
-		return refuse(given->url, "a user before the host");
+		return url_refuse(given->url, "a user before the host");
 	if (memchr(host.data, '%', host.size) || !weft__http_host_ok(host, false))
-		return refuse(given->url, "no proper host");
+		return url_refuse(given->url, "no proper host");
 	if (split_port(given) < 0)
 		return WEFT_EINVAL;
-	return given->host.size > 0 ? 0 : refuse(given->url, "no host");
+	return given->host.size > 0 ? 0 : url_refuse(given->url, "no host");
 }
 
 static int
@@ -131,7 +131,7 @@ split(const char *url, struct given *out)
 
 	out->url = url;
 	if (!split_scheme(url, &out->scheme, &at))
-		return refuse(url, "neither http:// nor https://");
+		return url_refuse(url, "neither http:// nor https://");
 	out->host = (struct text){ at, strcspn(at, "/?#") };
 	out->rest.data = at + out->host.size;
 	out->rest.size = strcspn(out->rest.data, "#");
@@ -139,7 +139,7 @@ split(const char *url, struct given *out)
 		unsigned char byte = (unsigned char)out->rest.data[i];
 
 		if (byte <= ' ' || byte == 0x7f)
-			return refuse(url, "a space or control byte");
+			return url_refuse(url, "a space or control byte");
 	}
 	return split_host(out);
 }
@@ -147,7 +147,7 @@ split(const char *url, struct given *out)
 /* --- writing ------------------------------------------------------------------ */
 
 static char *
-put(char *at, const char *text, size_t size)
+url_put(char *at, const char *text, size_t size)
 {
 	memcpy(at, text, size);
 	at[size] = '\0';
@@ -263,13 +263,13 @@ put_origin(char *at, const struct given *given, struct weft__http_url *out)
 	char *host;
 
 	out->address = at;
-	at = put(at, transport, strlen(transport));
+	at = url_put(at, transport, strlen(transport));
 	if (given->scheme == LOCAL) {
 		at = put_socket(at, given->host);
 		if (!at)
-			return refuse(given->url, "no path of a socket");
+			return url_refuse(given->url, "no path of a socket");
 		out->host = host = at + 1;
-		(void)put(host, "localhost", 9);
+		(void)url_put(host, "localhost", 9);
 		return 0;
 	}
 	at = put_port(put_lower(at, given->host), given->port);
@@ -281,17 +281,17 @@ put_origin(char *at, const struct given *given, struct weft__http_url *out)
 }
 
 static char *
-put_text(char *at, const struct given *given, struct weft__http_url *out)
+url_put_text(char *at, const struct given *given, struct weft__http_url *out)
 {
 	const char *scheme = schemes[given->scheme].text;
 	char *target;
 
 	out->text = at;
-	at = put(at, scheme, strlen(scheme));
+	at = url_put(at, scheme, strlen(scheme));
 	if (given->scheme == LOCAL)
 		at = put_encoded(at, given->host);
 	else
-		at = put(at, out->host, strlen(out->host));
+		at = url_put(at, out->host, strlen(out->host));
 	out->target = target = at;
 	if (given->rest.size == 0 || given->rest.data[0] != '/')
 		*at++ = '/';
@@ -326,7 +326,7 @@ weft__http_url_parse(const char *text, struct weft__http_url *out)
 		weft_release(memory);
 		return rc;
 	}
-	(void)put_text(memory, &given, &url);
+	(void)url_put_text(memory, &given, &url);
 	url.secure = given.scheme == SECURE;
 	url.local = given.scheme == LOCAL;
 	*out = url;
@@ -380,7 +380,7 @@ weft__http_url_resolve(const struct weft__http_url *base, const char *reference,
 	whole = weft_alloc(kept + size + 1);
 	if (!whole)
 		return weft_fail(WEFT_ENOMEM, "url: no memory");
-	(void)put(put(whole, base->text, kept), reference, size);
+	(void)url_put(url_put(whole, base->text, kept), reference, size);
 	rc = weft__http_url_parse(whole, out);
 	weft_release(whole);
 	return rc;

@@ -85,7 +85,7 @@ link_entry(struct weft__redis_cache *cache, struct entry *entry)
 
 /* Without memory for more buckets, the chains get longer. */
 static void
-grow(struct weft__redis_cache *cache)
+cache_grow(struct weft__redis_cache *cache)
 {
 	struct weft__redis_cache old = *cache;
 
@@ -118,7 +118,7 @@ unlink_entry(struct weft__redis_cache *cache, struct entry *entry)
 }
 
 static struct entry *
-find(const struct weft__redis_cache *cache, const char *bytes, size_t size)
+cache_find(const struct weft__redis_cache *cache, const char *bytes, size_t size)
 {
 	uint64_t hash = hash_of(bytes, size);
 	struct entry *entry = cache->by_words[hash & cache->mask];
@@ -132,7 +132,7 @@ find(const struct weft__redis_cache *cache, const char *bytes, size_t size)
 
 /* The entry must not be being fetched. */
 static void
-drop(struct weft__redis_cache *cache, struct entry *entry)
+cache_drop(struct weft__redis_cache *cache, struct entry *entry)
 {
 	unlink_entry(cache, entry);
 	weft__redis_unlink(&entry->by_use);
@@ -163,7 +163,7 @@ weft__redis_cache_clear(weft_redis *redis)
 	struct weft__redis_cache *cache = redis->cache;
 
 	while (cache && !weft__redis_alone(&cache->by_use))
-		drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.next));
+		cache_drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.next));
 }
 
 void
@@ -205,7 +205,7 @@ tell_one(struct entry *entry, struct weft__redis_command *command, int rc)
 
 /* Invariants 1 and 4. */
 static void
-keep(struct weft__redis_cache *cache, struct entry *entry)
+cache_keep(struct weft__redis_cache *cache, struct entry *entry)
 {
 	weft_redis *redis = entry->redis;
 
@@ -214,7 +214,7 @@ keep(struct weft__redis_cache *cache, struct entry *entry)
 	cache->bytes += entry->cost;
 	weft__redis_link_before(cache->by_use.next, &entry->by_use);
 	while (cache->bytes > redis->cache_bytes)
-		drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.prev));
+		cache_drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.prev));
 }
 
 static void
@@ -226,7 +226,7 @@ on_fetched(struct weft__redis_command *fetch, int rc)
 	while (!weft__redis_alone(&entry->behind))
 		tell_one(entry, WEFT__REDIS_OF(weft__redis_command, link, entry->behind.next), rc);
 	if (rc == 0 && is_tracked(entry->redis)) {
-		keep(cache, entry);
+		cache_keep(cache, entry);
 		return;
 	}
 	unlink_entry(cache, entry);
@@ -261,7 +261,7 @@ make_entry(weft_redis *redis, const struct weft__redis_command *command, const c
 	};
 	cache->count++;
 	link_entry(cache, entry);
-	grow(cache);
+	cache_grow(cache);
 	return entry;
 }
 
@@ -269,7 +269,7 @@ weft_redis_reply *
 weft__redis_cache_find(weft_redis *redis, const char *bytes, size_t size)
 {
 	struct weft__redis_cache *cache = redis->cache;
-	struct entry *entry = find(cache, bytes, size);
+	struct entry *entry = cache_find(cache, bytes, size);
 
 	if (!entry || !entry->reply)
 		return NULL;
@@ -301,7 +301,7 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 		weft__redis_answer(redis, command, reply);
 		return true;
 	}
-	entry = find(redis->cache, bytes, size);
+	entry = cache_find(redis->cache, bytes, size);
 	is_new = !entry;
 	if (is_new)
 		entry = make_entry(redis, command, bytes, size);
@@ -336,7 +336,7 @@ drop_key(struct weft__redis_cache *cache, weft_span key)
 	for (; entry; entry = next) {
 		next = entry->next_by_key;
 		if (entry->reply && entry->key_hash == hash && has_key(entry, key))
-			drop(cache, entry);
+			cache_drop(cache, entry);
 	}
 }
 

@@ -12,7 +12,7 @@ on_over(struct weft__redis_command *command, int rc)
 }
 
 static void
-on_cancel(weft_op *op, int why, void *arg)
+redis_call_on_cancel(weft_op *op, int why, void *arg)
 {
 	struct weft__redis_command *command = arg;
 
@@ -30,7 +30,7 @@ on_done(struct weft__redis_command *command, int rc)
  * may still be executed.  Waiting for an event that is always set checks both, and needs no
  * clock. */
 static int
-enter(weft_redis *redis)
+redis_call_enter(weft_redis *redis)
 {
 	if (!redis->gate_is_set)
 		redis->gate_is_set = weft_event_set(&redis->gate) == 0;
@@ -40,8 +40,8 @@ enter(weft_redis *redis)
 /* An event is faster than an op, and a canceled caller gives up the command itself.  The
  * endpoint may be freed when the wait is over, unless the command is not. */
 static int
-wait_for(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
-         uint64_t deadline_ns)
+redis_call_wait_for(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
+                    uint64_t deadline_ns)
 {
 	int rc = 0;
 
@@ -67,7 +67,7 @@ wait_by_op(weft_redis *redis, struct weft__redis_command *command, weft_redis_re
 	command->op = &op;
 	command->done = on_done;
 	(void)weft_op_init(&op, redis->loop, NULL, NULL);
-	rc = weft_op_begin(&op, on_cancel, command, deadline_ns);
+	rc = weft_op_begin(&op, redis_call_on_cancel, command, deadline_ns);
 	if (rc < 0)
 		return rc;
 	weft__redis_submit(redis, command);
@@ -79,14 +79,15 @@ static int
 run_here(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
          uint64_t deadline_ns)
 {
-	int rc = enter(redis);
+	int rc = redis_call_enter(redis);
 
 	if (rc == 0)
 		rc = weft__redis_admit(redis, command);
 	if (rc < 0)
 		return rc;
-	return command->flags & WEFT__REDIS_BLOCKS ? wait_by_op(redis, command, out, deadline_ns)
-	                                           : wait_for(redis, command, out, deadline_ns);
+	return command->flags & WEFT__REDIS_BLOCKS
+	               ? wait_by_op(redis, command, out, deadline_ns)
+	               : redis_call_wait_for(redis, command, out, deadline_ns);
 }
 
 int

@@ -26,7 +26,7 @@ say(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
 }
 
 static struct weft__redis_channel *
-find(weft_redis *redis, const void *name, size_t size, bool is_pattern)
+channel_find(weft_redis *redis, const void *name, size_t size, bool is_pattern)
 {
 	struct weft__redis_link *at = redis->channels.next;
 
@@ -42,7 +42,7 @@ find(weft_redis *redis, const void *name, size_t size, bool is_pattern)
 }
 
 static struct weft__redis_channel *
-make(weft_redis *redis, const char *name, bool is_pattern)
+channel_make(weft_redis *redis, const char *name, bool is_pattern)
 {
 	size_t size = strlen(name);
 	struct weft__redis_channel *channel = weft_alloc(sizeof(*channel) + size + 1);
@@ -63,13 +63,13 @@ weft__redis_channels_join(weft_redis_subscription *feed, const char *const *name
 
 	for (; *names; names++) {
 		bool is_pattern = strpbrk(*names, "*?[") != NULL;
-		struct weft__redis_channel *channel = find(redis, *names, strlen(*names),
-		                                           is_pattern);
+		struct weft__redis_channel *channel = channel_find(redis, *names, strlen(*names),
+		                                                   is_pattern);
 		struct weft__redis_member *member;
 		bool is_new = !channel;
 
 		if (is_new)
-			channel = make(redis, *names, is_pattern);
+			channel = channel_make(redis, *names, is_pattern);
 		if (!channel)
 			return weft_fail(WEFT_ENOMEM, "no memory for a feed");
 		member = &feed->members[feed->member_count++];
@@ -211,7 +211,7 @@ weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
 {
 	weft_span kind = text_at(message, 0), name = text_at(message, 1);
 	bool is_pattern = kind.size > 0 && *(const char *)kind.data == 'p';
-	struct weft__redis_channel *channel = find(redis, name.data, name.size, is_pattern);
+	struct weft__redis_channel *channel = channel_find(redis, name.data, name.size, is_pattern);
 	weft_span said = { "", 0 };
 
 	if (weft_redis_reply_type(message) == WEFT_REDIS_ERROR) {

@@ -34,7 +34,7 @@ weft__redis_word(const char *bytes, size_t index, size_t size)
 }
 
 static int
-refuse(const struct weft__redis_command *command, const char *why)
+command_refuse(const struct weft__redis_command *command, const char *why)
 {
 	return weft_fail(WEFT_EINVAL, "%.*s: %s",
 	                 command->name.size < 40 ? (int)command->name.size : 40,
@@ -45,13 +45,14 @@ int
 weft__redis_check(const weft_redis *redis, const struct weft__redis_command *command)
 {
 	if (command->flags & WEFT__REDIS_NEVER)
-		return refuse(command, "not for calls; messages are for feeds");
+		return command_refuse(command, "not for calls; messages are for feeds");
 	if ((command->flags & WEFT__REDIS_STATE) && !redis->session)
-		return refuse(command, "would change a connection that is "
-		                       "shared; see weft_redis_multi(), and the option session");
+		return command_refuse(command,
+		                      "would change a connection that is "
+		                      "shared; see weft_redis_multi(), and the option session");
 	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session && redis->connections_max < 2)
-		return refuse(command, "needs a connection of its own, and "
-		                       "connections_max leaves none");
+		return command_refuse(command, "needs a connection of its own, and "
+		                               "connections_max leaves none");
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include <weft/threadlet.h>
 
 static void
-leave(weft_redis_subscription *feed)
+redis_feed_leave(weft_redis_subscription *feed)
 {
 	if (--feed->users > 0)
 		return;
@@ -92,7 +92,7 @@ weft__redis_feed_end(weft_redis *redis)
 /* --- the calls ----------------------------------------------------------------- */
 
 static int
-check(const weft_redis *redis, const char *const *channels)
+redis_feed_check(const weft_redis *redis, const char *const *channels)
 {
 	if (!redis || !channels || !*channels)
 		return weft_fail(WEFT_EINVAL, "weft_redis_subscribe: NULL, or no channel");
@@ -158,7 +158,7 @@ weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_
                      uint64_t deadline_ns)
 {
 	weft_redis_subscription *feed = NULL;
-	int rc = check(redis, channels);
+	int rc = redis_feed_check(redis, channels);
 
 	if (rc == 0)
 		rc = make_feed(redis, channels, &feed);
@@ -184,7 +184,7 @@ weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_
 }
 
 static weft_redis_reply *
-take(weft_redis_subscription *feed)
+redis_feed_take(weft_redis_subscription *feed)
 {
 	feed->count--;
 	return feed->ring[feed->head++ & (WEFT__REDIS_BACKLOG - 1)];
@@ -204,7 +204,7 @@ receive(weft_redis_subscription *feed, weft_redis_reply **out, uint64_t deadline
 	}
 	if (feed->count == 0)
 		return rc;
-	*out = take(feed);
+	*out = redis_feed_take(feed);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ weft_redis_subscription_recv(weft_redis_subscription *feed, weft_redis_reply **o
 		return weft_fail(WEFT_EWRONGLOOP, "a feed of another loop");
 	feed->users++;
 	rc = receive(feed, out, deadline_ns);
-	leave(feed);
+	redis_feed_leave(feed);
 	return rc;
 }
 
@@ -233,11 +233,11 @@ weft_redis_subscription_close(weft_redis_subscription *feed)
 		return;
 	end_feed(feed, WEFT_ESHUTDOWN, "the feed was closed");
 	while (feed->count > 0)
-		weft_redis_reply_free(take(feed));
+		weft_redis_reply_free(redis_feed_take(feed));
 	feed->fell_behind = false;
 	weft__redis_unlink(&feed->of_redis);
 	weft__redis_channels_leave(feed);
 	if (weft__redis_alone(&redis->feeds))
 		close_line(redis);
-	leave(feed);
+	redis_feed_leave(feed);
 }

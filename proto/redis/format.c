@@ -30,7 +30,7 @@ struct conversion {
 };
 
 static int
-refuse(const char *format, const char *at, const char *why)
+redis_format_refuse(const char *format, const char *at, const char *why)
 {
 	return weft_fail(WEFT_EINVAL, "redis: %s, at byte %zu of \"%.200s\"", why,
 	                 (size_t)(at - format), format);
@@ -59,7 +59,7 @@ grow_word(struct sink *sink, size_t size)
 }
 
 static int
-add(struct sink *sink, const void *data, size_t size)
+redis_format_add(struct sink *sink, const void *data, size_t size)
 {
 	begin_word(sink);
 	if (sink->words && size > sink->room - sink->used)
@@ -246,13 +246,13 @@ put_value(struct sink *sink, struct conversion *c, struct arguments *args)
 	if (c->size > 1 || c->length)
 		return WEFT_EINVAL;
 	if (c->letter == '%')
-		return add(sink, "%", 1);
+		return redis_format_add(sink, "%", 1);
 	data = va_arg(args->list, const char *);
 	if (c->letter == 'b')
 		size = va_arg(args->list, size_t);
 	else
 		size = data ? strlen(data) : 1;
-	return data || size == 0 ? add(sink, data, size) : WEFT_EINVAL;
+	return data || size == 0 ? redis_format_add(sink, data, size) : WEFT_EINVAL;
 }
 
 /* --- the walk ---------------------------------------------------------------- */
@@ -266,7 +266,7 @@ walk(struct sink *sink, const char *format, struct arguments *args)
 		size_t plain = strcspn(at, " %");
 		struct conversion c;
 
-		if (plain > 0 && add(sink, at, plain) < 0)
+		if (plain > 0 && redis_format_add(sink, at, plain) < 0)
 			return WEFT_EINVAL;
 		at += plain;
 		if (*at == ' ') {
@@ -274,11 +274,12 @@ walk(struct sink *sink, const char *format, struct arguments *args)
 			at++;
 		} else if (*at == '%') {
 			if (!read_conversion(&c, at) || put_value(sink, &c, args) < 0)
-				return refuse(format, at, "a wrong conversion or value");
+				return redis_format_refuse(format, at,
+				                           "a wrong conversion or value");
 			at = c.end;
 		}
 	}
-	return sink->count > 0 ? 0 : refuse(format, at, "no words");
+	return sink->count > 0 ? 0 : redis_format_refuse(format, at, "no words");
 }
 
 static int

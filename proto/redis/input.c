@@ -105,7 +105,7 @@ is_push(const struct weft__redis_wire *wire, char first)
 
 /* Process one complete reply; `rc` is the result of its build. */
 static void
-take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *reply)
+input_take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *reply)
 {
 	bool pushed = is_push(wire, first);
 
@@ -149,7 +149,7 @@ read_some(struct weft__redis_wire *wire, const char *data, size_t size)
 			break;
 		}
 		rc = weft__resp_build(&wire->scan, data + at, (size_t)n, &reply);
-		take(wire, data[at], rc, reply);
+		input_take(wire, data[at], rc, reply);
 		at += (size_t)n;
 	}
 	return at;
@@ -174,7 +174,7 @@ take_large(struct weft__redis_wire *wire, size_t size)
 	if (rc < 0)
 		weft_release(in->data);
 	*in = rest;
-	take(wire, first, rc, reply);
+	input_take(wire, first, rc, reply);
 	return true;
 }
 

@@ -50,7 +50,7 @@ open_line(weft_redis *redis)
 }
 
 static void
-push(weft_redis *redis, struct weft__redis_command *command)
+lease_push(weft_redis *redis, struct weft__redis_command *command)
 {
 	command->line = NULL;
 	command->state = WEFT__REDIS_QUEUED;
@@ -59,7 +59,7 @@ push(weft_redis *redis, struct weft__redis_command *command)
 }
 
 static struct weft__redis_command *
-pop(weft_redis *redis)
+lease_pop(weft_redis *redis)
 {
 	struct weft__redis_command *command = WEFT__REDIS_OF(weft__redis_command, link,
 	                                                     redis->blocked.next);
@@ -76,7 +76,7 @@ weft__redis_lease(weft_redis *redis, struct weft__redis_command *command)
 	struct weft__redis_line *line = find_idle(redis);
 
 	if (!line && redis->leased_count >= leases_max(redis)) {
-		push(redis, command);
+		lease_push(redis, command);
 		return;
 	}
 	if (!line)
@@ -91,7 +91,7 @@ void
 weft__redis_lease_idle(struct weft__redis_line *line)
 {
 	if (line->redis->blocked_count > 0)
-		weft__redis_line_submit(line, pop(line->redis));
+		weft__redis_line_submit(line, lease_pop(line->redis));
 }
 
 bool
@@ -112,7 +112,7 @@ weft__redis_lease_ended(struct weft__redis_line *line)
 	weft__redis_unlink(&line->of_redis);
 	redis->leased_count--;
 	if (redis->blocked_count > 0 && !redis->closed && redis->leased_count < leases_max(redis))
-		weft__redis_lease(redis, pop(redis));
+		weft__redis_lease(redis, lease_pop(redis));
 }
 
 void
@@ -121,6 +121,6 @@ weft__redis_lease_failed(struct weft__redis_line *line, int error, const char *t
 	weft_redis *redis = line->redis;
 
 	while (redis->blocked_count > 0)
-		weft__redis_end(redis, pop(redis), error, text);
+		weft__redis_end(redis, lease_pop(redis), error, text);
 	weft__redis_line_close(line, error);
 }

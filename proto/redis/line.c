@@ -68,7 +68,7 @@ has_room(const struct weft__redis_line *line)
 }
 
 static void
-put(struct weft__redis_line *line, struct weft__redis_command *command)
+line_put(struct weft__redis_line *line, struct weft__redis_command *command)
 {
 	struct weft__redis_slot *slot = weft__redis_wire_put(line->wire, command);
 
@@ -88,14 +88,14 @@ void
 weft__redis_line_pump(struct weft__redis_line *line)
 {
 	while (line->queued > 0 && has_room(line))
-		put(line, weft__redis_queue_pop(line));
+		line_put(line, weft__redis_queue_pop(line));
 }
 
 void
 weft__redis_line_submit(struct weft__redis_line *line, struct weft__redis_command *command)
 {
 	if (line->queued == 0 && has_room(line)) {
-		put(line, command);
+		line_put(line, command);
 		return;
 	}
 	weft__redis_queue_push(line, &line->queue, command);

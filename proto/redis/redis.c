@@ -77,7 +77,7 @@ set_limits(weft_redis *redis, const weft_redis_opts *opts)
 }
 
 static int
-fill(weft_redis *redis, const char *address, const weft_redis_opts *opts)
+redis_fill(weft_redis *redis, const char *address, const weft_redis_opts *opts)
 {
 	int rc = weft__redis_address(redis, address);
 
@@ -115,7 +115,7 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 	weft__redis_ring(&redis->channels);
 	weft__redis_table_make(redis->table);
 	set_limits(redis, x);
-	rc = fill(redis, address, x);
+	rc = redis_fill(redis, address, x);
 	if (rc < 0) {
 		weft__redis_unref(redis);
 		return rc;

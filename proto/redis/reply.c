@@ -43,7 +43,7 @@ has_bytes(const weft_redis_reply *reply)
 
 /* The reply has the wrong type; the error text shows its text, if it has one. */
 static int
-refuse(const weft_redis_reply *reply, const char *call, const char *wanted)
+redis_reply_refuse(const weft_redis_reply *reply, const char *call, const char *wanted)
 {
 	weft_redis_type kind = weft_redis_reply_type(reply);
 	bool says = has_bytes(reply);
@@ -65,7 +65,7 @@ weft_redis_text(const weft_redis_reply *reply, weft_span *out)
 	if (!out)
 		return refuse_out("weft_redis_text");
 	if (!has_bytes(reply) || reply->kind == WEFT_REDIS_NUMBER)
-		return refuse(reply, "weft_redis_text", "a text");
+		return redis_reply_refuse(reply, "weft_redis_text", "a text");
 	*out = (weft_span){ reply->as.data, reply->size };
 	return 0;
 }
@@ -83,7 +83,7 @@ weft_redis_integer(const weft_redis_reply *reply, int64_t *out)
 	}
 	if (kind == WEFT_REDIS_TEXT && weft__resp_integer(reply->as.data, reply->size, out))
 		return 0;
-	return refuse(reply, "weft_redis_integer", "an integer");
+	return redis_reply_refuse(reply, "weft_redis_integer", "an integer");
 }
 
 int
@@ -100,7 +100,7 @@ weft_redis_number(const weft_redis_reply *reply, double *out)
 	if ((kind == WEFT_REDIS_NUMBER || kind == WEFT_REDIS_TEXT)
 	    && weft__resp_number(reply->as.data, reply->size, out))
 		return 0;
-	return refuse(reply, "weft_redis_number", "a number");
+	return redis_reply_refuse(reply, "weft_redis_number", "a number");
 }
 
 const weft_redis_reply *
@@ -124,7 +124,7 @@ weft_redis_field(const weft_redis_reply *reply, const char *key)
 /* --- as a value ------------------------------------------------------------ */
 
 static void
-drop(void *ptr)
+redis_reply_drop(void *ptr)
 {
 	weft_redis_reply_free(ptr);
 }
@@ -135,4 +135,6 @@ share(void *ptr)
 	(void)weft__resp_ref(ptr);
 }
 
-const weft_type weft_type_redis = { .name = "redis reply", .drop = drop, .share = share };
+const weft_type weft_type_redis = { .name = "redis reply",
+	                            .drop = redis_reply_drop,
+	                            .share = share };

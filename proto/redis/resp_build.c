@@ -186,7 +186,7 @@ take_element(struct build *b, weft_redis_reply *node)
 }
 
 static void
-fill(struct weft__resp_block *block, char *data)
+resp_build_fill(struct weft__resp_block *block, char *data)
 {
 	struct build b;
 
@@ -261,7 +261,7 @@ weft__resp_build(const struct weft__resp_scan *scan, const char *data, size_t si
 		return WEFT_ENOMEM;
 	copy = (char *)(block->nodes + scan->nodes);
 	memcpy(copy, data, size);
-	fill(block, copy);
+	resp_build_fill(block, copy);
 	*out = block->nodes;
 	return 0;
 }
@@ -276,7 +276,7 @@ weft__resp_build_taking(const struct weft__resp_scan *scan, char *data, size_t s
 		return WEFT_ENOMEM;
 	block->bytes += size;
 	block->taken = data;
-	fill(block, data);
+	resp_build_fill(block, data);
 	*out = block->nodes;
 	return 0;
 }

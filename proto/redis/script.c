@@ -3,8 +3,8 @@
 
 /* Call with the command, the script or its hash, and the arguments. */
 static int
-call(weft_redis *redis, weft_span *words, size_t count, weft_redis_reply **out,
-     uint64_t deadline_ns)
+redis_script_call(weft_redis *redis, weft_span *words, size_t count, weft_redis_reply **out,
+                  uint64_t deadline_ns)
 {
 	struct weft__redis_command command;
 	int rc = weft__redis_command_init(redis, &command, words, count);
@@ -31,11 +31,11 @@ weft_redis_script(weft_redis *redis, const char *script, const weft_span *words,
 	if (count > 0)
 		memcpy(all + 2, words, count * sizeof(*all));
 	(void)weft__redis_ref(redis); /* it may be closed between the two calls */
-	rc = call(redis, all, count + 2, out, deadline_ns);
+	rc = redis_script_call(redis, all, count + 2, out, deadline_ns);
 	if (rc == WEFT_EREPLY && strncmp(weft_detail(), "NOSCRIPT", 8) == 0) {
 		all[0] = weft_text("EVAL");
 		all[1] = weft_text(script);
-		rc = call(redis, all, count + 2, out, deadline_ns);
+		rc = redis_script_call(redis, all, count + 2, out, deadline_ns);
 	}
 	weft__redis_unref(redis);
 	weft_release(all);

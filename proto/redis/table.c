@@ -192,7 +192,7 @@ weft__redis_table_make(uint8_t *table)
 }
 
 static uint32_t
-find(const weft_redis *redis, weft_span name)
+redis_table_find(const weft_redis *redis, weft_span name)
 {
 	uint32_t at = hash_name(name.data, name.size);
 	uint8_t number;
@@ -235,7 +235,7 @@ has_block(const weft_span *words, size_t count)
 uint32_t
 weft__redis_flags(const weft_redis *redis, const weft_span *words, size_t count)
 {
-	uint32_t flags = find(redis, words[0]);
+	uint32_t flags = redis_table_find(redis, words[0]);
 
 	if (flags & WEFT__REDIS_CLIENT)
 		return flags_of_client(words, count);

@@ -52,7 +52,7 @@ hold(struct ticket *ticket)
 }
 
 static void
-drop(struct ticket *ticket)
+ticket_drop(struct ticket *ticket)
 {
 	if (__atomic_sub_fetch(&ticket->owners, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
@@ -82,7 +82,7 @@ copy_words(struct ticket *ticket, const struct weft__redis_command *from)
 }
 
 static struct ticket *
-make(weft_redis *redis, const struct weft__redis_command *from, uint64_t deadline_ns)
+ticket_make(weft_redis *redis, const struct weft__redis_command *from, uint64_t deadline_ns)
 {
 	size_t size = from->bytes ? from->size : weft__resp_size(from->words, from->count);
 	struct ticket *ticket = weft_alloc(sizeof(*ticket) + size);
@@ -114,7 +114,7 @@ make(weft_redis *redis, const struct weft__redis_command *from, uint64_t deadlin
 
 /* weft__redis_tell() has given text and reply away or freed them. */
 static int
-tell(struct ticket *ticket, weft_redis_reply **out)
+ticket_notify(struct ticket *ticket, weft_redis_reply **out)
 {
 	int rc = weft__redis_tell(&ticket->command, ticket->rc, out);
 
@@ -124,10 +124,10 @@ tell(struct ticket *ticket, weft_redis_reply **out)
 }
 
 static void
-settle(struct ticket *ticket)
+ticket_settle(struct ticket *ticket)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = tell(ticket, &reply);
+	int rc = ticket_notify(ticket, &reply);
 
 	if (rc == 0)
 		(void)weft_promise_resolve(ticket->promise,
@@ -147,10 +147,10 @@ bring(void *arg)
 	ticket->home = NULL; /* keep the loop until the end of this function: invariant 3 */
 	if (!ticket->is_over) {
 		ticket->is_over = true;
-		(void)weft_op_finish(ticket->outer, tell(ticket, ticket->out));
-		drop(ticket);
+		(void)weft_op_finish(ticket->outer, ticket_notify(ticket, ticket->out));
+		ticket_drop(ticket);
 	}
-	drop(ticket);
+	ticket_drop(ticket);
 	(void)weft_loop_unref(home);
 }
 
@@ -167,7 +167,7 @@ tell_waiter(struct ticket *ticket)
 	if (weft_loop_current() == home)
 		bring(ticket);
 	else if (weft_loop_post_node(home, &ticket->news) < 0)
-		drop(ticket);
+		ticket_drop(ticket);
 }
 
 static void
@@ -177,15 +177,15 @@ deliver(struct ticket *ticket, int rc)
 
 	ticket->rc = rc;
 	if (ticket->promise)
-		settle(ticket);
+		ticket_settle(ticket);
 	else if (__atomic_exchange_n(&ticket->claim, DONE, __ATOMIC_ACQ_REL) == OPEN)
 		tell_waiter(ticket);
-	drop(ticket);
+	ticket_drop(ticket);
 	weft__redis_unref(redis);
 }
 
 static void
-on_end(weft_op *op, int64_t result, void *arg)
+ticket_on_end(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
 	deliver(arg, (int)result);
@@ -201,33 +201,33 @@ on_op_cancel(weft_op *op, int why, void *arg)
 }
 
 static void
-finish(struct weft__redis_command *command, int rc)
+ticket_finish(struct weft__redis_command *command, int rc)
 {
 	(void)weft_op_finish(command->op, rc);
 }
 
 /* The text of a refusal is stored in the command. */
 static void
-refuse(struct ticket *ticket, int rc)
+ticket_refuse(struct ticket *ticket, int rc)
 {
 	ticket->command.text = weft__redis_copy(weft_detail(), strlen(weft_detail()));
 	deliver(ticket, rc);
 }
 
 static void
-begin(void *arg)
+ticket_begin(void *arg)
 {
 	struct ticket *ticket = arg;
 	weft_redis *redis = ticket->redis;
 	int rc = weft__redis_admit(redis, &ticket->command);
 
-	(void)weft_op_init(&ticket->op, redis->loop, on_end, ticket);
+	(void)weft_op_init(&ticket->op, redis->loop, ticket_on_end, ticket);
 	ticket->command.op = &ticket->op;
-	ticket->command.done = finish;
+	ticket->command.done = ticket_finish;
 	if (rc == 0)
 		rc = weft_op_begin(&ticket->op, on_op_cancel, ticket, ticket->deadline_ns);
 	if (rc < 0)
-		refuse(ticket, rc);
+		ticket_refuse(ticket, rc);
 	else
 		weft__redis_submit(redis, &ticket->command);
 }
@@ -238,7 +238,7 @@ cancel(void *arg)
 	struct ticket *ticket = arg;
 
 	weft_op_cancel(&ticket->op); /* it has begun: posts run in order */
-	drop(ticket);
+	ticket_drop(ticket);
 }
 
 /* --- on other threads and loops ---------------------------------------------- */
@@ -252,19 +252,19 @@ give_up_at(uint64_t deadline_ns)
 
 /* Post the request, or begin it if the loop is the caller's.  On failure it is dropped. */
 static int
-hand_over(struct ticket *ticket)
+ticket_hand_over(struct ticket *ticket)
 {
 	weft_redis *redis = weft__redis_ref(ticket->redis);
 	int rc = 0;
 
-	ticket->begin = (weft_node){ .fn = begin, .arg = ticket };
+	ticket->begin = (weft_node){ .fn = ticket_begin, .arg = ticket };
 	ticket->cancel = (weft_node){ .fn = cancel, .arg = ticket };
 	if (weft_loop_current() == redis->loop)
-		begin(ticket);
+		ticket_begin(ticket);
 	else
 		rc = weft_loop_post_node(redis->loop, &ticket->begin);
 	if (rc < 0) {
-		drop(ticket);
+		ticket_drop(ticket);
 		weft__redis_unref(redis);
 		return weft_fail(rc, "the loop of the endpoint has stopped");
 	}
@@ -276,28 +276,28 @@ static void
 give_up(struct ticket *ticket)
 {
 	if (weft_loop_post_node(ticket->loop, &hold(ticket)->cancel) < 0)
-		drop(ticket);
+		ticket_drop(ticket);
 }
 
 int
 weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
                      uint64_t deadline_ns)
 {
-	struct ticket *ticket = make(redis, command, deadline_ns);
+	struct ticket *ticket = ticket_make(redis, command, deadline_ns);
 	int rc;
 
 	if (!ticket)
 		return WEFT_ENOMEM;
 	(void)hold(ticket);
-	rc = hand_over(ticket);
+	rc = ticket_hand_over(ticket);
 	if (rc == 0) {
 		rc = weft_event_wait(&ticket->told, give_up_at(deadline_ns));
 		if (rc < 0 && __atomic_exchange_n(&ticket->claim, GONE, __ATOMIC_ACQ_REL) == OPEN)
 			give_up(ticket);
 		else
-			rc = tell(ticket, out);
+			rc = ticket_notify(ticket, out);
 	}
-	drop(ticket);
+	ticket_drop(ticket);
 	return rc;
 }
 
@@ -312,7 +312,7 @@ on_outer_cancel(weft_op *op, int why, void *arg)
 		ticket->home = weft_loop_unref(ticket->home);
 		give_up(ticket);
 	}
-	drop(ticket);
+	ticket_drop(ticket);
 }
 
 int
@@ -332,7 +332,7 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft
 		                             : weft__redis_check(redis, &command);
 	if (rc < 0)
 		return rc;
-	ticket = make(redis, &command, deadline_ns);
+	ticket = ticket_make(redis, &command, deadline_ns);
 	if (!ticket)
 		return WEFT_ENOMEM;
 	ticket->outer = op;
@@ -340,14 +340,14 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft
 	ticket->home = weft_loop_ref(op->loop);
 	rc = weft_op_begin(op, on_outer_cancel, ticket, give_up_at(deadline_ns));
 	if (rc < 0) {
-		drop(ticket);
+		ticket_drop(ticket);
 		return rc;
 	}
-	rc = hand_over(hold(ticket));
+	rc = ticket_hand_over(hold(ticket));
 	if (rc < 0) {
 		ticket->is_over = true;
 		(void)weft_op_finish(op, rc);
-		drop(ticket);
+		ticket_drop(ticket);
 	}
 	return 0;
 }
@@ -366,12 +366,12 @@ weft_redis_call_promise(weft_redis *redis, const weft_span *words, size_t count,
 	if (rc == 0)
 		rc = weft__redis_command_init(redis, &command, words, count);
 	if (rc == 0)
-		ticket = make(redis, &command, deadline_ns);
+		ticket = ticket_make(redis, &command, deadline_ns);
 	if (rc == 0 && !ticket)
 		return weft_promise_unref(promise);
 	if (rc == 0) {
 		ticket->promise = weft_promise_ref(promise);
-		rc = hand_over(ticket);
+		rc = ticket_hand_over(ticket);
 		if (rc < 0) /* the request was dropped without its reference */
 			(void)weft_promise_unref(promise);
 	}

@@ -268,7 +268,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 }
 
 static int
-start(struct weft__redis_wire *wire)
+redis_wire_start(struct weft__redis_wire *wire)
 {
 	static const weft_stream_events events = { .on_data = on_data, .on_close = on_close };
 	weft_redis *redis = wire->redis;
@@ -300,7 +300,7 @@ weft__redis_wire_open(struct weft__redis_line *line, weft_stream *stream)
 			.stream = stream,
 			.flush = { .fn = on_flush, .arg = wire },
 		};
-		rc = start(wire);
+		rc = redis_wire_start(wire);
 	}
 	if (rc < 0) {
 		weft_stream_reset(stream);

@@ -12,7 +12,7 @@
 #define BYTES      ((size_t)COUNT * SIZE)
 
 static void
-give(struct weft__buffers *buffers, unsigned id)
+buffers_give(struct weft__buffers *buffers, unsigned id)
 {
 	struct io_uring_buf *buf = &buffers->free->bufs[buffers->tail & (COUNT - 1)];
 
@@ -49,7 +49,7 @@ weft__buffers_make(struct weft__buffers *buffers, const struct weft__uring *ring
 		return rc;
 	}
 	for (unsigned i = 0; i < COUNT; i++)
-		give(buffers, i);
+		buffers_give(buffers, i);
 	return 0;
 }
 
@@ -79,6 +79,6 @@ weft__buffers_give_back(struct weft__buffers *buffers)
 {
 	if (buffers->held < 0)
 		return;
-	give(buffers, (unsigned)buffers->held);
+	buffers_give(buffers, (unsigned)buffers->held);
 	buffers->held = -1;
 }

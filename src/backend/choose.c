@@ -24,7 +24,7 @@ weft__backend_exists(const char *name)
 
 /* Keep the lists: ops may have finished, and watches ended, before there was a backend. */
 static void
-clear(struct weft__backend *backend)
+choose_clear(struct weft__backend *backend)
 {
 	*backend = (struct weft__backend){ .done = backend->done,
 		                           .ended = backend->ended,
@@ -33,7 +33,7 @@ clear(struct weft__backend *backend)
 
 /* The text that may be written: the second one once the first is published. */
 static char *
-text_of(struct weft__tally *tally)
+choose_text_of(struct weft__tally *tally)
 {
 	return tally->texts[weft__load(&tally->name, WEFT__RELAXED) != 0];
 }
@@ -42,7 +42,7 @@ text_of(struct weft__tally *tally)
 static void
 say(struct weft__tally *tally, const char *text)
 {
-	char *reason = text_of(tally);
+	char *reason = choose_text_of(tally);
 	size_t used = strlen(reason), size = strlen(text);
 	size_t room = sizeof(tally->texts[0]) - 1 - used;
 
@@ -53,7 +53,7 @@ say(struct weft__tally *tally, const char *text)
 static void
 publish(struct weft__tally *tally, const char *name)
 {
-	weft__store(&tally->reason, (uintptr_t)text_of(tally), WEFT__RELEASE);
+	weft__store(&tally->reason, (uintptr_t)choose_text_of(tally), WEFT__RELEASE);
 	weft__store(&tally->name, (uintptr_t)name, WEFT__RELEASE); /* B */
 }
 
@@ -63,7 +63,7 @@ say_refused(const struct weft__backend *backend, int error)
 {
 	const char *name = weft_errname(error);
 
-	if (text_of(backend->tally)[0])
+	if (choose_text_of(backend->tally)[0])
 		say(backend->tally, ", ");
 	say(backend->tally, backend->at);
 	say(backend->tally, ": ");
@@ -75,7 +75,7 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops, boo
 {
 	int rc;
 
-	clear(backend);
+	choose_clear(backend);
 	backend->ops = ops;
 	backend->at = "memory";
 	backend->movable = movable;
@@ -227,5 +227,5 @@ weft__backend_close(struct weft__backend *backend)
 	weft__sys->release(backend->buffer);
 	weft__sys->release(backend->fetched);
 	weft__fds_fini(&backend->fds);
-	clear(backend);
+	choose_clear(backend);
 }

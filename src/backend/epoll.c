@@ -73,7 +73,7 @@ event_of(int fd, const struct weft__fd *entry, uint32_t want)
 
 /* Register `fd`, which may already be registered; invariant 1. */
 static int
-add(struct weft__backend *backend, int fd, struct epoll_event *event)
+epoll_add(struct weft__backend *backend, int fd, struct epoll_event *event)
 {
 	int rc = weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, event);
 
@@ -93,7 +93,7 @@ weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, u
 		return 0;
 	}
 	if (!entry->armed)
-		return add(backend, fd, &event);
+		return epoll_add(backend, fd, &event);
 	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event);
 }
 
@@ -147,7 +147,7 @@ arm_all(struct weft__backend *backend)
 		if (!entry || !entry->armed)
 			continue;
 		event = event_of((int)i, entry, entry->armed);
-		rc = add(backend, (int)i, &event);
+		rc = epoll_add(backend, (int)i, &event);
 		if (rc == -EBADF) /* closed without notice */
 			rc = 0;
 	}

@@ -4,7 +4,7 @@
 #define PAGE_BYTES (WEFT__FDS_PAGE * sizeof(struct weft__fd))
 
 static int
-grow(struct weft__fds *fds, uint32_t page)
+fds_grow(struct weft__fds *fds, uint32_t page)
 {
 	uint32_t count = fds->count ? 2 * fds->count : 8;
 	struct weft__fd **pages;
@@ -26,7 +26,7 @@ weft__fds_make(struct weft__fds *fds, int fd)
 {
 	uint32_t page = (uint32_t)fd / WEFT__FDS_PAGE;
 
-	if (page >= fds->count && grow(fds, page) < 0)
+	if (page >= fds->count && fds_grow(fds, page) < 0)
 		return NULL;
 	if (!fds->pages[page]) {
 		fds->pages[page] = weft__alloc_zero(PAGE_BYTES);

@@ -27,7 +27,7 @@ weft__passed_drop(struct weft__backend *backend)
 
 /* Keep the first descriptor, close the others. */
 static void
-keep(struct weft__backend *backend, const struct cmsghdr *head)
+passed_keep(struct weft__backend *backend, const struct cmsghdr *head)
 {
 	size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
@@ -64,6 +64,6 @@ weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t si
 		return n;
 	for (head = CMSG_FIRSTHDR(&msg); head; head = CMSG_NXTHDR(&msg, head))
 		if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-			keep(backend, head);
+			passed_keep(backend, head);
 	return n;
 }

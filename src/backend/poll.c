@@ -27,7 +27,7 @@ polls_of(struct weft__backend *backend)
 }
 
 static int
-reserve(struct polls *polls)
+poll_reserve(struct polls *polls)
 {
 	uint32_t room = polls->room ? 2 * polls->room : 16;
 	struct pollfd *fds;
@@ -59,7 +59,7 @@ poll_open(struct weft__backend *backend)
 	int rc;
 
 	backend->state = polls;
-	if (!polls || reserve(polls) < 0)
+	if (!polls || poll_reserve(polls) < 0)
 		return -ENOMEM;
 	backend->at = "pipe";
 	rc = weft__kernel(backend)->pipe(backend->wake_fd);
@@ -95,7 +95,7 @@ poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t
 	if (!entry->armed) {
 		int64_t identity = weft__kernel(backend)->identity(fd);
 
-		if (identity == -EBADF || reserve(polls) < 0)
+		if (identity == -EBADF || poll_reserve(polls) < 0)
 			return identity == -EBADF ? -EBADF : -ENOMEM;
 		entry->index = polls->count++;
 		entry->identity = identity < 0 ? 0 : (uint32_t)identity;
@@ -130,7 +130,7 @@ is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry, int
 
 /* A number that is gone is reported once, and then disarmed. */
 static void
-report(struct weft__backend *backend, uint32_t index)
+poll_report(struct weft__backend *backend, uint32_t index)
 {
 	struct pollfd *p = &polls_of(backend)->fds[index];
 	struct weft__fd *entry = weft__fds_get(&backend->fds, p->fd);
@@ -166,7 +166,7 @@ poll_wait(struct weft__backend *backend, int64_t timeout_ns)
 		drain(backend);
 	polls->first += backend->events_max;
 	for (uint32_t i = 0; i + 1 < polls->count; i++)
-		report(backend, 1 + (polls->first + i) % (polls->count - 1));
+		poll_report(backend, 1 + (polls->first + i) % (polls->count - 1));
 	return 0;
 }
 

@@ -60,7 +60,7 @@ weft_poller_close(weft_poller *poller)
 }
 
 static struct weft__fd *
-find(weft_poller *poller, int fd)
+poller_find(weft_poller *poller, int fd)
 {
 	struct weft__fd *entry = fd < 0 ? NULL : weft__fds_get(&poller->backend.fds, fd);
 
@@ -138,7 +138,7 @@ weft_poller_modify(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 
 	if (!poller || (events & ~KNOWN))
 		return weft__misuse(WEFT_EINVAL, "weft_poller_modify: NULL, or unknown events");
-	entry = find(poller, fd);
+	entry = poller_find(poller, fd);
 	if (!entry)
 		return weft__fail(WEFT_ENOENT, "weft_poller_modify: is not there");
 	rc = arm(poller, fd, entry, events);
@@ -152,7 +152,7 @@ weft_poller_modify(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 int
 weft_poller_remove(weft_poller *poller, int fd)
 {
-	struct weft__fd *entry = poller ? find(poller, fd) : NULL;
+	struct weft__fd *entry = poller ? poller_find(poller, fd) : NULL;
 
 	if (!entry)
 		return weft__fail(WEFT_ENOENT, "weft_poller_remove: is not there");
@@ -171,7 +171,7 @@ collect(weft_poller *poller, weft_poller_event *out)
 
 	for (uint32_t i = 0; i < backend->events_count; i++) {
 		struct weft__event *event = &backend->events[i];
-		struct weft__fd *entry = find(poller, event->fd);
+		struct weft__fd *entry = poller_find(poller, event->fd);
 		uint32_t asked, ready;
 
 		if (!entry || entry->generation != event->generation)

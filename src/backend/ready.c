@@ -371,7 +371,7 @@ is_armed_for(const struct weft__fd *entry)
 }
 
 static void
-leave(struct weft__backend *backend, struct weft__op *op)
+ready_leave(struct weft__backend *backend, struct weft__op *op)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
@@ -390,7 +390,7 @@ leave(struct weft__backend *backend, struct weft__op *op)
 void
 weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 {
-	leave(backend, op);
+	ready_leave(backend, op);
 	weft__backend_finish(backend, op, why);
 }
 
@@ -515,7 +515,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 	}
 	op->more = false;
 	op->state = WEFT__OP_DONE;
-	leave(backend, op);
+	ready_leave(backend, op);
 	return true;
 }
 

@@ -43,7 +43,7 @@ store_release(uint32_t *word, uint32_t value)
 }
 
 static void
-clear(struct weft__uring *ring, const char *failed)
+backend_ring_clear(struct weft__uring *ring, const char *failed)
 {
 	*ring = (struct weft__uring){ .fd = -1, .syscalls = ring->syscalls, .failed = failed };
 }
@@ -116,7 +116,7 @@ weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 	};
 	int rc;
 
-	clear(ring, "io_uring_setup");
+	backend_ring_clear(ring, "io_uring_setup");
 	rc = weft__uring_kernel(ring)->uring_setup(entries, &p);
 	if (rc < 0)
 		return rc;
@@ -140,7 +140,7 @@ weft__uring_close(struct weft__uring *ring)
 	weft__sys->unmap(ring->sqe_mem, ring->sqe_size);
 	if (ring->fd >= 0)
 		(void)weft__uring_kernel(ring)->close(ring->fd);
-	clear(ring, ring->failed);
+	backend_ring_clear(ring, ring->failed);
 }
 
 /* Canceling through io_uring_register(2) also completes the canceled requests.  If that is

@@ -145,7 +145,7 @@ unlink_request(struct weft__op *op)
 
 /* Put a request for `op` into the ring: its system call, or its cancellation. */
 static void
-push(struct weft__backend *backend, struct weft__op *op)
+uring_push(struct weft__backend *backend, struct weft__op *op)
 {
 	struct uring *u = uring_of(backend);
 	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
@@ -179,13 +179,13 @@ push_unsent(struct weft__backend *backend)
 		struct weft__op *op = weft__node_op(node);
 
 		node = node->next;
-		push(backend, op);
+		uring_push(backend, op);
 	}
 }
 
 /* The kernel is done with `op`; invariant 1. */
 static void
-leave(struct weft__backend *backend, struct weft__op *op)
+uring_leave(struct weft__backend *backend, struct weft__op *op)
 {
 	if (weft__op_is_file(op) || !weft__ready_has(backend, op)) {
 		unlink_request(op);
@@ -238,7 +238,7 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 	if (weft__op_is_file(op)) {
 		backend->requests++;
 		weft__op_node(op)->arg = NULL;
-		push(backend, op);
+		uring_push(backend, op);
 		return;
 	}
 	if (op->kind == WEFT__OP_RECV_MULTI)
@@ -254,7 +254,7 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 		return;
 	}
 	make_blocking(backend, entry, op);
-	push(backend, op);
+	uring_push(backend, op);
 }
 
 static void
@@ -263,10 +263,10 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 	if (op->state == WEFT__OP_SENT) {
 		op->why = why;
 		op->state = WEFT__OP_CANCELING;
-		push(backend, op);
+		uring_push(backend, op);
 	} else if (op->state == WEFT__OP_UNSENT) {
 		weft__node_remove(&uring_of(backend)->unsent, weft__op_node(op));
-		leave(backend, op);
+		uring_leave(backend, op);
 		weft__backend_finish(backend, op, why);
 	} else {
 		weft__ready_cancel(backend, op, why);
@@ -301,7 +301,7 @@ uring_evict(struct weft__backend *backend, struct weft__op *op, int why)
 	backend->requests++;
 	if (op->state == WEFT__OP_SENT) {
 		op->state = WEFT__OP_CANCELING;
-		push(backend, op);
+		uring_push(backend, op);
 	} else if (!is_unsent(u, op)) {
 		link_request(u, op);
 	}
@@ -375,7 +375,7 @@ send_again(struct weft__backend *backend, struct weft__op *op)
 		weft__ready_leave(backend, op);
 		weft__ready_submit(backend, op);
 	} else {
-		push(backend, op);
+		uring_push(backend, op);
 	}
 }
 
@@ -401,10 +401,10 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		result = result_asked(op, result);
 	} else if (is_passing(op, result)) {
 		backend->more = true; /* its descriptor may be ready */
-		push(backend, op);
+		uring_push(backend, op);
 		return false;
 	}
-	leave(backend, op);
+	uring_leave(backend, op);
 	if (!asked && !weft__op_is_file(op) && (result == -EAGAIN || result == -EINTR)) {
 		/* The descriptor is non-blocking, or a connect was interrupted. */
 		backend->more = true;
@@ -419,7 +419,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 
 /* A completion of `op`: true if there is a result to deliver. */
 static bool
-take(struct weft__backend *backend, struct weft__op *op, const struct io_uring_cqe *cqe)
+uring_take(struct weft__backend *backend, struct weft__op *op, const struct io_uring_cqe *cqe)
 {
 	struct uring *u = uring_of(backend);
 
@@ -429,7 +429,7 @@ take(struct weft__backend *backend, struct weft__op *op, const struct io_uring_c
 	if (!(cqe->flags & IORING_CQE_F_MORE) && !goes_on(op, cqe->res))
 		return complete(backend, op, cqe->res);
 	if (!(cqe->flags & IORING_CQE_F_MORE))
-		push(backend, op); /* the kernel ended the multishot request; continue it */
+		uring_push(backend, op); /* the kernel ended the multishot request; continue it */
 	op->result = cqe->res;
 	op->more = true;
 	return true;
@@ -470,7 +470,7 @@ next_completion(struct weft__backend *backend, struct weft__ready *out)
 		} else if (cqe.user_data == TELL_EPOLL) {
 			u->poller = !ended;
 			(void)weft__epoll_fetch(backend, 0);
-		} else if (cqe.user_data >= TELL_OPS && take(backend, op, &cqe)) {
+		} else if (cqe.user_data >= TELL_OPS && uring_take(backend, op, &cqe)) {
 			*out = (struct weft__ready){ .op = op };
 			return true;
 		}
@@ -485,7 +485,7 @@ uring_next(struct weft__backend *backend, struct weft__ready *out)
 }
 
 static void
-prepare(struct weft__backend *backend)
+uring_prepare(struct weft__backend *backend)
 {
 	struct uring *u = uring_of(backend);
 
@@ -533,7 +533,7 @@ uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 		return rc;
 	if (backend->outer_fd >= 0)
 		reset(backend, backend->outer_fd); /* invariant 8 */
-	prepare(backend);
+	uring_prepare(backend);
 	while (u->unsent.first) { /* more than the ring takes at once */
 		rc = weft__uring_enter(&u->ring, 0);
 		if (rc < 0)
@@ -619,7 +619,7 @@ move_op(struct weft__backend *backend, struct weft__op *op)
 	bool has_way = backend->ops != &weft__backend_uring;
 	int rc = 0;
 
-	leave(backend, op);
+	uring_leave(backend, op);
 	if (op->state == WEFT__OP_CANCELING || weft__op_is_file(op) || !has_way) {
 		weft__backend_finish(backend, op,
 		                     op->state == WEFT__OP_CANCELING ? op->why
@@ -638,7 +638,7 @@ move_op(struct weft__backend *backend, struct weft__op *op)
 
 /* All completions were taken, and the rest will never complete; invariant 10. */
 static void
-settle(struct weft__backend *backend)
+uring_settle(struct weft__backend *backend)
 {
 	struct uring *u = uring_of(backend);
 	uint32_t count = 2 * backend->fds.count * WEFT__FDS_PAGE;
@@ -666,7 +666,7 @@ fallen_next(struct weft__backend *backend, struct weft__ready *out)
 	if (next_completion(backend, out))
 		return true;
 	if (!uring_of(backend)->settled)
-		settle(backend);
+		uring_settle(backend);
 	return weft__ready_next(backend, out);
 }
 
@@ -686,7 +686,7 @@ fallen_fd(struct weft__backend *backend)
 	return backend->outer_fd;
 }
 
-/* Before settle() the file of an op is not known to differ. */
+/* Before uring_settle() the file of an op is not known to differ. */
 static bool
 fallen_has_file(struct weft__backend *backend, struct weft__op *op)
 {
@@ -724,7 +724,7 @@ uring_fall(struct weft__backend *backend, int error)
 	if (rc == 0)
 		backend->ops = &backend_fallen;
 	else
-		settle(backend); /* nothing else would end the ops in the ring */
+		uring_settle(backend); /* nothing else would end the ops in the ring */
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 
 /* Parse a number below `max` and advance *at past it; -1 if there is none. */
 static int
-read_number(const char **at, int max)
+cpus_read_number(const char **at, int max)
 {
 	int number = 0;
 	const char *from = *at;
@@ -21,11 +21,11 @@ bool
 weft__cpus_read(struct weft__cpus *out, const char *text)
 {
 	for (;; text++) {
-		int from = read_number(&text, WEFT__CPUS_MAX), to = from;
+		int from = cpus_read_number(&text, WEFT__CPUS_MAX), to = from;
 
 		if (*text == '-') {
 			text++;
-			to = read_number(&text, WEFT__CPUS_MAX);
+			to = cpus_read_number(&text, WEFT__CPUS_MAX);
 		}
 		if (from < 0 || to < from)
 			return false;

@@ -68,7 +68,7 @@ static const struct entry entries[] = {
 };
 
 static const struct entry *
-find(int error)
+base_error_find(int error)
 {
 	static const struct entry success = { 0, "0", "success" };
 	static const struct entry unknown = { 0, "unknown", "unknown error" };
@@ -84,13 +84,13 @@ find(int error)
 const char *
 weft_strerror(int error)
 {
-	return find(error)->text;
+	return base_error_find(error)->text;
 }
 
 const char *
 weft_errname(int error)
 {
-	return find(error)->name;
+	return base_error_find(error)->name;
 }
 
 #define TEXT_(x) #x

@@ -74,7 +74,7 @@ struct search {
 /* --- reading ------------------------------------------------------------ */
 
 static uint64_t
-take(struct cursor *in, unsigned bytes)
+lines_take(struct cursor *in, unsigned bytes)
 {
 	uint64_t value = 0;
 
@@ -108,7 +108,7 @@ take_unsigned(struct cursor *in)
 	uint8_t byte;
 
 	do {
-		byte = (uint8_t)take(in, 1);
+		byte = (uint8_t)lines_take(in, 1);
 		if (shift < 64)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
@@ -124,7 +124,7 @@ take_signed(struct cursor *in)
 	uint8_t byte;
 
 	do {
-		byte = (uint8_t)take(in, 1);
+		byte = (uint8_t)lines_take(in, 1);
 		if (shift < 64)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
@@ -167,21 +167,21 @@ read_head(struct program *program)
 	struct cursor in = { program->all.at, program->all.at + program->all.size, false };
 	uint64_t head_bytes;
 
-	program->version = (uint16_t)take(&in, 2);
+	program->version = (uint16_t)lines_take(&in, 2);
 	if (program->version < 2 || program->version > 5)
 		return false;
 	if (program->version >= 5)
 		skip(&in, 2); /* sizes of addresses and segment selectors */
-	head_bytes = take(&in, program->offset_bytes);
+	head_bytes = lines_take(&in, program->offset_bytes);
 	program->code = in;
 	skip(&program->code, head_bytes);
-	program->step = (uint8_t)take(&in, 1);
+	program->step = (uint8_t)lines_take(&in, 1);
 	if (program->version >= 4)
 		skip(&in, 1); /* maximum_operations_per_instruction */
 	skip(&in, 1);         /* default_is_stmt */
-	program->line_base = (int8_t)take(&in, 1);
-	program->line_range = (uint8_t)take(&in, 1);
-	program->opcode_base = (uint8_t)take(&in, 1);
+	program->line_base = (int8_t)lines_take(&in, 1);
+	program->line_range = (uint8_t)lines_take(&in, 1);
+	program->opcode_base = (uint8_t)lines_take(&in, 1);
 	program->lengths = in.at;
 	skip(&in, program->opcode_base ? program->opcode_base - 1u : 0);
 	program->tables = in;
@@ -198,10 +198,10 @@ open_program(const struct weft__image *image, size_t at, size_t *next, struct pr
 
 	*out = (struct program){ .offset_bytes = 4 };
 	skip(&in, at);
-	size = take(&in, 4);
+	size = lines_take(&in, 4);
 	if (size == UINT32_MAX) {
 		out->offset_bytes = 8;
-		size = take(&in, 8);
+		size = lines_take(&in, 8);
 	}
 	out->all.at = in.at;
 	skip(&in, size);
@@ -224,7 +224,7 @@ struct format {
 static bool
 take_format(struct cursor *in, struct format *out)
 {
-	out->count = (unsigned)take(in, 1);
+	out->count = (unsigned)lines_take(in, 1);
 	if (out->count > FORMATS_MAX)
 		return false;
 	for (unsigned i = 0; i < out->count; i++) {
@@ -245,7 +245,7 @@ take_field(const struct weft__image *image, const struct program *program, struc
 	case FORM_STRP:
 	case FORM_LINE_STRP:
 		return text_at(image->texts[form == FORM_LINE_STRP],
-		               take(in, program->offset_bytes));
+		               lines_take(in, program->offset_bytes));
 	case FORM_UDATA:
 		(void)take_unsigned(in);
 		break;
@@ -366,14 +366,14 @@ do_extended(struct cursor *in, struct search *search)
 	inside.end = in->at;
 	if (in->bad || size == 0)
 		return;
-	switch (take(&inside, 1)) {
+	switch (lines_take(&inside, 1)) {
 	case LNE_END_SEQUENCE:
 		write_row(search);
 		if (!search->found)
 			begin_sequence(search);
 		break;
 	case LNE_SET_ADDRESS:
-		search->row.address = take(&inside, size - 1 < 8 ? (unsigned)size - 1 : 8);
+		search->row.address = lines_take(&inside, size - 1 < 8 ? (unsigned)size - 1 : 8);
 		break;
 	default:
 		break;
@@ -403,7 +403,7 @@ do_standard(const struct program *program, struct cursor *in, struct search *sea
 		                * program->step;
 		break;
 	case LNS_FIXED_ADVANCE_PC:
-		row->address += take(in, 2);
+		row->address += lines_take(in, 2);
 		break;
 	default:
 		for (unsigned i = 0; i < program->lengths[opcode - 1]; i++)
@@ -434,7 +434,7 @@ run_program(const struct program *program, struct search *search)
 	search->found = false;
 	begin_sequence(search);
 	while (in.at < in.end && !in.bad && !search->found) {
-		uint8_t opcode = (uint8_t)take(&in, 1);
+		uint8_t opcode = (uint8_t)lines_take(&in, 1);
 
 		if (opcode >= program->opcode_base)
 			do_special(program, search, opcode);

@@ -43,7 +43,7 @@ bits_of(const struct sockaddr *mask, int family)
 }
 
 static void
-fill(weft_interface *out, const struct ifaddrs *entry)
+os_interfaces_fill(weft_interface *out, const struct ifaddrs *entry)
 {
 	size_t size = strnlen(entry->ifa_name, sizeof(out->name) - 1);
 
@@ -68,7 +68,7 @@ weft__os_interfaces(struct weft_interface *out, size_t max)
 		if (size_of(entry) == 0)
 			continue;
 		if (count < max)
-			fill(&out[count], entry);
+			os_interfaces_fill(&out[count], entry);
 		count++;
 	}
 	freeifaddrs(all);

@@ -14,7 +14,7 @@
 static weft__aptr signal_fn; /* one function for all signals */
 
 static void
-on_signal(int signo)
+os_process_on_signal(int signo)
 {
 	int kept = errno;
 
@@ -26,7 +26,8 @@ on_signal(int signo)
 int
 weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
+	struct sigaction action = { .sa_handler = os_process_on_signal,
+		                    .sa_flags = SA_RESTART | SA_ONSTACK };
 
 	(void)sigfillset(&action.sa_mask);
 	weft__store(&signal_fn, (uintptr_t)fn, WEFT__RELAXED);
@@ -39,7 +40,7 @@ weft__os_signal_give(int signo, const struct sigaction *before)
 	struct sigaction now;
 	int rc = (int)weft__os_result(sigaction(signo, NULL, &now));
 
-	if (rc < 0 || now.sa_handler != on_signal)
+	if (rc < 0 || now.sa_handler != os_process_on_signal)
 		return rc;
 	return (int)weft__os_result(sigaction(signo, before, NULL));
 }

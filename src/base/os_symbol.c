@@ -245,8 +245,8 @@ add_place(struct weft__text *text, const struct loaded *file, const struct weft_
 
 /* An address inside a function is a return address, so the line is that of the byte before it. */
 static bool
-describe(struct weft__text *text, const struct loaded *file, const struct weft__image *image,
-         uint64_t address)
+os_symbol_describe(struct weft__text *text, const struct loaded *file,
+                   const struct weft__image *image, uint64_t address)
 {
 	struct weft__function function;
 	struct weft__line line;
@@ -281,7 +281,7 @@ add_address(struct weft__text *text, struct loaded *file, uintptr_t pc, bool is_
 	if (bytes.at && weft__image_open(&image, bytes)) {
 		if (is_busy)
 			find_spans(file, &image);
-		done = describe(text, file, &image, pc - file->bias);
+		done = os_symbol_describe(text, file, &image, pc - file->bias);
 	}
 	if (bytes.at)
 		(void)munmap((void *)(uintptr_t)bytes.at, bytes.size);

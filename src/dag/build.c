@@ -253,7 +253,7 @@ check_name(const weft_dag *dag, const char *name)
 
 /* Make room for a node, and allocate its colder half.  Returns 0, or an error. */
 static int
-make_room(weft_dag *dag, const char *name, struct weft__dag_more **out)
+dag_build_make_room(weft_dag *dag, const char *name, struct weft__dag_more **out)
 {
 	int rc = check_name(dag, name);
 
@@ -282,7 +282,7 @@ weft_dag_add_input(weft_dag *dag, const char *name, const weft_type *type)
 
 	if (!dag)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_add_input: NULL");
-	rc = make_room(dag, name, &more);
+	rc = dag_build_make_room(dag, name, &more);
 	if (rc < 0)
 		return rc;
 	more->name = copy_text(name);
@@ -297,10 +297,10 @@ weft_dag_add_input(weft_dag *dag, const char *name, const weft_type *type)
 }
 
 static int
-add(weft_dag *dag, const weft_dag_node *node)
+dag_build_add(weft_dag *dag, const weft_dag_node *node)
 {
 	struct weft__dag_more *more;
-	int rc = make_room(dag, node->name, &more);
+	int rc = dag_build_make_room(dag, node->name, &more);
 
 	if (rc < 0)
 		return rc;
@@ -319,7 +319,7 @@ weft_dag_add(weft_dag *dag, const weft_dag_node *node)
 
 	if (!dag || !node)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_add: NULL");
-	rc = add(dag, node);
+	rc = dag_build_add(dag, node);
 	if (rc < 0) { /* the fallback is taken in any case */
 		weft_value fallback = node->fallback;
 

@@ -96,7 +96,7 @@ weft__dag_free_frame(struct weft__dag_frame *frame)
 }
 
 static void
-fail(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
+dag_group_fail(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 {
 	weft__dag_finish(hand, step, error, (weft_value){ 0 });
 }
@@ -126,13 +126,13 @@ open_items(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	uint32_t count;
 
 	if (!items_of(step, &list)) {
-		fail(hand, step, weft__fail(WEFT_EINVAL, "its first input is no list"));
+		dag_group_fail(hand, step, weft__fail(WEFT_EINVAL, "its first input is no list"));
 		return;
 	}
 	count = (uint32_t)list.count;
 	frame = make_frame(step, step->frame->dag, count);
 	if (!frame) {
-		fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
+		dag_group_fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	for (uint32_t i = 0; i < count; i++)
@@ -176,7 +176,7 @@ open_sub(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	uint32_t k = 0;
 
 	if (!frame) {
-		fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
+		dag_group_fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	weft__dag_frame_init(frame, step->frame->run, dag);
@@ -218,7 +218,7 @@ make_added(weft_dag_run *run)
 
 /* An array of entries of `size` bytes, with room for `more` of them behind `count`. */
 static void *
-grow(void *old, uint32_t count, uint32_t more, uint32_t *room, size_t size)
+dag_group_grow(void *old, uint32_t count, uint32_t more, uint32_t *room, size_t size)
 {
 	uint32_t wanted = *room ? *room : 8;
 	void *array;
@@ -238,15 +238,16 @@ grow(void *old, uint32_t count, uint32_t more, uint32_t *room, size_t size)
 }
 
 static int
-reserve(struct weft__dag_added *added, uint32_t edges)
+dag_group_reserve(struct weft__dag_added *added, uint32_t edges)
 {
-	void *nodes = grow(added->nodes, added->count, 1, &added->room, sizeof(*added->nodes));
+	void *nodes = dag_group_grow(added->nodes, added->count, 1, &added->room,
+	                             sizeof(*added->nodes));
 	void *in;
 
 	if (!nodes)
 		return WEFT_ENOMEM;
 	added->nodes = nodes;
-	in = grow(added->in, added->edges, edges, &added->edges_room, sizeof(*added->in));
+	in = dag_group_grow(added->in, added->edges, edges, &added->edges_room, sizeof(*added->in));
 	if (!in)
 		return WEFT_ENOMEM;
 	added->in = in;
@@ -375,7 +376,7 @@ copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 }
 
 static int
-add(weft_dag_step *step, const weft_dag_node *node)
+dag_group_add(weft_dag_step *step, const weft_dag_node *node)
 {
 	uint32_t inputs = 0;
 	int rc;
@@ -384,7 +385,7 @@ add(weft_dag_step *step, const weft_dag_node *node)
 		inputs++;
 	if (!step->added)
 		step->added = make_added(step->hand->run);
-	if (!step->added || reserve(step->added, inputs) < 0)
+	if (!step->added || dag_group_reserve(step->added, inputs) < 0)
 		return weft__fail(WEFT_ENOMEM, "weft_dag_step_add: out of memory");
 	rc = check_added(step, node, inputs);
 	if (rc == 0)
@@ -399,7 +400,7 @@ weft_dag_step_add(weft_dag_step *step, const weft_dag_node *node)
 
 	if (!step || !node)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_step_add: NULL");
-	rc = add(step, node);
+	rc = dag_group_add(step, node);
 	if (rc < 0) {
 		weft_value fallback = node->fallback;
 
@@ -471,7 +472,7 @@ weft__dag_open_added(weft_dag_step *attempt)
 	if (!frame) {
 		weft__dag_drop_added(added);
 		weft_value_drop(&attempt->out);
-		fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
+		dag_group_fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	frame->added = added;

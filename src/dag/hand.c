@@ -43,7 +43,7 @@ is_dropped(const struct weft__dag_step *step)
 
 /* Can the step be queued?  It needs a slot of its limit, and must not be a group to be opened. */
 static bool
-prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
+dag_hand_prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	const struct weft__dag_more *more = step->node->more;
 	int kind = weft__dag_kind(step);
@@ -59,7 +59,7 @@ prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 
 /* Does the worker run the step itself?  It keeps the first one, and short ones. */
 static bool
-keep(struct weft__dag_hand *hand, struct weft__dag_step *step)
+dag_hand_keep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	if (!hand->next) {
 		hand->next = step;
@@ -81,9 +81,10 @@ weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
 		weft__dag_append(&hand->own, step);
 		return;
 	}
-	if ((node->flags & WEFT__DAG_SPECIAL) && !prepare(hand, step))
+	if ((node->flags & WEFT__DAG_SPECIAL) && !dag_hand_prepare(hand, step))
 		return;
-	if (node->place != hand->place || weft__dag_level_of(step) > 0 || !keep(hand, step))
+	if (node->place != hand->place || weft__dag_level_of(step) > 0
+	    || !dag_hand_keep(hand, step))
 		weft__dag_append(&hand->ready, step);
 }
 

@@ -247,7 +247,7 @@ next_time(weft_dag_run *run)
 	return next_ns;
 }
 
-static void look(weft_dag_run *run);
+static void dag_home_check(weft_dag_run *run);
 
 static void
 on_time(weft_timer *timer, void *arg)
@@ -256,7 +256,7 @@ on_time(weft_timer *timer, void *arg)
 
 	(void)timer;
 	weft__dag_run_ref(run);
-	look(run);
+	dag_home_check(run);
 	weft__dag_run_unref(run);
 }
 
@@ -327,7 +327,7 @@ keep_times(struct weft__dag_hand *hand)
 
 /* Do all that there is to do. */
 static void
-look(weft_dag_run *run)
+dag_home_check(weft_dag_run *run)
 {
 	struct weft__dag_hand hand = { .run = run, .place = -1 };
 
@@ -371,7 +371,7 @@ on_poke(void *arg)
 	if (what & WEFT__DAG_POKE_OVER)
 		over(run);
 	else
-		look(run);
+		dag_home_check(run);
 	weft__dag_run_unref(run);
 }
 

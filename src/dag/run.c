@@ -40,7 +40,7 @@ is_timed(weft_dag *dag)
 }
 
 static weft_dag_run *
-make(weft_dag *dag, const weft_dag_run_opts *opts)
+dag_run_make(weft_dag *dag, const weft_dag_run_opts *opts)
 {
 	size_t run_queues = weft__dag_run_queues_size(dag);
 	size_t steps = dag->count * sizeof(struct weft__dag_step);
@@ -112,7 +112,7 @@ weft_dag_run_new(weft_dag *dag, const weft_dag_run_opts *opts)
 		(void)weft_fail(WEFT_EINVAL, "weft_dag_run_new: %s", wrong);
 		return NULL;
 	}
-	run = make(dag, opts);
+	run = dag_run_make(dag, opts);
 	if (!run) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_dag_run_new: out of memory");
 		return NULL;
@@ -173,7 +173,7 @@ weft__dag_run_unref(weft_dag_run *run)
 }
 
 static void
-end(weft_dag_run *run)
+dag_run_end(weft_dag_run *run)
 {
 	struct weft__dag_frame *frame;
 
@@ -196,7 +196,7 @@ static void
 let_go(weft_dag_run *run)
 {
 	if (is_last(&run->holders))
-		end(run);
+		dag_run_end(run);
 }
 
 void
@@ -262,7 +262,7 @@ weft__dag_run_end(weft_dag_run *run, int why)
 
 /* The caller's op is to end early. */
 static void
-on_cancel(weft_op *op, int why, void *arg)
+dag_run_on_cancel(weft_op *op, int why, void *arg)
 {
 	(void)op;
 	weft__dag_run_end(arg, why);
@@ -278,7 +278,7 @@ weft_dag_run_op(weft_dag_run *run, weft_op *op, uint64_t deadline_ns)
 	rc = claim(run);
 	if (rc < 0)
 		return rc;
-	rc = weft_op_begin(op, on_cancel, run, deadline_ns);
+	rc = weft_op_begin(op, dag_run_on_cancel, run, deadline_ns);
 	if (rc < 0) {
 		unclaim(run);
 		return rc;

@@ -82,7 +82,7 @@ weft__dag_run_queues_init(weft_dag_run *run, void *memory)
 /* --- the queue, under the run's lock ------------------------------------- */
 
 static void
-put(struct weft__dag_run_queue *run_queue, struct weft__dag_step *step)
+run_queue_put(struct weft__dag_run_queue *run_queue, struct weft__dag_step *step)
 {
 	weft__dag_append(&run_queue->levels[weft__dag_level_of(step)], step);
 	run_queue->queued++;
@@ -274,7 +274,7 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 
 	weft__lock_take(&run->lock);
 	while ((step = weft__dag_pop(steps)))
-		put(&run->run_queues[step->node->place], step);
+		run_queue_put(&run->run_queues[step->node->place], step);
 	choose(&run->run_queues[WEFT_DAG_CPU], &call);
 	choose(&run->run_queues[WEFT_DAG_BLOCKING], &call);
 	if (run->run_queues[WEFT_DAG_LOOP].queued > 0)
@@ -311,7 +311,7 @@ ring_apart(weft_dag_run *run, struct call *call)
 
 /* Take steps out of the run queue; false if the worker has left it. */
 static bool
-take(struct weft__dag_hand *hand)
+run_queue_take(struct weft__dag_hand *hand)
 {
 	struct weft__dag_run_queue *run_queue = &hand->run->run_queues[hand->place];
 	struct call call = { 0 };
@@ -348,7 +348,7 @@ begin_long(struct weft__dag_hand *hand)
 	weft__lock_take(&hand->run->lock);
 	run_queue->busy++;
 	while ((step = weft__dag_pop(&hand->taken)))
-		put(run_queue, step);
+		run_queue_put(run_queue, step);
 	choose(run_queue, &call);
 	weft__lock_give(&hand->run->lock);
 	if (call.tickets || call.waiter)
@@ -412,7 +412,8 @@ weft__dag_work(struct weft__dag_hand *hand)
 			continue;
 		}
 		weft__dag_let_go(hand);
-		if (!hand->next && !hand->taken.first && (is_over(hand->run) || !take(hand)))
+		if (!hand->next && !hand->taken.first
+		    && (is_over(hand->run) || !run_queue_take(hand)))
 			return;
 	}
 }

@@ -38,7 +38,7 @@ learn(struct weft__dag_node *node, uint64_t took_ns)
 
 /* Call the function of a node, and measure the time. */
 static int
-call(weft_dag_step *attempt)
+dag_step_call(weft_dag_step *attempt)
 {
 	struct weft__dag_hand *hand = attempt->hand;
 	struct weft__dag_node *node = attempt->step->node;
@@ -140,7 +140,7 @@ drop_late(weft_dag_step *attempt)
 }
 
 static void
-finish(weft_dag_step *attempt, int rc)
+dag_step_finish(weft_dag_step *attempt, int rc)
 {
 	if (attempt->step->frame->times)
 		keep_times(attempt);
@@ -186,11 +186,11 @@ run_special(weft_dag_step *attempt)
 	}
 	if (is_timed)
 		begin_timed(attempt);
-	rc = call(attempt);
+	rc = dag_step_call(attempt);
 	if (is_timed && !end_timed(attempt))
 		drop_late(attempt);
 	else
-		finish(attempt, rc);
+		dag_step_finish(attempt, rc);
 }
 
 /* Without a loop, no timer watches the run's deadline. */
@@ -221,7 +221,7 @@ weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	attempt.number = step->attempt;
 	hand->attempt = &attempt;
 	if (!(step->node->flags & WEFT__DAG_SPECIAL)) {
-		finish(&attempt, call(&attempt));
+		dag_step_finish(&attempt, dag_step_call(&attempt));
 	} else {
 		attempt.deadline_ns = weft__dag_deadline_of(step);
 		run_special(&attempt);

@@ -23,7 +23,7 @@ struct out {
 /* --- pieces -------------------------------------------------------------- */
 
 static void
-grow(struct out *out, size_t more)
+dag_write_grow(struct out *out, size_t more)
 {
 	size_t room = out->room ? out->room * 2 : 4096;
 	char *buf;
@@ -46,7 +46,7 @@ static void
 add_bytes(struct out *out, const char *bytes, size_t size)
 {
 	if (out->size + size + 1 > out->room && !out->failed)
-		grow(out, size + 1);
+		dag_write_grow(out, size + 1);
 	if (out->failed)
 		return;
 	__builtin_memcpy(out->buf + out->size, bytes, size);
@@ -55,7 +55,7 @@ add_bytes(struct out *out, const char *bytes, size_t size)
 }
 
 static void
-add(struct out *out, const char *text)
+dag_write_add(struct out *out, const char *text)
 {
 	add_bytes(out, text, __builtin_strlen(text));
 }
@@ -67,7 +67,7 @@ add_number(struct out *out, int64_t number)
 	struct weft__text text = weft__text_begin(digits, sizeof(digits));
 
 	weft__text_number(&text, number);
-	add(out, digits);
+	dag_write_add(out, digits);
 }
 
 /* Microseconds with three decimal places. */
@@ -78,8 +78,8 @@ add_us(struct out *out, uint64_t ns)
 		           (char)('0' + ns % 10), '\0' };
 
 	add_number(out, (int64_t)(ns / 1000));
-	add(out, ".");
-	add(out, places);
+	dag_write_add(out, ".");
+	dag_write_add(out, places);
 }
 
 /* Valid for both Graphviz and JSON. */
@@ -88,23 +88,23 @@ add_quoted(struct out *out, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
 
-	add(out, "\"");
+	dag_write_add(out, "\"");
 	while (*text) {
 		unsigned char c = (unsigned char)*text;
 		size_t size = weft__text_character(text);
 		char escape[7] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], '\0' };
 
 		if (c == '"' || c == '\\')
-			add(out, "\\");
+			dag_write_add(out, "\\");
 		if (c < ' ' || c == 127)
-			add(out, escape);
+			dag_write_add(out, escape);
 		else if (size > 0)
 			add_bytes(out, text, size);
 		else
-			add(out, "\xef\xbf\xbd"); /* replacement for invalid UTF-8 */
+			dag_write_add(out, "\xef\xbf\xbd"); /* replacement for invalid UTF-8 */
 		text += size > 0 ? size : 1;
 	}
-	add(out, "\"");
+	dag_write_add(out, "\"");
 }
 
 static const char *
@@ -142,44 +142,44 @@ dot_node(struct out *out, const struct weft__dag_node *node, const struct weft__
 {
 	bool input = node->flags & WEFT__DAG_INPUT;
 
-	add(out, "\t");
+	dag_write_add(out, "\t");
 	add_quoted(out, node->more->name);
-	add(out, input                          ? " [shape=oval"
-	         : node->place == WEFT_DAG_CPU  ? " [shape=box"
-	         : node->place == WEFT_DAG_LOOP ? " [shape=ellipse"
-	                                        : " [shape=hexagon");
+	dag_write_add(out, input                          ? " [shape=oval"
+	                   : node->place == WEFT_DAG_CPU  ? " [shape=box"
+	                   : node->place == WEFT_DAG_LOOP ? " [shape=ellipse"
+	                                                  : " [shape=hexagon");
 	if (node->more->set.each)
-		add(out, ", peripheries=2");
+		dag_write_add(out, ", peripheries=2");
 	if (node->more->set.optional)
-		add(out, ", style=\"dashed,filled\"");
+		dag_write_add(out, ", style=\"dashed,filled\"");
 	else if (step && !input)
-		add(out, ", style=filled");
+		dag_write_add(out, ", style=filled");
 	if (step && !input) {
-		add(out, ", fillcolor=");
-		add(out, colour(step));
+		dag_write_add(out, ", fillcolor=");
+		dag_write_add(out, colour(step));
 	}
-	add(out, "];\n");
+	dag_write_add(out, "];\n");
 }
 
 static void
 dot(struct out *out, const weft_dag *dag, const weft_dag_run *run)
 {
-	add(out, "digraph ");
+	dag_write_add(out, "digraph ");
 	add_quoted(out, dag->name);
-	add(out, " {\n\trankdir=LR;\n");
+	dag_write_add(out, " {\n\trankdir=LR;\n");
 	for (uint32_t i = 0; i < dag->count; i++)
 		dot_node(out, &dag->nodes[i], run ? &run->frame.steps[i] : NULL);
 	for (uint32_t i = 0; i < dag->count; i++)
 		for (uint32_t k = 0; k < dag->nodes[i].in_count; k++) {
 			uint32_t from = dag->in[dag->nodes[i].in_at + k];
 
-			add(out, "\t");
+			dag_write_add(out, "\t");
 			add_quoted(out, dag->nodes[from].more->name);
-			add(out, " -> ");
+			dag_write_add(out, " -> ");
 			add_quoted(out, dag->nodes[i].more->name);
-			add(out, ";\n");
+			dag_write_add(out, ";\n");
 		}
-	add(out, "}\n");
+	dag_write_add(out, "}\n");
 }
 
 /* --- JSON ---------------------------------------------------------------- */
@@ -187,13 +187,13 @@ dot(struct out *out, const weft_dag *dag, const weft_dag_run *run)
 static void
 json_inputs(struct out *out, const weft_dag *dag, const struct weft__dag_node *node)
 {
-	add(out, ", \"inputs\": [");
+	dag_write_add(out, ", \"inputs\": [");
 	for (uint32_t k = 0; k < node->in_count; k++) {
 		if (k > 0)
-			add(out, ", ");
+			dag_write_add(out, ", ");
 		add_quoted(out, dag->nodes[dag->in[node->in_at + k]].more->name);
 	}
-	add(out, "]");
+	dag_write_add(out, "]");
 }
 
 static void
@@ -204,16 +204,16 @@ json_step(struct out *out, const struct weft__dag_step *step)
 	                                              ? &frame->times[step - frame->steps]
 	                                              : NULL;
 
-	add(out, ", \"state\": ");
+	dag_write_add(out, ", \"state\": ");
 	add_quoted(out, state_name(step));
-	add(out, ", \"attempts\": ");
+	dag_write_add(out, ", \"attempts\": ");
 	add_number(out, step->attempt + 1);
 	if (step->error) {
-		add(out, ", \"error\": ");
+		dag_write_add(out, ", \"error\": ");
 		add_quoted(out, weft_errname(step->error));
 	}
 	if (times && times->end_ns) {
-		add(out, ", \"us\": ");
+		dag_write_add(out, ", \"us\": ");
 		add_us(out, times->end_ns - times->begin_ns);
 	}
 }
@@ -221,9 +221,9 @@ json_step(struct out *out, const struct weft__dag_step *step)
 static void
 add_count(struct out *out, const char *name, uint64_t count)
 {
-	add(out, ", \"");
-	add(out, name);
-	add(out, "\": ");
+	dag_write_add(out, ", \"");
+	dag_write_add(out, name);
+	dag_write_add(out, "\": ");
 	add_number(out, (int64_t)count);
 }
 
@@ -246,12 +246,12 @@ json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct loo
 	const struct weft__dag_node *node = &dag->nodes[index];
 	bool input = node->flags & WEFT__DAG_INPUT;
 
-	add(out, index > 0 ? ",\n\t\t{\"name\": " : "\n\t\t{\"name\": ");
+	dag_write_add(out, index > 0 ? ",\n\t\t{\"name\": " : "\n\t\t{\"name\": ");
 	add_quoted(out, node->more->name);
-	add(out, ", \"place\": ");
+	dag_write_add(out, ", \"place\": ");
 	add_quoted(out, place_name(node));
 	if (node->more->type) {
-		add(out, ", \"type\": ");
+		dag_write_add(out, ", \"type\": ");
 		add_quoted(out, node->more->type->name);
 	}
 	if (!input)
@@ -260,7 +260,7 @@ json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct loo
 		json_step(out, &look->run->frame.steps[index]);
 	if (look->seen && !input)
 		json_seen(out, &node->more->seen);
-	add(out, "}");
+	dag_write_add(out, "}");
 }
 
 /* Runs that are not freed: users less parents, not read atomically.  Nodes that runs have
@@ -277,7 +277,7 @@ runs_of(const weft_dag *dag)
 static void
 json_counts(struct out *out, const weft_dag *dag)
 {
-	add(out, ",\n\t\"number\": ");
+	dag_write_add(out, ",\n\t\"number\": ");
 	add_number(out, (int64_t)dag->number);
 	add_count(out, "started", weft__load(&dag->started, WEFT__RELAXED));
 	add_count(out, "running", runs_of(dag));
@@ -291,18 +291,18 @@ json(struct out *out, const weft_dag *dag, const struct look *look)
 {
 	int error = look->run ? (int)weft__load(&look->run->frame.error, WEFT__RELAXED) : 0;
 
-	add(out, "{\n\t\"name\": ");
+	dag_write_add(out, "{\n\t\"name\": ");
 	add_quoted(out, dag->name);
 	if (look->run) {
-		add(out, ",\n\t\"outcome\": ");
+		dag_write_add(out, ",\n\t\"outcome\": ");
 		add_quoted(out, error ? weft_errname(error) : "done");
 	}
 	if (look->seen)
 		json_counts(out, dag);
-	add(out, ",\n\t\"nodes\": [");
+	dag_write_add(out, ",\n\t\"nodes\": [");
 	for (uint32_t i = 0; i < dag->count; i++)
 		json_node(out, dag, i, look);
-	add(out, "\n\t]\n}\n");
+	dag_write_add(out, "\n\t]\n}\n");
 }
 
 /* --- traces -------------------------------------------------------------- */
@@ -343,25 +343,25 @@ trace_step(struct out *out, const struct weft__dag_step *step, uint64_t begin_ns
 
 	if (!t->end_ns)
 		return;
-	add(out, ",\n\t{\"ph\": \"X\", \"pid\": 1, \"tid\": ");
+	dag_write_add(out, ",\n\t{\"ph\": \"X\", \"pid\": 1, \"tid\": ");
 	add_number(out, number_of(threads, t->thread));
-	add(out, ", \"name\": ");
+	dag_write_add(out, ", \"name\": ");
 	add_quoted(out, step->node->more->name);
-	add(out, ", \"cat\": ");
+	dag_write_add(out, ", \"cat\": ");
 	add_quoted(out, place_name(step->node));
-	add(out, ", \"ts\": ");
+	dag_write_add(out, ", \"ts\": ");
 	add_us(out, t->begin_ns - begin_ns);
-	add(out, ", \"dur\": ");
+	dag_write_add(out, ", \"dur\": ");
 	add_us(out, t->end_ns - t->begin_ns);
-	add(out, ", \"args\": {\"state\": ");
+	dag_write_add(out, ", \"args\": {\"state\": ");
 	add_quoted(out, state_name(step));
-	add(out, ", \"attempts\": ");
+	dag_write_add(out, ", \"attempts\": ");
 	add_number(out, step->attempt + 1);
 	if (step->item) {
-		add(out, ", \"item\": ");
+		dag_write_add(out, ", \"item\": ");
 		add_number(out, step->item - 1);
 	}
-	add(out, "}}");
+	dag_write_add(out, "}}");
 }
 
 static void
@@ -372,22 +372,22 @@ trace(struct out *out, const weft_dag_run *run)
 
 	for (struct weft__dag_frame *f = run->frames; f; f = f->next)
 		begin_ns = first_time(f, begin_ns);
-	add(out, "{\"traceEvents\": [\n\t{\"ph\": \"M\", \"pid\": 1, \"name\": "
-	         "\"process_name\", \"args\": {\"name\": ");
+	dag_write_add(out, "{\"traceEvents\": [\n\t{\"ph\": \"M\", \"pid\": 1, \"name\": "
+	                   "\"process_name\", \"args\": {\"name\": ");
 	add_quoted(out, run->dag->name);
-	add(out, "}}");
+	dag_write_add(out, "}}");
 	for (uint32_t i = 0; i < run->frame.count; i++)
 		trace_step(out, &run->frame.steps[i], begin_ns, &threads);
 	for (struct weft__dag_frame *f = run->frames; f; f = f->next)
 		for (uint32_t i = 0; i < f->count; i++)
 			trace_step(out, &f->steps[i], begin_ns, &threads);
-	add(out, "\n]}\n");
+	dag_write_add(out, "\n]}\n");
 }
 
 /* --- the calls ----------------------------------------------------------- */
 
 static int
-give(struct out *out, weft_value *value)
+dag_write_give(struct out *out, weft_value *value)
 {
 	if (!out->failed)
 		*value = weft_value_text(out->buf);
@@ -408,7 +408,7 @@ weft_dag_write(const weft_dag *dag, int format, weft_value *value)
 		dot(&out, dag, NULL);
 	else
 		json(&out, dag, &(struct look){ 0 });
-	return give(&out, value);
+	return dag_write_give(&out, value);
 }
 
 int
@@ -417,7 +417,7 @@ weft__dag_write_seen(const weft_dag *dag, weft_value *value)
 	struct out out = { 0 };
 
 	json(&out, dag, &(struct look){ .seen = true });
-	return give(&out, value);
+	return dag_write_give(&out, value);
 }
 
 int
@@ -437,5 +437,5 @@ weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
 		json(&out, run->dag, &(struct look){ .run = run });
 	else
 		trace(&out, run);
-	return give(&out, value);
+	return dag_write_give(&out, value);
 }

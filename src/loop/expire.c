@@ -48,7 +48,7 @@ complete(struct weft__expiry *expiry)
 }
 
 static void
-begin(weft_loop *loop)
+expire_begin(weft_loop *loop)
 {
 	struct weft__expiry *expiry = &loop->expiry;
 	const struct weft__backend *backend = &loop->backend;
@@ -72,7 +72,7 @@ weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place)
 	const struct weft__expiry *expiry = &loop->expiry;
 
 	if (expiry->stage == IDLE && (place->due_ns > expiry->ns || place->seq >= expiry->seq))
-		begin(loop);
+		expire_begin(loop);
 	return place->due_ns <= expiry->ns && place->seq < expiry->seq;
 }
 

@@ -40,7 +40,7 @@ links_of(weft_loop_hook *hook)
 /* --- passes ------------------------------------------------------------- */
 
 static void
-begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
+loop_hook_begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
 {
 	struct weft__hooks *hooks = &loop->hooks;
 
@@ -53,9 +53,10 @@ begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
 	hooks->cursors = cursor;
 }
 
-/* Every begin() has its end() in the same function: the cursor is on that function's stack. */
+/* Every loop_hook_begin() has its loop_hook_end() in the same function: the cursor is on that
+ * function's stack. */
 static void
-end(weft_loop *loop, const struct weft__hook_cursor *cursor)
+loop_hook_end(weft_loop *loop, const struct weft__hook_cursor *cursor)
 {
 	loop->hooks.cursors = cursor->outer;
 }
@@ -91,7 +92,7 @@ weft__hooks_ready(weft_loop *loop)
 	struct weft__hook_cursor cursor;
 	weft_loop_hook *hook;
 
-	begin(loop, &cursor, false);
+	loop_hook_begin(loop, &cursor, false);
 	while ((hook = visit(&cursor))) {
 		if (!hook->ready)
 			continue;
@@ -101,7 +102,7 @@ weft__hooks_ready(weft_loop *loop)
 			set_more(loop, hook, true);
 		weft__checkpoint(loop);
 	}
-	end(loop, &cursor);
+	loop_hook_end(loop, &cursor);
 }
 
 void
@@ -110,12 +111,12 @@ weft__hooks_before_wait(weft_loop *loop, bool may_block)
 	struct weft__hook_cursor cursor;
 	weft_loop_hook *hook;
 
-	begin(loop, &cursor, false);
+	loop_hook_begin(loop, &cursor, false);
 	loop->hooks.waiting = cursor.last;
 	while ((hook = visit(&cursor)))
 		if (hook->before_wait)
 			hook->before_wait(loop, may_block, hook->arg);
-	end(loop, &cursor);
+	loop_hook_end(loop, &cursor);
 }
 
 /* No checkpoint runs between before_wait and after_wait: a hook that runs jobs may have
@@ -126,12 +127,12 @@ weft__hooks_after_wait(weft_loop *loop, bool may_block)
 	struct weft__hook_cursor cursor;
 	weft_loop_hook *hook;
 
-	begin(loop, &cursor, true);
+	loop_hook_begin(loop, &cursor, true);
 	cursor.last = loop->hooks.waiting; /* invariant 2 */
 	while ((hook = visit(&cursor)))
 		if (hook->after_wait)
 			hook->after_wait(loop, may_block, hook->arg);
-	end(loop, &cursor);
+	loop_hook_end(loop, &cursor);
 	weft__checkpoint(loop);
 }
 
@@ -142,14 +143,14 @@ weft__hooks_checkpoint(weft_loop *loop)
 	weft_loop_hook *hook;
 	uint64_t count = 0;
 
-	begin(loop, &cursor, false);
+	loop_hook_begin(loop, &cursor, false);
 	while ((hook = visit(&cursor)))
 		if (hook->checkpoint) {
 			int jobs = hook->checkpoint(loop, hook->arg);
 
 			count += jobs > 0 ? (uint64_t)jobs : 0;
 		}
-	end(loop, &cursor);
+	loop_hook_end(loop, &cursor);
 	return count;
 }
 
@@ -159,11 +160,11 @@ tell_all(weft_loop *loop)
 	struct weft__hook_cursor cursor;
 	weft_loop_hook *hook;
 
-	begin(loop, &cursor, false);
+	loop_hook_begin(loop, &cursor, false);
 	while ((hook = visit(&cursor)))
 		if (hook->next_changed)
 			hook->next_changed(loop, hook->arg);
-	end(loop, &cursor);
+	loop_hook_end(loop, &cursor);
 }
 
 /* A change made by a next_changed callback is reported after all hooks have been called. */
@@ -229,7 +230,7 @@ move_cursors(weft_loop *loop, weft_loop_hook *hook)
 }
 
 static void
-drop(weft_loop *loop, weft_loop_hook *hook)
+loop_hook_drop(weft_loop *loop, weft_loop_hook *hook)
 {
 	struct weft__hooks *hooks = &loop->hooks;
 	struct links *links = links_of(hook);
@@ -249,12 +250,12 @@ weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook)
 	if (!hook || !loop || links_of(hook)->loop != loop)
 		return;
 	if (weft__loop_check(loop, "weft_loop_drop_hook") == 0)
-		drop(loop, hook);
+		loop_hook_drop(loop, hook);
 }
 
 void
 weft__hooks_fini(weft_loop *loop)
 {
 	while (loop->hooks.first)
-		drop(loop, loop->hooks.first);
+		loop_hook_drop(loop, loop->hooks.first);
 }

@@ -66,7 +66,7 @@ claim(weft_loop *loop)
 }
 
 static void
-give_back(weft_loop *loop)
+loop_life_give_back(weft_loop *loop)
 {
 	weft__store(&loop->runner, 0, WEFT__RELEASE); /* G */
 }
@@ -116,7 +116,7 @@ weft__loop_hold(weft_loop *loop)
 void
 weft__loop_give_back(weft_loop *loop)
 {
-	give_back(loop);
+	loop_life_give_back(loop);
 }
 
 /* End the DNS resolver, when no caller can reach it: as the loop stops, or is freed.  `alone`:
@@ -273,12 +273,12 @@ weft_loop_free(weft_loop *loop)
 	state = weft__load(&loop->state, WEFT__RELAXED);
 	if (weft__load(&loop->refs, WEFT__ACQUIRE) > 0
 	    || (state != WEFT_STOPPED && (state != WEFT_IDLE || has_accepted(loop)))) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__fail(WEFT_EBUSY, "weft_loop_free: it is referenced, "
 		                              "or has accepted posts to run");
 	}
 	if (!wait_for_visitors(loop, state)) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__fail(WEFT_EBUSY, "weft_loop_free: it is being stopped, or referenced");
 	}
 	if (loop->locals)
@@ -321,7 +321,7 @@ weft_loop_current(void)
 
 /* Everything has run: become STOPPED and notify the waiters. */
 static void
-end(weft_loop *loop)
+loop_life_end(weft_loop *loop)
 {
 	uint32_t waiters;
 
@@ -390,7 +390,7 @@ run_to_end(void *arg)
 	/* Timers were disarmed without decrementing the count. */
 	weft__count_set(&loop->alive, 0);
 	weft__hooks_fini(loop);
-	end(loop);
+	loop_life_end(loop);
 }
 
 /* No thread runs the loop: stop it here, unless something accepted must still run, or a watch
@@ -411,7 +411,7 @@ stop_idle(weft_loop *loop)
 		be_in(before.loop, before.threadlet);
 	}
 	weft__loop_settle(loop);
-	give_back(loop);
+	loop_life_give_back(loop);
 	if (weft__loop_is_embedded(loop) && weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
 		weft__loop_wake(loop); /* its host has to run the loop to its end */
 }
@@ -493,7 +493,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 	       && !weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED))
 		;
 	if (state == WEFT_STOPPED) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__fail(WEFT_EALREADY, "weft_loop_run: the loop has stopped");
 	}
 	weft__loop_adopt(loop);
@@ -523,13 +523,13 @@ begin_run(weft_loop *loop, weft_loop **before)
 		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: inside itself");
 	if (runner == 0 && weft__thread_self()->threadlet
 	    && !weft__loop_is_forked(weft__thread_self()->loop)) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: in a threadlet");
 	}
 	if (runner != 0)
 		return weft__fail(WEFT_EBUSY, "weft_loop_run: it runs elsewhere");
 	if (loop->bound && loop->bound != (uintptr_t)weft__thread_self()) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_run: bound to another thread");
 	}
 	claim_on(loop);
@@ -567,7 +567,7 @@ end_run(weft_loop *loop, weft_loop *before)
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
 	weft__loop_settle(loop);
-	give_back(loop);
+	loop_life_give_back(loop);
 }
 
 static bool
@@ -600,7 +600,7 @@ turn_on(void *arg)
 }
 
 static void
-run(weft_loop *loop, weft_loop *before, bool keep)
+loop_life_run(weft_loop *loop, weft_loop *before, bool keep)
 {
 	loop->keep = keep;
 	weft__fence(turn_on, loop);
@@ -619,7 +619,7 @@ weft_loop_run(weft_loop *loop)
 	rc = begin_run(loop, &before);
 
 	if (rc == 0)
-		run(loop, before, loop->flags & WEFT_LOOP_KEEP);
+		loop_life_run(loop, before, loop->flags & WEFT_LOOP_KEEP);
 	return rc;
 }
 
@@ -694,7 +694,7 @@ thread_main(void *arg)
 	if (loop->cpus) /* if none of these CPUs exists, it runs where it can */
 		(void)weft__sys->set_cpus(loop->cpus);
 	if (enter_run(loop, &before) == 0)
-		run(loop, before, true);
+		loop_life_run(loop, before, true);
 }
 
 /* Start the thread for which the loop is claimed. */
@@ -712,7 +712,7 @@ start_thread(weft_loop *loop)
 	/* A loop that is stopping and has posts to run gets a thread for that. */
 	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)
 	    && state == WEFT_STOPPED) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__fail(WEFT_EALREADY, "weft_loop_start: the loop has stopped");
 	}
 	if (loop->has_thread) /* that thread has left its run and is about to end */
@@ -724,7 +724,7 @@ start_thread(weft_loop *loop)
 	loop->has_thread = false;
 	state = WEFT_STARTING;
 	(void)weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELAXED);
-	give_back(loop);
+	loop_life_give_back(loop);
 	if (weft__loop_is_stopping(loop))
 		stop_idle(loop); /* it was stopped meanwhile, and no thread will run it */
 	return weft__fail(WEFT_EAGAIN, "weft_loop_start: no thread");
@@ -749,7 +749,7 @@ weft_loop_start(weft_loop *loop)
 		runner = 0;
 	}
 	if (loop->bound) {
-		give_back(loop);
+		loop_life_give_back(loop);
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_start: io_uring has "
 		                                     "bound it to a thread");
 	}

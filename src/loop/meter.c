@@ -45,7 +45,7 @@ weft__meter_new(void)
 /* --- slices ------------------------------------------------------------- */
 
 static void
-clear(struct weft__slice *slice)
+loop_meter_clear(struct weft__slice *slice)
 {
 	(void)weft__exchange(&slice->second, 0, WEFT__ACQUIRE); /* X */
 	weft__count_set(&slice->turns, 0);
@@ -66,7 +66,7 @@ slice_now(struct weft__meter *meter)
 		return meter->slice;
 	meter->slice = &meter->slices[second % WEFT__SLICES];
 	meter->slice_end_ns = (second + 1) * WEFT_S;
-	clear(meter->slice);
+	loop_meter_clear(meter->slice);
 	weft__store(&meter->slice->second, second + 1, WEFT__RELEASE); /* Y */
 	return meter->slice;
 }
@@ -106,14 +106,14 @@ weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
 	meter->turns_timed = weft__count_get(&loop->counts.turns);
 	meter->slice = NULL;
 	for (unsigned i = 0; i < WEFT__SLICES; i++)
-		clear(&meter->slices[i]);
+		loop_meter_clear(&meter->slices[i]);
 	meter->turns = meter->turns_timed;
 	meter->calls = calls_of(&loop->counts);
 	weft__count_set(&meter->born_ns, now_ns);
 }
 
 static void
-look(struct weft__gauge *gauge, weft__a64 *max, uint64_t depth)
+loop_meter_check(struct weft__gauge *gauge, weft__a64 *max, uint64_t depth)
 {
 	int64_t step = ((int64_t)(depth << 16) - (int64_t)weft__count_get(&gauge->average)) / LOOKS;
 
@@ -199,8 +199,9 @@ weft__meter_took(weft_loop *loop, bool some)
 	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns : meter->woke_ns;
 	uint64_t lag_ns = meter->period_ns; /* the inbox is checked once per iteration */
 
-	look(&meter->inbox, &slice->inbox_max,
-	     weft__count_get(&counts->taken) - run + weft__producers_depth(&loop->inbox));
+	loop_meter_check(&meter->inbox, &slice->inbox_max,
+	                 weft__count_get(&counts->taken) - run
+	                         + weft__producers_depth(&loop->inbox));
 	if (meter->woke_ns)
 		lag_ns = meter->at_ns > begin_ns ? meter->at_ns - begin_ns : 0;
 	if (some && (lag_ns > 0 || meter->woke_ns))
@@ -229,7 +230,7 @@ weft__meter_drain(weft_loop *loop, size_t depth)
 	meter->drains++;
 	if (meter->drains & (meter->drains - 1))
 		return 0;
-	look(&meter->tasks, &slice_now(meter)->tasks_max, depth);
+	loop_meter_check(&meter->tasks, &slice_now(meter)->tasks_max, depth);
 	return weft__sys->now();
 }
 

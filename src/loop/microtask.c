@@ -25,7 +25,7 @@ report_flood(weft_loop *loop)
 
 /* Count `jobs` more.  A drain is reported once, as it reaches FLOOD. */
 static void
-add(weft_loop *loop, uint64_t *count, uint64_t jobs)
+microtask_add(weft_loop *loop, uint64_t *count, uint64_t jobs)
 {
 	if (*count < FLOOD && *count + jobs >= FLOOD)
 		report_flood(loop);
@@ -38,7 +38,7 @@ run_ring(weft_loop *loop, struct weft__ring *ring, uint64_t *count)
 	while (ring->count > 0) {
 		struct weft__call call = weft__ring_pop(ring);
 
-		add(loop, count, 1);
+		microtask_add(loop, count, 1);
 		call.fn(call.arg);
 	}
 }
@@ -61,7 +61,7 @@ weft__checkpoint_slow(weft_loop *loop)
 		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop) : 0;
 		if (!jobs && loop->promises_due)
 			jobs = weft__loop_promises(loop)->run_due(loop);
-		add(loop, &count, jobs);
+		microtask_add(loop, &count, jobs);
 	} while (jobs | loop->ticks.count | loop->microtasks.count | loop->promises_due);
 	loop->in_checkpoint = false;
 	weft__count(&loop->counts.calls[WEFT_PHASE_MICROTASKS], count);

@@ -60,7 +60,7 @@ make_meter(weft_loop *loop)
 /* Activate it here, on the loop's own thread, or hold a loop that no thread runs; else wake
  * the loop. */
 static void
-begin(weft_loop *loop)
+observe_begin(weft_loop *loop)
 {
 	if (weft__thread_self()->loop == loop) {
 		weft__meter_on(loop);
@@ -88,7 +88,7 @@ observe(weft_loop *loop, uint64_t until_ns)
 			return 0;
 	} while (!weft__cas(&loop->observed_ns, &before_ns, until_ns, WEFT__RELEASE));
 	if (before_ns == 0)
-		begin(loop);
+		observe_begin(loop);
 	return 0;
 }
 

@@ -42,7 +42,7 @@ with_text(struct weft__op *op, int64_t error)
 }
 
 static struct text *
-text_of(const struct weft__op *op)
+loop_op_text_of(const struct weft__op *op)
 {
 	return (struct text *)(intptr_t)weft__get(op->told);
 }
@@ -51,7 +51,7 @@ text_of(const struct weft__op *op)
 WEFT__COLD static void
 tell_text(const struct weft__op *op)
 {
-	struct text *text = text_of(op);
+	struct text *text = loop_op_text_of(op);
 
 	(void)weft_fail((int)op->result, "%s", text->bytes);
 	weft__sys->release(text);
@@ -78,7 +78,7 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 }
 
 static void
-finish(struct weft__op *op, int64_t result)
+loop_op_finish(struct weft__op *op, int64_t result)
 {
 	weft__backend_finish(&op->loop->backend, op, result);
 }
@@ -136,7 +136,7 @@ weft__op_ask(struct weft__op *op, int why)
 		op->place.tag &= (uint16_t)~WEFT__TAG_DEADLINE;
 		(void)weft__wheel_move(&op->loop->wheel, &op->place, 0);
 	} else {
-		finish(op, why);
+		loop_op_finish(op, why);
 	}
 }
 
@@ -163,7 +163,7 @@ weft__op_expire(weft_loop *loop, struct weft__place *place)
 		break;
 	case WEFT__OP_WAITING:
 		if (op->kind == WEFT__OP_SLEEP)
-			finish(op, 0);
+			loop_op_finish(op, 0);
 		else if (op->kind == WEFT__OP_OWN)
 			tell_owner(loop, op, WEFT_ETIMEDOUT);
 		else
@@ -205,7 +205,7 @@ weft__ops_end(weft_loop *loop)
 		if ((place->tag & WEFT__TAG_KIND) != WEFT__TAG_OP)
 			continue; /* a timer: disarmed without a call */
 		if (op->kind == WEFT__OP_SLEEP && op->state == WEFT__OP_WAITING)
-			finish(op, WEFT_ESHUTDOWN);
+			loop_op_finish(op, WEFT_ESHUTDOWN);
 		else if (op->kind == WEFT__OP_OWN)
 			tell_end(loop, op);
 		else if (weft__op_is_file(op))
@@ -271,7 +271,7 @@ check_loop(const struct weft__op *op, int kind)
 /* Check whether `op` may be started as `kind`, and begin to fill it.  For files the kernel
  * checks the descriptor. */
 static int
-prepare(struct weft__op *op, int kind, int fd)
+loop_op_prepare(struct weft__op *op, int kind, int fd)
 {
 	bool has_fd = kind == WEFT__OP_CLOSE || kind >= WEFT__OP_POLL;
 	int rc;
@@ -299,7 +299,7 @@ submit(struct weft__op *op)
 	int rc = weft__loop_open_backend(op->loop);
 
 	if (rc < 0)
-		finish(op, rc);
+		loop_op_finish(op, rc);
 	else
 		backend->ops->submit(backend, op);
 }
@@ -338,7 +338,7 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 }
 
 static int
-start(struct weft__op *op, uint64_t deadline_ns)
+loop_op_start(struct weft__op *op, uint64_t deadline_ns)
 {
 	weft_loop *loop = op->loop;
 	int rc = start_quietly(op, deadline_ns);
@@ -353,9 +353,9 @@ int
 weft_op_sleep(weft_op *public, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_SLEEP, -1);
+	int rc = loop_op_prepare(op, WEFT__OP_SLEEP, -1);
 
-	return rc < 0 ? rc : start(op, deadline_ns);
+	return rc < 0 ? rc : loop_op_start(op, deadline_ns);
 }
 
 int
@@ -364,21 +364,21 @@ weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_EV_ERROR | WEFT_EV_HUP
 	                       | WEFT_EDGE | WEFT_MULTI;
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_POLL, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_POLL, fd);
 
 	if (rc < 0)
 		return rc;
 	if ((events & ~known) || !(events & (WEFT_READABLE | WEFT_WRITABLE)))
 		return weft__misuse(WEFT_EINVAL, "weft_op_poll: bad events");
 	op->events = (uint16_t)events;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 int
 weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_RECV, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_RECV, fd);
 
 	if (rc < 0)
 		return rc;
@@ -387,14 +387,14 @@ weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags, uint64_
 	op->buf = buf;
 	op->size = size;
 	op->flags = flags;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 int
 weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_SEND, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_SEND, fd);
 
 	if (rc < 0)
 		return rc;
@@ -403,19 +403,19 @@ weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags, u
 	op->data = buf;
 	op->size = size;
 	op->flags = flags;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 int
 weft_op_recv_multi(weft_op *public, int fd, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_RECV_MULTI, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_RECV_MULTI, fd);
 
 	if (rc < 0)
 		return rc;
 	op->buf = NULL;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 const void *
@@ -433,7 +433,7 @@ start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags, uint64_t d
 		return weft__misuse(WEFT_EINVAL, "op start: no message");
 	op->msg = msg;
 	op->flags = flags;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 int
@@ -441,7 +441,7 @@ weft_op_recvmsg(weft_op *public, int fd, struct msghdr *msg, int flags, uint64_t
 {
 	struct weft__op *op = weft__op_of(public);
 
-	return start_msg(op, prepare(op, WEFT__OP_RECVMSG, fd), msg, flags, deadline_ns);
+	return start_msg(op, loop_op_prepare(op, WEFT__OP_RECVMSG, fd), msg, flags, deadline_ns);
 }
 
 int
@@ -450,34 +450,34 @@ weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, ui
 	struct weft__op *op = weft__op_of(public);
 
 	/* Only read, although the member is shared with recvmsg. */
-	return start_msg(op, prepare(op, WEFT__OP_SENDMSG, fd), (struct msghdr *)(uintptr_t)msg,
-	                 flags, deadline_ns);
+	return start_msg(op, loop_op_prepare(op, WEFT__OP_SENDMSG, fd),
+	                 (struct msghdr *)(uintptr_t)msg, flags, deadline_ns);
 }
 
 int
 weft__op_sendfile(weft_op *public, int fd, const struct weft__file_part *part, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_SENDFILE, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_SENDFILE, fd);
 
 	if (rc < 0)
 		return rc;
 	op->part = part;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 int
 weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_ACCEPT, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_ACCEPT, fd);
 
 	if (rc < 0)
 		return rc;
 	if (events & ~(uint32_t)WEFT_MULTI)
 		return weft__misuse(WEFT_EINVAL, "weft_op_accept: bad events");
 	op->events = (uint16_t)events;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 int
@@ -485,7 +485,7 @@ weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr, socklen_t 
                 uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_CONNECT, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_CONNECT, fd);
 
 	if (rc < 0)
 		return rc;
@@ -493,7 +493,7 @@ weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr, socklen_t 
 		return weft__misuse(WEFT_EINVAL, "weft_op_connect: no address");
 	op->addr = addr;
 	op->size = size;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 bool
@@ -506,14 +506,14 @@ int
 weft__op_start_file(weft_op *public, const struct weft__file_call *call, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, call->kind, call->fd);
+	int rc = loop_op_prepare(op, call->kind, call->fd);
 
 	if (rc < 0)
 		return rc;
 	op->length = call->length;
 	op->buf = call->buf;
 	op->offset = call->offset;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 /* --- closing ------------------------------------------------------------ */
@@ -547,7 +547,7 @@ int
 weft_op_close(weft_op *public, int fd)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_CLOSE, fd);
+	int rc = loop_op_prepare(op, WEFT__OP_CLOSE, fd);
 
 	if (rc == WEFT_ESHUTDOWN) /* no caller is left to wait, and the call takes `fd` */
 		(void)weft__kernel(&op->loop->backend)->close(fd);
@@ -568,7 +568,7 @@ int
 weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
-	int rc = prepare(op, WEFT__OP_OWN, -1);
+	int rc = loop_op_prepare(op, WEFT__OP_OWN, -1);
 
 	if (rc < 0)
 		return rc;
@@ -576,7 +576,7 @@ weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t 
 		return weft__misuse(WEFT_EINVAL, "weft_op_begin: no on_cancel");
 	op->on_cancel = on_cancel;
 	op->cancel_arg = arg;
-	return start(op, deadline_ns);
+	return loop_op_start(op, deadline_ns);
 }
 
 /* On the loop's thread: a result has arrived. */
@@ -585,7 +585,7 @@ on_told(void *arg)
 {
 	struct weft__op *op = arg;
 
-	finish(op, op->has_text ? text_of(op)->result : weft__get(op->told));
+	loop_op_finish(op, op->has_text ? loop_op_text_of(op)->result : weft__get(op->told));
 }
 
 void

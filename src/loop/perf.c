@@ -85,7 +85,7 @@ weft_perf_origin(const weft_perf *perf)
 
 /* Make room for one more.  0, WEFT_ENOMEM. */
 static int
-make_room(weft_perf *perf)
+loop_perf_make_room(weft_perf *perf)
 {
 	size_t room = perf->room ? 2 * perf->room : ROOM_FIRST;
 	weft_perf_entry *entries;
@@ -105,12 +105,12 @@ make_room(weft_perf *perf)
 }
 
 static int
-add(weft_perf *perf, const char *name, weft_perf_entry entry)
+loop_perf_add(weft_perf *perf, const char *name, weft_perf_entry entry)
 {
 	size_t size = strlen(name) + 1, index;
 	char *copy = weft__sys->alloc(size);
 
-	if (!copy || make_room(perf) < 0) {
+	if (!copy || loop_perf_make_room(perf) < 0) {
 		weft__sys->release(copy);
 		return weft__fail(WEFT_ENOMEM, "weft_perf: out of memory");
 	}
@@ -133,7 +133,7 @@ weft_perf_mark(weft_perf *perf, const char *name)
 
 	if (!perf || !name)
 		return weft__misuse(WEFT_EINVAL, "weft_perf_mark: NULL");
-	return add(perf, name, entry);
+	return loop_perf_add(perf, name, entry);
 }
 
 /* When the latest mark of that name was made.  0, WEFT_ENOENT. */
@@ -168,7 +168,7 @@ weft_perf_measure(weft_perf *perf, const char *name, const char *from, const cha
 		return rc;
 	if (end_ns > entry.start_ns) /* marks may be in reverse order */
 		entry.duration_ns = end_ns - entry.start_ns;
-	return add(perf, name, entry);
+	return loop_perf_add(perf, name, entry);
 }
 
 int

@@ -50,7 +50,7 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 
 /* An entry has been written, and the loop must be signaled. */
 static __attribute__((noinline)) int
-tell(weft_loop *loop, struct weft__producer *producer)
+loop_post_notify(weft_loop *loop, struct weft__producer *producer)
 {
 	int rc = weft__producer_tell(&loop->inbox, producer);
 
@@ -83,7 +83,7 @@ weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
 	if (__builtin_expect(!producer || !fn, 0))
 		return post(weft__loop_or_current(loop), fn, arg, 0);
 	if (__builtin_expect(!weft__producer_put(producer, fn, arg), 0))
-		return tell(loop, producer);
+		return loop_post_notify(loop, producer);
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 #define TRIES_MAX 16
 
 static const struct weft__sys *
-kernel(const struct weft__process *process)
+loop_process_kernel(const struct weft__process *process)
 {
 	return weft__kernel(&process->loop->backend);
 }
@@ -26,7 +26,7 @@ weft__process_reap(const struct weft__process *process, uint32_t how, int *statu
 	int rc = -EINTR;
 
 	for (int i = 0; rc < 0 && rc != -ECHILD && i < TRIES_MAX; i += rc != -EINTR)
-		rc = kernel(process)->reap(&process->pid, how, status);
+		rc = loop_process_kernel(process)->reap(&process->pid, how, status);
 	return rc;
 }
 
@@ -51,7 +51,7 @@ unwatch(struct weft__process *process)
 }
 
 static void
-end(struct weft__process *process, int status)
+loop_process_end(struct weft__process *process, int status)
 {
 	unwatch(process);
 	process->on_end(process, status);
@@ -65,10 +65,10 @@ weft__process_look(struct weft__process *process)
 	/* It is not reaped yet: so its pid still belongs to it, and so does the ID of its
 	 * process group. */
 	if (process->sweep && weft__process_reap(process, WEFT__REAP_KEEP, &status) == 1)
-		(void)kernel(process)->kill(&process->pid, SIGKILL, true);
+		(void)loop_process_kernel(process)->kill(&process->pid, SIGKILL, true);
 	rc = weft__process_reap(process, 0, &status);
 	if (rc != 0)
-		end(process, rc < 0 ? rc : status);
+		loop_process_end(process, rc < 0 ? rc : status);
 	return rc != 0;
 }
 
@@ -77,7 +77,7 @@ on_readable(weft_watch *watch, int what, void *arg)
 {
 	(void)watch;
 	if (what < 0)
-		end(arg, WEFT_ESHUTDOWN);
+		loop_process_end(arg, WEFT_ESHUTDOWN);
 	else
 		(void)weft__process_look(arg);
 }
@@ -99,7 +99,7 @@ void
 weft__processes_end(struct weft__signals *s)
 {
 	while (s->processes) {
-		end(s->processes, WEFT_ESHUTDOWN);
+		loop_process_end(s->processes, WEFT_ESHUTDOWN);
 		weft__checkpoint(s->loop);
 	}
 }
@@ -149,7 +149,7 @@ weft__process_forget(struct weft__process *process)
 		return;
 	if (process->loop->backend.ops)
 		weft__ready_forget(&process->loop->backend, process->pid.fd);
-	(void)kernel(process)->close(process->pid.fd);
+	(void)loop_process_kernel(process)->close(process->pid.fd);
 	process->pid.fd = -1;
 }
 
@@ -161,7 +161,7 @@ struct pid_watch {
 };
 
 static void
-on_end(struct weft__process *process, int status)
+loop_process_on_end(struct weft__process *process, int status)
 {
 	weft_watch *watch = ((struct pid_watch *)(void *)process)->watch;
 
@@ -183,7 +183,7 @@ weft__pid_open(weft_loop *loop, weft_watch *watch, int pid, int *error)
 	made->process.pid = (struct weft__pid){ .pid = pid, .fd = -1 };
 	*error = weft__process_reap(&made->process, WEFT__REAP_KEEP, &status);
 	if (*error >= 0)
-		*error = weft__process_watch(loop, &made->process, pid, on_end);
+		*error = weft__process_watch(loop, &made->process, pid, loop_process_on_end);
 	if (*error == 0) {
 		(void)weft_loop_ref(loop); /* the loop does not know of the watch otherwise */
 		return made;

@@ -116,7 +116,7 @@ on_thread_end(struct weft__thread *thread)
 
 /* Reserve up to `want` of what the inbox has left; 0 if there is none. */
 static uint32_t
-reserve(weft__a32 *left, uint32_t want)
+producer_reserve(weft__a32 *left, uint32_t want)
 {
 	uint32_t before = weft__load(left, WEFT__RELAXED);
 	uint32_t count;
@@ -195,15 +195,15 @@ stretch(struct weft__producer *producer, uint32_t share)
 /* Raise the queue's share by up to `want`.  False if nothing is left, or without memory.  A
  * queue with no share always gets one entry, so that no thread can block another forever. */
 static bool
-grow(struct weft__inbox *inbox, struct weft__producer *producer, uint32_t want)
+producer_grow(struct weft__inbox *inbox, struct weft__producer *producer, uint32_t want)
 {
 	weft__a32 *left = slots_left(inbox, producer->kind);
-	uint32_t more = reserve(left, want), counted;
+	uint32_t more = producer_reserve(left, want), counted;
 	bool lent;
 
 	if (more == 0) {
 		reclaim(inbox, producer->kind);
-		more = reserve(left, want);
+		more = producer_reserve(left, want);
 	}
 	counted = more;
 	lent = producer->share == 0 && more == 0;
@@ -238,13 +238,13 @@ first_share(const struct weft__inbox *inbox)
 }
 
 static __attribute__((noinline)) bool
-make_room(struct weft__inbox *inbox, struct weft__producer *producer)
+producer_make_room(struct weft__inbox *inbox, struct weft__producer *producer)
 {
 	uint32_t want = producer->share;
 
 	if (want < first_share(inbox))
 		want = first_share(inbox);
-	return has_room(producer) || grow(inbox, producer, want);
+	return has_room(producer) || producer_grow(inbox, producer, want);
 }
 
 /* Adopt a queue that no thread owns and that will signal before the loop reads it.  So nodes
@@ -291,7 +291,7 @@ make_producer(struct weft__inbox *inbox, uint32_t kind)
 		return NULL;
 	producer->memory = memory;
 	weft__put(producer->kind, kind);
-	if (!grow(inbox, producer, first_share(inbox))) {
+	if (!producer_grow(inbox, producer, first_share(inbox))) {
 		weft__sys->release(memory);
 		return NULL;
 	}
@@ -353,7 +353,7 @@ stay_quiet(struct weft__producer *producer, int rc)
 }
 
 static int
-call(struct weft__inbox *inbox, struct weft__producer *producer)
+producer_call(struct weft__inbox *inbox, struct weft__producer *producer)
 {
 	return weft__inbox_push(inbox, (struct weft__node *)(void *)&producer->call.node, false);
 }
@@ -376,7 +376,7 @@ weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *producer)
 		return WEFT__AWAKE;
 	if (weft__load(&producer->done, WEFT__RELAXED) > number)
 		return stay_quiet(producer, WEFT__AWAKE);
-	rc = call(inbox, producer);
+	rc = producer_call(inbox, producer);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
 	weft__store(&producer->call.made, number, WEFT__RELAXED);
@@ -389,7 +389,7 @@ weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t k
 {
 	struct weft__producer *producer = find_producer(inbox, weft__thread_self(), kind);
 
-	if (!producer || (weft__producer_is_full(producer) && !make_room(inbox, producer)))
+	if (!producer || (weft__producer_is_full(producer) && !producer_make_room(inbox, producer)))
 		return WEFT_EAGAIN;
 	return weft__producer_put(producer, fn, arg) ? WEFT__AWAKE
 	                                             : weft__producer_tell(inbox, producer);
@@ -413,7 +413,7 @@ weft__producer_post_node(struct weft__inbox *inbox, struct weft__node *node)
 		return WEFT__AWAKE;
 	if (weft__load(&producer->call.extra, WEFT__RELAXED) != (uintptr_t)node)
 		return stay_quiet(producer, WEFT__AWAKE);
-	rc = call(inbox, producer);
+	rc = producer_call(inbox, producer);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
 	weft__store(&producer->call.extra, top, WEFT__RELAXED);

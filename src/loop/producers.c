@@ -57,7 +57,7 @@ take_extra(struct weft__producer *producer)
 
 /* `made` must be read before `extra`: invariant 4. */
 static void
-look(struct weft__producer *producer)
+producers_check(struct weft__producer *producer)
 {
 	producer->limit = weft__load(&producer->call.made, WEFT__ACQUIRE); /* M */
 	if (weft__load(&producer->call.extra, WEFT__RELAXED))
@@ -90,7 +90,7 @@ weft__producer_next_slow(struct weft__producer *producer, weft_fn *fn, void **ar
 /* --- lists -------------------------------------------------------------- */
 
 static void
-list(struct weft__producer *producer)
+producers_list(struct weft__producer *producer)
 {
 	struct weft__producer_list *l = &producer->inbox->listed[producer->kind & WEFT__NODE_FIRST];
 
@@ -124,7 +124,7 @@ weft__producer_heard(struct weft__node *node)
 	producer->idle = 0;
 	weft__store(&producer->call.rests, 0, WEFT__RELAXED);
 	if (!producer->due)
-		list(producer);
+		producers_list(producer);
 	producer->due = false;
 }
 
@@ -151,7 +151,7 @@ weft__producer_begin(struct weft__inbox *inbox, int which)
 	if (producer->due)
 		weft__sys->yield(); /* to the producer that is about to push the node */
 	else
-		look(producer);
+		producers_check(producer);
 	return producer;
 }
 
@@ -167,7 +167,7 @@ look_again(struct weft__producer *producer)
 		return;
 	}
 	promise(producer);
-	list(producer);
+	producers_list(producer);
 }
 
 static void
@@ -202,16 +202,16 @@ weft__producer_end(struct weft__producer *producer, uint32_t ran)
 	producer->heat += ran;
 	producer->idle = ran ? 0 : producer->idle + 1;
 	if (producer->due || !is_empty(producer)) {
-		list(producer);
+		producers_list(producer);
 	} else if (producer->hot) {
 		if (producer->idle >= COOL_AFTER)
 			cool(producer);
 		else
-			list(producer);
+			producers_list(producer);
 	} else if (producer->heat >= producer->inbox->hot_after && has_barriers(producer->inbox)) {
 		producer->hot = true;
 		weft__store(&producer->call.called, WEFT__PRODUCER_HOT, WEFT__RELAXED);
-		list(producer);
+		producers_list(producer);
 	} else {
 		(void)weft__exchange(&producer->call.called, WEFT__PRODUCER_QUIET,
 		                     WEFT__ACQ_REL); /* Q */

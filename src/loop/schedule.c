@@ -2,9 +2,9 @@
  *
  * A handle (struct weft__number) is in a table by its ID, under a lock.  Its state on the loop
  * (armed in the wheel, queued as an immediate, counted as alive) belongs to the loop's thread.
- * A caller changes under the lock what the handle is *wanted* to be.  Then settle() brings the
- * loop's state in line, on the loop's thread: at once if the caller runs there, else when a
- * node arrives through the inbox.
+ * A caller changes under the lock what the handle is *wanted* to be.  Then schedule_settle()
+ * brings the loop's state in line, on the loop's thread: at once if the caller runs there, else
+ * when a node arrives through the inbox.
  *
  *   1. A handle is `live` exactly while it is in the table.  It leaves the table under the
  *      lock, once: by a clear, or by its last expiry, before the callback.  That makes the
@@ -169,7 +169,7 @@ detach(weft_loop *loop, struct weft__number *n)
 
 /* Bring the loop's state of `n` in line with what is wanted.  Lock held. */
 static void
-settle(weft_loop *loop, struct weft__number *n)
+schedule_settle(weft_loop *loop, struct weft__number *n)
 {
 	bool count;
 
@@ -196,7 +196,7 @@ settle_somewhere(weft_loop *loop, struct weft__number *n, bool internal)
 	int rc;
 
 	if (is_runner(loop)) {
-		settle(loop, n);
+		schedule_settle(loop, n);
 		if (n->attached || !n->live)
 			return WEFT__AWAKE;
 		return WEFT_ENOMEM;
@@ -222,7 +222,7 @@ on_arrival(void *arg)
 	loop->own_run++;
 	weft__biased_take(&loop->numbers.lock, true);
 	n->queued = false;
-	settle(loop, n);
+	schedule_settle(loop, n);
 	if (n->live && !n->attached) {
 		n->queued = true;
 		(void)weft__inbox_push(&loop->inbox, &n->node, true);
@@ -246,13 +246,13 @@ claim(weft_loop *loop, struct weft__number *n, void **arg)
 		if (n->kind != INTERVAL)
 			table_remove(&loop->numbers, n);
 	}
-	settle(loop, n);
+	schedule_settle(loop, n);
 	weft__biased_give(&loop->numbers.lock, true);
 	return fn;
 }
 
 static bool
-call(weft_fn fn, void *arg)
+schedule_call(weft_fn fn, void *arg)
 {
 	if (fn)
 		fn(arg);
@@ -266,11 +266,11 @@ weft__number_expire(weft_loop *loop, struct weft__place *place)
 	weft_fn fn;
 	void *arg = NULL;
 
-	n->attached = false; /* popped; settle() arms an interval again */
+	n->attached = false; /* popped; schedule_settle() arms an interval again */
 	if (n->kind == INTERVAL)
 		place->due_ns = weft__next_due(place->due_ns, n->every_ns, loop->wheel.now_ns);
 	fn = claim(loop, n, &arg);
-	return call(fn, arg);
+	return schedule_call(fn, arg);
 }
 
 void
@@ -292,7 +292,7 @@ weft__numbers_run_due(weft_loop *loop)
 		all->due = n->next_due;
 		n->in_due = n->attached = false;
 		fn = claim(loop, n, &arg);
-		calls += call(fn, arg);
+		calls += schedule_call(fn, arg);
 		weft__checkpoint(loop);
 	}
 	weft__loop_called(loop, WEFT_PHASE_IMMEDIATES, calls);
@@ -316,7 +316,7 @@ weft__numbers_clear(weft_loop *loop)
 			struct weft__number *n = all->buckets[i];
 
 			table_remove(all, n);
-			settle(loop, n);
+			schedule_settle(loop, n);
 		}
 	weft__biased_give(&all->lock, is_owner);
 }
@@ -375,7 +375,7 @@ refuse_memory(void)
 }
 
 static int
-check(const weft_loop *loop)
+schedule_check(const weft_loop *loop)
 {
 	if (!loop)
 		return weft__misuse(WEFT_EINVAL, "weft_schedule: no loop");
@@ -444,14 +444,14 @@ add_locked(weft_loop *loop, const struct wanted *wanted, int *mode)
 }
 
 static int64_t
-add(weft_loop *loop, const struct wanted *wanted)
+schedule_add(weft_loop *loop, const struct wanted *wanted)
 {
 	int64_t id;
 	int mode = WEFT__AWAKE;
 	bool visits;
 	int rc;
 
-	rc = check(loop);
+	rc = schedule_check(loop);
 	if (rc < 0)
 		return rc;
 	if (!wanted->fn)
@@ -487,7 +487,7 @@ weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns, weft_fn fn, void *arg)
 		.due_ns = due_in(delay_ns), .fn = fn, .arg = arg, .kind = TIMEOUT
 	};
 
-	return add(weft__loop_or_current(loop), &wanted);
+	return schedule_add(weft__loop_or_current(loop), &wanted);
 }
 
 int64_t
@@ -495,7 +495,7 @@ weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn, void 
 {
 	struct wanted wanted = { .due_ns = deadline_ns, .fn = fn, .arg = arg, .kind = DEADLINE };
 
-	return add(loop, &wanted);
+	return schedule_add(loop, &wanted);
 }
 
 int64_t
@@ -509,7 +509,7 @@ weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn, void *arg
 
 	if (every_ns == 0)
 		return weft__misuse(WEFT_EINVAL, "weft_schedule_interval: of 0 ns");
-	return add(weft__loop_or_current(loop), &wanted);
+	return schedule_add(weft__loop_or_current(loop), &wanted);
 }
 
 int64_t
@@ -517,7 +517,7 @@ weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 {
 	struct wanted wanted = { .fn = fn, .arg = arg, .kind = IMMEDIATE };
 
-	return add(weft__loop_or_current(loop), &wanted);
+	return schedule_add(weft__loop_or_current(loop), &wanted);
 }
 
 /* Find the handle with this ID, change what is wanted of it, and have the loop settle it. */
@@ -528,7 +528,7 @@ change(weft_loop *loop, int64_t id,
 	struct weft__number *n;
 	int mode = WEFT__AWAKE;
 	bool visits;
-	int rc = check(loop);
+	int rc = schedule_check(loop);
 
 	if (rc < 0)
 		return rc;

@@ -41,17 +41,18 @@ WEFT_STATIC_ASSERT(sizeof(void *) == sizeof(uint64_t), "a set fits cancel_arg");
 /* --- the process -------------------------------------------------------- */
 
 static struct weft__signals *
-load(weft__aptr *place)
+loop_signal_load(weft__aptr *place)
 {
 	return (struct weft__signals *)weft__load(place, WEFT__SEQ_CST);
 }
 
 /* The signal handler: it can interrupt any code. */
 static void
-on_signal(int signo)
+loop_signal_on_signal(int signo)
 {
-	(void)weft__add(&all.inside, 1, WEFT__SEQ_CST);                           /* I */
-	for (struct weft__signals *s = load(&all.first); s; s = load(&s->next)) { /* L */
+	(void)weft__add(&all.inside, 1, WEFT__SEQ_CST); /* I */
+	for (struct weft__signals *s = loop_signal_load(&all.first); s;
+	     s = loop_signal_load(&s->next)) { /* L */
 		if (!(weft__load(&s->wanted, WEFT__RELAXED) & BIT(signo)))
 			continue;
 		(void)weft__or(&s->came, BIT(signo), WEFT__ACQ_REL); /* B */
@@ -79,7 +80,7 @@ want(struct weft__signals *s, int signo)
 	weft__lock_take(&all.lock);
 	set_wanted(s, signo, true);
 	if (all.taken[signo].loops++ == 0)
-		rc = weft__sys->signal_take(signo, on_signal, &all.taken[signo].before);
+		rc = weft__sys->signal_take(signo, loop_signal_on_signal, &all.taken[signo].before);
 	if (rc < 0) {
 		all.taken[signo].loops--;
 		set_wanted(s, signo, false);
@@ -110,7 +111,7 @@ static void
 enlist(struct weft__signals *s)
 {
 	weft__lock_take(&all.lock);
-	weft__store(&s->next, (uintptr_t)load(&all.first), WEFT__SEQ_CST);
+	weft__store(&s->next, (uintptr_t)loop_signal_load(&all.first), WEFT__SEQ_CST);
 	weft__store(&all.first, (uintptr_t)s, WEFT__SEQ_CST); /* L */
 	weft__lock_give(&all.lock);
 }
@@ -125,10 +126,10 @@ delist(struct weft__signals *s)
 	for (int signo = 1; signo < WEFT__SIGNALS; signo++)
 		if (weft__load(&s->wanted, WEFT__RELAXED) & BIT(signo))
 			unwant_locked(s, signo);
-	while (load(link) != s)
-		link = &load(link)->next;
-	weft__store(link, (uintptr_t)load(&s->next), WEFT__SEQ_CST); /* L */
-	while (weft__load(&all.inside, WEFT__SEQ_CST) > 0)           /* invariant 3 */
+	while (loop_signal_load(link) != s)
+		link = &loop_signal_load(link)->next;
+	weft__store(link, (uintptr_t)loop_signal_load(&s->next), WEFT__SEQ_CST); /* L */
+	while (weft__load(&all.inside, WEFT__SEQ_CST) > 0)                       /* invariant 3 */
 		weft__sys->yield();
 	weft__lock_give(&all.lock);
 }
@@ -147,7 +148,7 @@ weft__signals_forked(void)
 static void on_pipe(weft_watch *watch, int what, void *arg);
 
 static void
-release(struct weft__signals *s)
+loop_signal_release(struct weft__signals *s)
 {
 	for (int i = 0; i < 2; i++)
 		if (s->fds[i] >= 0)
@@ -174,7 +175,7 @@ open_signals(weft_loop *loop, int *error)
 	if (*error == 0)
 		*error = weft_watch_start(loop, &s->watch, s->fds[0], WEFT_READABLE, on_pipe, s);
 	if (*error < 0) {
-		release(s);
+		loop_signal_release(s);
 		return NULL;
 	}
 	enlist(s);
@@ -191,7 +192,7 @@ close_signals(struct weft__signals *s)
 	delist(s);
 	(void)weft_watch_stop(&s->watch);
 	weft__ready_forget(&loop->backend, s->fds[0]);
-	release(s);
+	loop_signal_release(s);
 }
 
 static void
@@ -211,7 +212,7 @@ weft__signals_fini(weft_loop *loop, bool alone)
 	loop->signals = NULL;
 	if (!alone) /* else invariant 5 */
 		delist(s);
-	release(s);
+	loop_signal_release(s);
 }
 
 int
@@ -341,7 +342,7 @@ finish_ops(struct weft__signals *s, int signo)
 /* Take the signals that have arrived.  Ops are finished at once, watches are called from the
  * pipe callback. */
 static void
-take(struct weft__signals *s)
+loop_signal_take(struct weft__signals *s)
 {
 	uint64_t came = weft__exchange(&s->came, 0, WEFT__ACQ_REL); /* T */
 
@@ -375,7 +376,7 @@ unkeep(struct weft__signals *s, uint64_t set)
 /* Use a set of signals for the rest of the loop's life.  0, or an error and nothing has
  * changed. */
 static int
-keep(weft_loop *loop, uint64_t set)
+loop_signal_keep(weft_loop *loop, uint64_t set)
 {
 	int rc = 0;
 	struct weft__signals *s = open_signals(loop, &rc);
@@ -427,7 +428,7 @@ weft__signal_op(weft_op *op, uint64_t signals, uint64_t deadline_ns)
 		rc = weft_op_begin(op, on_op_cancel, (void *)(uintptr_t)signals, deadline_ns);
 	if (rc < 0)
 		return rc;
-	rc = keep(op->loop, signals);
+	rc = loop_signal_keep(op->loop, signals);
 	if (rc < 0) {
 		(void)weft_op_finish(op, weft__fail(rc, "signal wait"));
 		return 0;
@@ -449,10 +450,10 @@ weft__signal_look(weft_loop *loop, uint64_t signals)
 	if (rc == 0)
 		rc = weft__loop_check(loop, "signal wait");
 	if (rc == 0)
-		rc = keep(loop, signals);
+		rc = loop_signal_keep(loop, signals);
 	if (rc < 0)
 		return weft__fail(rc, "signal wait");
-	take(loop->signals);
+	loop_signal_take(loop->signals);
 	rc = take_kept(loop->signals, signals);
 	return rc > 0 ? rc : WEFT_ETIMEDOUT;
 }
@@ -488,7 +489,7 @@ on_pipe(weft_watch *watch, int what, void *arg)
 	               == (int64_t)sizeof(bytes)
 	       && ++reads < READS_MAX)
 		;
-	take(s);
+	loop_signal_take(s);
 	s->busy = true;
 	while (s->due) {
 		int signo = __builtin_ctzll(s->due);

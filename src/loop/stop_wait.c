@@ -35,7 +35,7 @@ weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait)
 
 /* The caller holds the lock. */
 static void
-take_out(struct weft__stop_wait *wait)
+loop_stop_wait_take_out(struct weft__stop_wait *wait)
 {
 	struct weft__stop_wait **link = &wait->loop->stop_waits;
 
@@ -53,7 +53,7 @@ weft__stop_wait_drop(struct weft__stop_wait *wait)
 	weft__lock_take(&weft__registry.lock);
 	loop = wait->loop;
 	if (loop)
-		take_out(wait);
+		loop_stop_wait_take_out(wait);
 	weft__lock_give(&weft__registry.lock);
 	return loop;
 }
@@ -67,7 +67,7 @@ weft__stop_waits_tell(weft_loop *loop)
 		weft__lock_take(&weft__registry.lock);
 		wait = loop->stop_waits;
 		if (wait)
-			take_out(wait);
+			loop_stop_wait_take_out(wait);
 		weft__lock_give(&weft__registry.lock);
 		if (!wait)
 			break;

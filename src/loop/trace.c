@@ -46,9 +46,9 @@ stripe(const struct weft__thread *self)
 	return &tracer.stripes[(number ^ number >> 8) % STRIPES].inside;
 }
 
-/* The active recording, which does not end before leave(); or NULL. */
+/* The active recording, which does not end before loop_trace_leave(); or NULL. */
 static weft_trace *
-enter(const struct weft__thread *self)
+loop_trace_enter(const struct weft__thread *self)
 {
 	uintptr_t now;
 
@@ -60,7 +60,7 @@ enter(const struct weft__thread *self)
 }
 
 static void
-leave(const struct weft__thread *self)
+loop_trace_leave(const struct weft__thread *self)
 {
 	(void)weft__add(stripe(self), UINT32_MAX, WEFT__RELEASE); /* O */
 }
@@ -82,7 +82,7 @@ take_chunk(weft_trace *trace)
 
 /* Room for `events` adjacent events.  NULL if there is none; then they count as dropped. */
 static struct weft__trace_event *
-reserve(weft_trace *trace, struct weft__thread *self, unsigned events)
+loop_trace_reserve(weft_trace *trace, struct weft__thread *self, unsigned events)
 {
 	struct weft__trace_chunk *chunk = self->trace_id == trace->id ? self->trace_chunk : NULL;
 
@@ -100,7 +100,7 @@ reserve(weft_trace *trace, struct weft__thread *self, unsigned events)
 }
 
 static void
-put_text(struct weft__trace_event *slot, const char *text)
+loop_trace_put_text(struct weft__trace_event *slot, const char *text)
 {
 	struct weft__text out = weft__text_begin((char *)slot, WEFT__TRACE_TEXT);
 
@@ -111,20 +111,20 @@ bool
 weft__trace_note(uint64_t mark, struct weft__trace_event event, const char *text)
 {
 	struct weft__thread *self = weft__thread_self();
-	weft_trace *trace = mark ? enter(self) : NULL;
+	weft_trace *trace = mark ? loop_trace_enter(self) : NULL;
 	struct weft__trace_event *slot = NULL;
 
 	if (!trace)
 		return false;
 	event.track = (uint32_t)mark;
 	if (mark >> 32 == trace->id && event.begin_ns >= trace->begin_ns)
-		slot = reserve(trace, self, text ? 2 : 1);
+		slot = loop_trace_reserve(trace, self, text ? 2 : 1);
 	if (slot) {
 		*slot = event;
 		if (text)
-			put_text(slot + 1, text);
+			loop_trace_put_text(slot + 1, text);
 	}
-	leave(self);
+	loop_trace_leave(self);
 	return slot != NULL;
 }
 
@@ -165,14 +165,14 @@ weft__trace_mark(uint64_t mark, const struct weft__trace_name *name)
 
 	if (mark && mark >> 32 == weft__tracing())
 		return mark;
-	trace = enter(self);
+	trace = loop_trace_enter(self);
 	if (!trace)
 		return 0;
 	if (mark && mark >> 32 == trace->id) { /* weft__tracing() was out of date */
-		leave(self);
+		loop_trace_leave(self);
 		return mark;
 	}
-	slot = reserve(trace, self, 2);
+	slot = loop_trace_reserve(trace, self, 2);
 	mark = 0;
 	if (slot) {
 		*slot = (struct weft__trace_event){
@@ -181,10 +181,10 @@ weft__trace_mark(uint64_t mark, const struct weft__trace_name *name)
 			.track = track_of(trace, name),
 			.kind = WEFT__TRACE_NAME,
 		};
-		put_text(slot + 1, name->text);
+		loop_trace_put_text(slot + 1, name->text);
 		mark = (uint64_t)trace->id << 32 | slot->track;
 	}
-	leave(self);
+	loop_trace_leave(self);
 	return mark;
 }
 
@@ -296,7 +296,7 @@ weft__trace_rest(weft_loop *loop)
 /* --- recordings ---------------------------------------------------------- */
 
 static weft_trace *
-make(size_t bytes_max)
+loop_trace_make(size_t bytes_max)
 {
 	/* A sixth is left for the index that trace_index.c builds. */
 	size_t count = bytes_max / 6 * 5 / WEFT__TRACE_CHUNK;
@@ -327,7 +327,7 @@ weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 	weft__lock_take(&tracer.lock);
 	busy = weft__load(&tracer.now, WEFT__RELAXED) != 0;
 	if (!busy && weft__watch_forks() == 0)
-		trace = make(bytes_max);
+		trace = loop_trace_make(bytes_max);
 	if (trace) {
 		if (++tracer.last_id == 0)
 			tracer.last_id = 1;

@@ -29,7 +29,7 @@ add_bytes(struct weft__trace_text *out, const char *bytes, size_t size)
 }
 
 static void
-add(struct weft__trace_text *out, const char *text)
+trace_write_add(struct weft__trace_text *out, const char *text)
 {
 	add_bytes(out, text, __builtin_strlen(text));
 }
@@ -68,15 +68,15 @@ add_escaped(struct weft__trace_text *out, const char *text)
 		size_t size = weft__text_character(text);
 
 		if (c == '"' || c == '\\')
-			add(out, "\\");
+			trace_write_add(out, "\\");
 		if (c < ' ' || c == 0x7f) {
-			add(out, "\\u00");
+			trace_write_add(out, "\\u00");
 			add_bytes(out, &hex[c >> 4], 1);
 			add_bytes(out, &hex[c & 15], 1);
 		} else if (size > 0) {
 			add_bytes(out, text, size);
 		} else {
-			add(out, "\\ufffd");
+			trace_write_add(out, "\\ufffd");
 		}
 		text += size ? size : 1;
 	}
@@ -102,17 +102,17 @@ add_symbol(struct weft__trace_text *out, const void *code)
 
 /* Begin an event: its kind, track and time. */
 static void
-begin(const weft_trace *trace, const char *kind, uint32_t track, uint64_t at_ns)
+trace_write_begin(const weft_trace *trace, const char *kind, uint32_t track, uint64_t at_ns)
 {
 	struct weft__trace_text *out = trace->text;
 
-	add(out, EVENT_BEGIN);
-	add(out, kind);
-	add(out, "\",\"pid\":");
+	trace_write_add(out, EVENT_BEGIN);
+	trace_write_add(out, kind);
+	trace_write_add(out, "\",\"pid\":");
 	add_number(out, trace->text->pid);
-	add(out, ",\"tid\":");
+	trace_write_add(out, ",\"tid\":");
 	add_number(out, track);
-	add(out, ",\"ts\":");
+	trace_write_add(out, ",\"ts\":");
 	add_us(out, at_ns - trace->begin_ns);
 }
 
@@ -122,12 +122,12 @@ begin_span(const weft_trace *trace, const struct weft__trace_event *event, const
 {
 	struct weft__trace_text *out = trace->text;
 
-	begin(trace, "X", event->track, event->begin_ns);
-	add(out, ",\"dur\":");
+	trace_write_begin(trace, "X", event->track, event->begin_ns);
+	trace_write_add(out, ",\"dur\":");
 	add_us(out, event->end_ns - event->begin_ns);
-	add(out, ",\"cat\":\"");
-	add(out, category);
-	add(out, "\",\"name\":\"");
+	trace_write_add(out, ",\"cat\":\"");
+	trace_write_add(out, category);
+	trace_write_add(out, "\",\"name\":\"");
 }
 
 struct place {
@@ -144,12 +144,12 @@ add_arrow(const weft_trace *trace, const char *name, struct place from, struct p
 
 	out->flows++;
 	for (int i = 0; i < 2; i++) {
-		begin(trace, i == 0 ? "s" : "f", ends[i].track, ends[i].at_ns);
-		add(out, i == 0 ? ",\"id\":" : ",\"bp\":\"e\",\"id\":");
+		trace_write_begin(trace, i == 0 ? "s" : "f", ends[i].track, ends[i].at_ns);
+		trace_write_add(out, i == 0 ? ",\"id\":" : ",\"bp\":\"e\",\"id\":");
 		add_number(out, out->flows);
-		add(out, ",\"cat\":\"flow\",\"name\":\"");
-		add(out, name);
-		add(out, "\"}");
+		trace_write_add(out, ",\"cat\":\"flow\",\"name\":\"");
+		trace_write_add(out, name);
+		trace_write_add(out, "\"}");
 	}
 }
 
@@ -163,7 +163,7 @@ add_call(const weft_trace *trace, const struct weft__trace_event *event, const c
 
 	begin_span(trace, event, category);
 	add_symbol(out, event->what);
-	add(out, "\"}");
+	trace_write_add(out, "\"}");
 	if (post)
 		add_arrow(trace, category, (struct place){ post->track, post->begin_ns },
 		          (struct place){ event->track, event->begin_ns });
@@ -172,7 +172,7 @@ add_call(const weft_trace *trace, const struct weft__trace_event *event, const c
 /* --- names --------------------------------------------------------------- */
 
 static const char *
-text_of(const struct weft__trace_event *event)
+trace_write_text_of(const struct weft__trace_event *event)
 {
 	return (const char *)(event + 1);
 }
@@ -180,8 +180,8 @@ text_of(const struct weft__trace_event *event)
 static void
 add_name(struct weft__trace_text *out, const struct weft__trace_event *name)
 {
-	if (text_of(name)[0] || !name->what)
-		add_escaped(out, text_of(name));
+	if (trace_write_text_of(name)[0] || !name->what)
+		add_escaped(out, trace_write_text_of(name));
 	else
 		add_symbol(out, name->what);
 }
@@ -190,22 +190,22 @@ static void
 name_track(const weft_trace *trace, const struct weft__trace_event *event)
 {
 	struct weft__trace_text *out = trace->text;
-	bool named = text_of(event)[0] || event->what;
+	bool named = trace_write_text_of(event)[0] || event->what;
 
-	begin(trace, "M", event->track, trace->begin_ns);
-	add(out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
+	trace_write_begin(trace, "M", event->track, trace->begin_ns);
+	trace_write_add(out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
 	if (event->track & WEFT__TRACK_THREAD) {
 		add_name(out, event);
-		add(out, " ");
+		trace_write_add(out, " ");
 		add_number(out, event->track & WEFT__TRACK_MASK);
 	} else {
-		add(out, event->track & WEFT__TRACK_THREADLET ? "threadlet " : "loop ");
+		trace_write_add(out, event->track & WEFT__TRACK_THREADLET ? "threadlet " : "loop ");
 		add_number(out, event->key);
-		add(out, named ? " (" : "");
+		trace_write_add(out, named ? " (" : "");
 		add_name(out, event);
-		add(out, named ? ")" : "");
+		trace_write_add(out, named ? ")" : "");
 	}
-	add(out, "\"}}");
+	trace_write_add(out, "\"}}");
 }
 
 /* --- kinds --------------------------------------------------------------- */
@@ -221,16 +221,16 @@ add_loop_span(const weft_trace *trace, const struct weft__trace_event *event)
 
 	begin_span(trace, event, "loop");
 	if (event->kind == WEFT__TRACE_PHASE) {
-		add(out, phases[event->number]);
-		add(out, "\",\"args\":{\"calls\":");
+		trace_write_add(out, phases[event->number]);
+		trace_write_add(out, "\",\"args\":{\"calls\":");
 		add_number(out, event->key);
-		add(out, "}}");
+		trace_write_add(out, "}}");
 	} else if (event->kind == WEFT__TRACE_TURN) {
-		add(out, "turn\",\"args\":{\"number\":");
+		trace_write_add(out, "turn\",\"args\":{\"number\":");
 		add_number(out, event->key);
-		add(out, "}}");
+		trace_write_add(out, "}}");
 	} else {
-		add(out, "wait\"}");
+		trace_write_add(out, "wait\"}");
 	}
 }
 
@@ -242,33 +242,33 @@ add_threadlet(const weft_trace *trace, const struct weft__trace_event *event)
 
 	begin_span(trace, event, "threadlet");
 	if (event->kind == WEFT__TRACE_WAITED) {
-		add(out, event->what);
-		add(out, "\"}");
+		trace_write_add(out, event->what);
+		trace_write_add(out, "\"}");
 		return;
 	}
 	if (name)
 		add_name(out, name);
-	add(out, "\",\"args\":{\"threadlet\":");
+	trace_write_add(out, "\",\"args\":{\"threadlet\":");
 	add_number(out, name ? name->key : 0);
-	add(out, ",\"until\":\"");
-	add(out, event->what);
-	add(out, "\"}}");
+	trace_write_add(out, ",\"until\":\"");
+	trace_write_add(out, event->what);
+	trace_write_add(out, "\"}}");
 }
 
 static void
 add_moment(const weft_trace *trace, const struct weft__trace_event *event)
 {
-	begin(trace, "i", event->track, event->begin_ns);
-	add(trace->text, ",\"s\":\"t\",\"cat\":\"threadlet\",\"name\":\"");
-	add(trace->text, event->kind == WEFT__TRACE_BEGAN ? "begin\"}" : "end\"}");
+	trace_write_begin(trace, "i", event->track, event->begin_ns);
+	trace_write_add(trace->text, ",\"s\":\"t\",\"cat\":\"threadlet\",\"name\":\"");
+	trace_write_add(trace->text, event->kind == WEFT__TRACE_BEGAN ? "begin\"}" : "end\"}");
 }
 
 static void
 add_step(const weft_trace *trace, const struct weft__trace_event *event)
 {
 	begin_span(trace, event, "dag");
-	add_escaped(trace->text, text_of(event));
-	add(trace->text, event->number ? "\",\"args\":{\"failed\":1}}" : "\"}");
+	add_escaped(trace->text, trace_write_text_of(event));
+	trace_write_add(trace->text, event->number ? "\",\"args\":{\"failed\":1}}" : "\"}");
 }
 
 static void
@@ -281,9 +281,9 @@ add_event(const weft_trace *trace, const struct weft__trace_event *event)
 	case WEFT__TRACE_POST:
 	case WEFT__TRACE_QUEUED:
 		begin_span(trace, event, "post");
-		add(trace->text, event->kind == WEFT__TRACE_POST ? "post " : "queue ");
+		trace_write_add(trace->text, event->kind == WEFT__TRACE_POST ? "post " : "queue ");
 		add_symbol(trace->text, event->what);
-		add(trace->text, "\"}");
+		trace_write_add(trace->text, "\"}");
 		break;
 	case WEFT__TRACE_RAN:
 		add_call(trace, event, "post");
@@ -318,11 +318,11 @@ add_metadata(const weft_trace *trace, const char *name)
 {
 	struct weft__trace_text *out = trace->text;
 
-	add(out, "{\"ph\":\"M\",\"pid\":");
+	trace_write_add(out, "{\"ph\":\"M\",\"pid\":");
 	add_number(out, trace->text->pid);
-	add(out, ",\"tid\":0,\"ts\":0,\"name\":\"");
-	add(out, name);
-	add(out, "\",\"args\":{\"");
+	trace_write_add(out, ",\"tid\":0,\"ts\":0,\"name\":\"");
+	trace_write_add(out, name);
+	trace_write_add(out, "\",\"args\":{\"");
 }
 
 static void
@@ -332,28 +332,28 @@ add_head(const weft_trace *trace)
 	struct weft__text name = weft__text_begin(buf, sizeof(buf));
 
 	weft__os_add_program(&name);
-	add(trace->text, "[\n");
+	trace_write_add(trace->text, "[\n");
 	add_metadata(trace, "process_name");
-	add(trace->text, "name\":\"");
+	trace_write_add(trace->text, "name\":\"");
 	add_escaped(trace->text, buf);
-	add(trace->text, "\"}}");
+	trace_write_add(trace->text, "\"}}");
 	trace->text->begun = true;
 }
 
 static void
 add_tail(const weft_trace *trace)
 {
-	add(trace->text, ",\n");
+	trace_write_add(trace->text, ",\n");
 	add_metadata(trace, "dropped_events");
-	add(trace->text, "count\":");
+	trace_write_add(trace->text, "count\":");
 	add_number(trace->text, weft__load(&trace->dropped, WEFT__RELAXED));
-	add(trace->text, "}}\n]\n");
+	trace_write_add(trace->text, "}}\n]\n");
 	trace->text->ended = true;
 }
 
 /* Write as much as there is room for. */
 static void
-fill(const weft_trace *trace)
+trace_write_fill(const weft_trace *trace)
 {
 	struct weft__trace_text *text = trace->text;
 
@@ -390,7 +390,7 @@ weft_trace_read(weft_trace *trace, const char **out, size_t *size)
 	if (rc < 0)
 		return rc;
 	trace->text->size = 0;
-	fill(trace);
+	trace_write_fill(trace);
 	if (trace->text->size == 0)
 		return 0;
 	*out = trace->text->piece;

@@ -32,7 +32,7 @@ is_counted(const weft_watch *watch)
 }
 
 static int
-check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
+loop_watch_check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
 {
 	int rc = weft__loop_check(loop, "weft_watch_start");
 
@@ -103,7 +103,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = check(loop, watch, !(events & ~KNOWN), fn);
+	rc = loop_watch_check(loop, watch, !(events & ~KNOWN), fn);
 	if (rc < 0)
 		return rc;
 	/* Muting needs no system call. */
@@ -131,7 +131,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 
 /* Start a watch of that kind on `id`; what it watched before has ended. */
 static void
-begin(weft_loop *loop, weft_watch *watch, uint32_t kind, int id)
+loop_watch_begin(weft_loop *loop, weft_watch *watch, uint32_t kind, int id)
 {
 	set_kind(watch, kind);
 	watch->loop = loop;
@@ -146,7 +146,7 @@ weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo, weft_watc
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = check(loop, watch, signo > 0 && signo < WEFT__SIGNALS, fn);
+	rc = loop_watch_check(loop, watch, signo > 0 && signo < WEFT__SIGNALS, fn);
 	if (rc < 0)
 		return rc;
 	if (watch->token != STARTED || !(watch->flags & SIGNAL) || watch->id != signo) {
@@ -155,7 +155,7 @@ weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo, weft_watc
 			return weft__fail(rc, "weft_watch_start_signal: cannot be taken over");
 		if (watch->token)
 			stop(loop, watch);
-		begin(loop, watch, SIGNAL, signo);
+		loop_watch_begin(loop, watch, SIGNAL, signo);
 		weft__signal_link(watch);
 	}
 	watch->fn = fn;
@@ -171,7 +171,7 @@ weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid, weft_watch_f
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = check(loop, watch, pid > 0, fn);
+	rc = loop_watch_check(loop, watch, pid > 0, fn);
 	if (rc < 0)
 		return rc;
 	if (watch->token != STARTED || !(watch->flags & CHILD) || watch->id != pid) {
@@ -181,7 +181,7 @@ weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid, weft_watch_f
 			                      "child, or cannot be watched");
 		if (watch->token)
 			stop(loop, watch);
-		begin(loop, watch, CHILD, (int)pid);
+		loop_watch_begin(loop, watch, CHILD, (int)pid);
 		watch->spare = (uint64_t)(uintptr_t)made;
 	}
 	watch->fn = fn;

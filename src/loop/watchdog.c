@@ -174,7 +174,7 @@ add_holder(struct weft__text *text, const struct weft__holder *holder)
 }
 
 static void
-report(weft_loop *loop, uint64_t held_ns)
+watchdog_report(weft_loop *loop, uint64_t held_ns)
 {
 	char buf[TEXT_BYTES];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
@@ -245,7 +245,7 @@ look_at_all(void)
 		uint64_t now_ns = weft__sys->now();
 
 		if (loop->watchdog_ns && weft__watchdog_look(loop, now_ns))
-			report(loop, now_ns - loop->watched.since_ns);
+			watchdog_report(loop, now_ns - loop->watched.since_ns);
 		if (loop->watchdog_ns && loop->watchdog_ns / 2 < period_ns)
 			period_ns = loop->watchdog_ns / 2;
 		weft__loop_exit(loop);
@@ -275,7 +275,7 @@ wake_up(uint32_t by)
 
 /* Invariant 1; the caller holds the lock. */
 static int
-start(void)
+watchdog_start(void)
 {
 	struct weft__thread_opts opts = { .name = "weft watchdog", .fn = dog_main };
 	int rc = catch_pokes();
@@ -293,7 +293,7 @@ weft__watchdog_add(weft_loop *loop)
 
 	weft__lock_take(&dog.lock);
 	if (dog.loops == 0)
-		rc = start();
+		rc = watchdog_start();
 	if (rc == 0) {
 		dog.loops++;
 		weft__registry_add(loop);

@@ -62,7 +62,7 @@ weft_addr_mask(const char *text, char *out, size_t max)
 }
 
 static int
-fail(const struct reader *reader, const char *at, const char *why)
+addr_text_fail(const struct reader *reader, const char *at, const char *why)
 {
 	char shown[300];
 
@@ -105,12 +105,12 @@ read_scope(const struct reader *reader, const char *at, size_t size, uint32_t *o
 	if (weft__digits_read(at, size, UINT32_MAX, out) && *out > 0)
 		return 0;
 	if (size == 0 || size >= sizeof(name))
-		return fail(reader, at, "the scope is no interface");
+		return addr_text_fail(reader, at, "the scope is no interface");
 	memcpy(name, at, size);
 	name[size] = '\0';
 	rc = weft__sys->interface_index(name);
 	if (rc <= 0)
-		return fail(reader, at, "there is no such interface");
+		return addr_text_fail(reader, at, "there is no such interface");
 	*out = (uint32_t)rc;
 	return 0;
 }
@@ -127,9 +127,9 @@ read_inet6(struct reader *reader)
 	int rc;
 
 	if (!end)
-		return fail(reader, reader->at, "the bracket is not closed");
+		return addr_text_fail(reader, reader->at, "the bracket is not closed");
 	if (!weft__ip6_read(start, ip_size, ip))
-		return fail(reader, start, "no IPv6 address");
+		return addr_text_fail(reader, start, "no IPv6 address");
 	rc = percent ? read_scope(reader, percent + 1, size - ip_size - 1, &scope) : 0;
 	if (rc < 0)
 		return rc;
@@ -170,14 +170,15 @@ static int
 check_name(const struct reader *reader, const char *host, size_t size)
 {
 	if (is_like_ip4(host, size))
-		return fail(reader, host, "no IPv4 address");
+		return addr_text_fail(reader, host, "no IPv4 address");
 	for (size_t i = 0; i < size; i++) {
 		if (!is_of_name(host[i]))
-			return fail(reader, host + i, "no character of a host name");
+			return addr_text_fail(reader, host + i, "no character of a host name");
 		if (host[i] == '.' && (i == 0 || host[i - 1] == '.'))
-			return fail(reader, host + i, "a part of the host name is empty");
+			return addr_text_fail(reader, host + i, "a part of the host name is empty");
 	}
-	return size > NAME_MAX_BYTES ? fail(reader, host, "the host name is too long") : 0;
+	return size > NAME_MAX_BYTES ? addr_text_fail(reader, host, "the host name is too long")
+	                             : 0;
 }
 
 static int
@@ -191,7 +192,7 @@ read_host(struct reader *reader)
 	if (host[0] == '[')
 		return read_inet6(reader);
 	if (host[size] == ':' && strchr(host + size + 1, ':'))
-		return fail(reader, host, "IPv6 addresses need brackets");
+		return addr_text_fail(reader, host, "IPv6 addresses need brackets");
 	if (size == 0)
 		set_inet6(reader->parts, ip, 0);
 	else if (weft__ip4_read(host, size, ip))
@@ -212,10 +213,10 @@ read_port(struct reader *reader)
 	uint32_t port;
 
 	if (reader->at[0] != ':')
-		return fail(reader, reader->at, "no port");
+		return addr_text_fail(reader, reader->at, "no port");
 	reader->at++;
 	if (!weft__digits_read(reader->at, strlen(reader->at), UINT16_MAX, &port))
-		return fail(reader, reader->at, "no port, which is 0 to 65535");
+		return addr_text_fail(reader, reader->at, "no port, which is 0 to 65535");
 	reader->parts->port = (uint16_t)port;
 	weft__addr_set_port(&reader->parts->addr, (uint16_t)port);
 	return 0;
@@ -227,7 +228,7 @@ read_fd(struct reader *reader)
 	uint32_t fd;
 
 	if (!weft__digits_read(reader->at, strlen(reader->at), INT32_MAX, &fd))
-		return fail(reader, reader->at, "no number of a descriptor");
+		return addr_text_fail(reader, reader->at, "no number of a descriptor");
 	reader->parts->fd = (int)fd;
 	return 0;
 }
@@ -242,9 +243,9 @@ read_unix(struct reader *reader)
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
 	if (size > PATH_MAX_BYTES + is_abstract)
-		return fail(reader, reader->at + PATH_MAX_BYTES, "the path is too long");
+		return addr_text_fail(reader, reader->at + PATH_MAX_BYTES, "the path is too long");
 	if (is_abstract && size == 1)
-		return fail(reader, reader->at + 1, "the name is empty");
+		return addr_text_fail(reader, reader->at + 1, "the name is empty");
 	memcpy(un.sun_path, reader->at, size);
 	if (is_abstract)
 		un.sun_path[0] = '\0';
@@ -274,7 +275,8 @@ weft__addr_split(const char *text, struct weft__addr_parts *out)
 	int rc;
 
 	if (!scheme)
-		return fail(&reader, text, "not tcp://, tls://, udp://, unix:, unixdgram: or fd:");
+		return addr_text_fail(&reader, text,
+		                      "not tcp://, tls://, udp://, unix:, unixdgram: or fd:");
 	reader.at += strlen(scheme->text);
 	parts.scheme = scheme->scheme;
 	parts.addr.kind = scheme->kind;

@@ -63,7 +63,7 @@ abort_of(const weft_abort *signal)
 
 /* Under the lock. */
 static void
-list(weft_abort *abort, struct listener *listener)
+promise_abort_list(weft_abort *abort, struct listener *listener)
 {
 	listener->listed = true;
 	listener->next = NULL;
@@ -77,7 +77,7 @@ list(weft_abort *abort, struct listener *listener)
 
 /* Under the lock. */
 static void
-unlist(weft_abort *abort, struct listener *listener)
+promise_abort_unlist(weft_abort *abort, struct listener *listener)
 {
 	if (listener->prev)
 		listener->prev->next = listener->next;
@@ -106,7 +106,7 @@ take_first(weft_abort *abort, weft_fn *fn, void **arg)
 
 	weft__lock_take(&abort->lock);
 	while (!found && (listener = abort->first)) {
-		unlist(abort, listener);
+		promise_abort_unlist(abort, listener);
 		*fn = listener->fn;
 		*arg = listener->arg;
 		found = !listener->is_link || ref_link(*arg);
@@ -171,7 +171,7 @@ weft_abort_push(const weft_abort *signal, weft_node *node)
 	}
 	listener->is_link = false;
 	weft__lock_take(&abort->lock);
-	list(abort, listener);
+	promise_abort_list(abort, listener);
 	weft__lock_give(&abort->lock);
 	return 0;
 }
@@ -187,14 +187,14 @@ weft_abort_drop(const weft_abort *signal, weft_node *node)
 		return;
 	weft__lock_take(&abort->lock);
 	if (listener->listed)
-		unlist(abort, listener);
+		promise_abort_unlist(abort, listener);
 	weft__lock_give(&abort->lock);
 }
 
 /* --- creation and end ------------------------------------------------------- */
 
 static weft_abort *
-make(weft_loop *loop, size_t count)
+promise_abort_make(weft_loop *loop, size_t count)
 {
 	struct weft__making how = { .loop = loop,
 		                    .size = sizeof(weft_abort) + count * sizeof(struct link),
@@ -218,7 +218,7 @@ make(weft_loop *loop, size_t count)
 weft_abort *
 weft_abort_new(weft_loop *loop)
 {
-	return make(loop, 0);
+	return promise_abort_make(loop, 0);
 }
 
 bool
@@ -244,7 +244,7 @@ weft__abort_end(weft_promise *promise)
 			continue;
 		weft__lock_take(&link->source->lock);
 		if (link->listener.listed)
-			unlist(link->source, &link->listener);
+			promise_abort_unlist(link->source, &link->listener);
 		weft__lock_give(&link->source->lock);
 		(void)weft_abort_unref(link->source);
 	}
@@ -345,7 +345,7 @@ on_timeout(void *arg)
 weft_abort *
 weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 {
-	weft_abort *abort = make(loop, 0);
+	weft_abort *abort = promise_abort_make(loop, 0);
 	int64_t timer;
 
 	if (!abort || deadline_ns == WEFT_NEVER)
@@ -382,7 +382,7 @@ tie_link(struct link *link)
 	link->listener.arg = link;
 	link->listener.is_link = true;
 	weft__lock_take(&link->source->lock);
-	list(link->source, &link->listener);
+	promise_abort_list(link->source, &link->listener);
 	weft__lock_give(&link->source->lock);
 	if (weft__promise_outcome(&link->source->promise) == WEFT_PENDING)
 		return;
@@ -401,7 +401,7 @@ weft_abort_new_any(weft_loop *loop, const weft_abort *const *sources, size_t cou
 	if (!whole)
 		(void)weft__misuse(WEFT_EINVAL, "weft_abort_new_any: NULL");
 	else if (count < SIZE_MAX / sizeof(struct link) / 2)
-		abort = make(loop, count);
+		abort = promise_abort_make(loop, count);
 	if (!abort)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {

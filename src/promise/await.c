@@ -11,7 +11,7 @@
 
 /* Take an awaiter out of the reactions, if it is there. */
 static void
-leave(weft_promise *promise, struct weft__reaction *awaiter)
+promise_await_leave(weft_promise *promise, struct weft__reaction *awaiter)
 {
 	struct weft__reaction *reaction, *next;
 
@@ -39,13 +39,13 @@ wait_inside(weft_promise *promise, uint64_t deadline_ns)
 	weft__promise_leave(promise);
 	rc = (int)weft__shared_wait(&awaiter.w, deadline_ns);
 	if (!weft__get(awaiter.w.waiter.chosen))
-		leave(promise, &awaiter.reaction);
+		promise_await_leave(promise, &awaiter.reaction);
 	return rc;
 }
 
 /* Returns 0: the promise has settled. */
 static int
-wait_for(weft_promise *promise, uint64_t deadline_ns)
+promise_await_wait_for(weft_promise *promise, uint64_t deadline_ns)
 {
 	int rc = weft__waitable_may_wait(true, deadline_ns);
 	bool is_pending = weft__promise_enter(promise);
@@ -75,7 +75,7 @@ weft_await(weft_promise *promise, weft_value *out, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (weft__promise_outcome(promise) == WEFT_PENDING) {
-		rc = wait_for(promise, deadline_ns);
+		rc = promise_await_wait_for(promise, deadline_ns);
 		if (rc < 0)
 			return rc;
 	} else {

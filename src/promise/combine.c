@@ -104,7 +104,7 @@ finish_all_settled(struct many *many, struct weft__settling *how)
 /* --- one more has settled ------------------------------------------------- */
 
 static void
-finish(struct many *many)
+promise_combine_finish(struct many *many)
 {
 	struct weft__settling how = { 0 };
 	int rc = many->finish && weft__promise_outcome(many->result) == WEFT_PENDING
@@ -131,7 +131,7 @@ count_one(struct many *many)
 	else
 		left = weft__add(&many->left, UINT64_MAX, WEFT__ACQ_REL) - 1; /* L */
 	if (left == 0)
-		finish(many);
+		promise_combine_finish(many);
 }
 
 static void

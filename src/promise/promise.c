@@ -105,7 +105,7 @@ weft_promise_new(weft_loop *loop)
 
 /* On other threads than the loop's, the loop may be freed, and is not part of the report. */
 static WEFT__COLD void
-report(const weft_promise *promise, weft_report_kind kind, const char *what)
+promise_report(const weft_promise *promise, weft_report_kind kind, const char *what)
 {
 	char text[REPORT_TEXT];
 	struct weft__text to = weft__text_begin(text, sizeof(text));
@@ -130,7 +130,7 @@ weft__promise_report(weft_promise *promise)
 	uint32_t care = WEFT__UNCARED;
 
 	if (weft__cas(&promise->care, &care, WEFT__REPORTED, WEFT__RELAXED))
-		report(promise, WEFT_REPORT_UNHANDLED, "rejected, and nobody handles that");
+		promise_report(promise, WEFT_REPORT_UNHANDLED, "rejected, and nobody handles that");
 }
 
 void
@@ -139,7 +139,7 @@ weft__promise_care_late(weft_promise *promise)
 	uint32_t before = weft__exchange(&promise->care, WEFT__CARED, WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
-		report(promise, WEFT_REPORT_HANDLED, "handled after all");
+		promise_report(promise, WEFT_REPORT_HANDLED, "handled after all");
 }
 
 /* --- landing ------------------------------------------------------------ */
@@ -282,7 +282,7 @@ wake_awaiters(struct weft__reaction *reaction)
 }
 
 static void
-give_back(weft_promise *promise, bool given)
+promise_give_back(weft_promise *promise, bool given)
 {
 	if (given)
 		(void)weft_promise_unref(promise);
@@ -293,7 +293,7 @@ come_late(weft_promise *promise, weft_value value, char *text, bool given)
 {
 	weft__sys->release(text);
 	weft_value_drop(&value);
-	give_back(promise, given);
+	promise_give_back(promise, given);
 	return WEFT_EALREADY;
 }
 
@@ -342,7 +342,7 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	travels = promise->travels;
 	write_outcome(promise, how, text);
 	if (travels) /* it lands when it arrives */
-		give_back(promise, how->gives);
+		promise_give_back(promise, how->gives);
 	else if (how->gives)
 		land_given(promise);
 	else if (weft__promise_is_here(promise))

@@ -25,11 +25,11 @@
 #define KILLS_MAX 3
 
 struct weft_child {
-	struct weft__process process; /* must be first: on_end() casts it back */
+	struct weft__process process; /* must be first: runtime_child_on_end() casts it back */
 	bool ended;
 	bool group;
 	bool closing;
-	int status;              /* once ended: as given to on_end() */
+	int status;              /* once ended: as given to runtime_child_on_end() */
 	int fds[3];              /* the parent's ends of pipes; -1: none, or in a stream */
 	weft_stream *streams[3]; /* NULL: not opened, or closed */
 	uint64_t grace_ns;
@@ -41,7 +41,7 @@ struct weft_child {
 };
 
 static const struct weft__sys *
-kernel(const weft_child *child)
+runtime_child_kernel(const weft_child *child)
 {
 	return weft__kernel(&child->process.loop->backend);
 }
@@ -55,7 +55,7 @@ kill_now(const weft_child *child)
 	int rc = -EPERM;
 
 	for (int i = 0; i < KILLS_MAX && rc < 0 && rc != -ESRCH; i++)
-		rc = kernel(child)->kill(&child->process.pid, SIGKILL, child->group);
+		rc = runtime_child_kernel(child)->kill(&child->process.pid, SIGKILL, child->group);
 	return rc;
 }
 
@@ -135,7 +135,7 @@ set_ended(weft_child *child, int status)
 }
 
 static void
-on_end(struct weft__process *process, int status)
+runtime_child_on_end(struct weft__process *process, int status)
 {
 	weft_child *child = (weft_child *)(void *)process;
 
@@ -147,7 +147,7 @@ on_end(struct weft__process *process, int status)
 /* --- opening ------------------------------------------------------------ */
 
 static int
-check(const char *const *argv, const weft_child_opts *opts, weft_child **out)
+runtime_child_check(const char *const *argv, const weft_child_opts *opts, weft_child **out)
 {
 	if (!argv || !argv[0] || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_child_open: NULL");
@@ -163,15 +163,15 @@ static int
 make_pipe(weft_child *child, int index)
 {
 	int fds[2], theirs = index == 0 ? 0 : 1;
-	int rc = kernel(child)->pipe(fds);
+	int rc = runtime_child_kernel(child)->pipe(fds);
 
 	if (rc < 0)
 		return rc;
 	child->fds[index] = fds[1 - theirs];
-	rc = kernel(child)->set_block(fds[theirs]);
+	rc = runtime_child_kernel(child)->set_block(fds[theirs]);
 	if (rc == 0)
 		return fds[theirs];
-	(void)kernel(child)->close(fds[theirs]);
+	(void)runtime_child_kernel(child)->close(fds[theirs]);
 	return rc;
 }
 
@@ -200,11 +200,11 @@ static int
 launch(weft_child *child, const struct weft__spawn *spawn)
 {
 	weft_loop *loop = child->process.loop;
-	int pid = kernel(child)->spawn(spawn), rc;
+	int pid = runtime_child_kernel(child)->spawn(spawn), rc;
 
 	if (pid < 0)
 		return pid;
-	rc = weft__process_watch(loop, &child->process, pid, on_end);
+	rc = weft__process_watch(loop, &child->process, pid, runtime_child_on_end);
 	if (rc == -ESRCH) { /* it has ended, and this process cannot reap it */
 		child->ended = true;
 		child->status = -ECHILD;
@@ -225,10 +225,10 @@ open_child(weft_child *child, const weft_child_opts *opts, struct weft__spawn *s
 		rc = launch(child, spawn);
 	for (int i = 0; i < 3; i++) /* the child has its own copies */
 		if (opts->std[i] == WEFT_CHILD_PIPE && spawn->fds[i] >= 0)
-			(void)kernel(child)->close(spawn->fds[i]);
+			(void)runtime_child_kernel(child)->close(spawn->fds[i]);
 	for (int i = 0; rc < 0 && i < 3; i++)
 		if (child->fds[i] >= 0)
-			(void)kernel(child)->close(child->fds[i]);
+			(void)runtime_child_kernel(child)->close(child->fds[i]);
 	return rc;
 }
 
@@ -246,7 +246,7 @@ weft__child_open(weft_loop *loop, const char *const *argv, const weft_child_opts
 	loop = weft__loop_or_current(loop);
 	rc = weft__loop_check(loop, "weft_child_open");
 	if (rc == 0)
-		rc = check(argv, opts, out);
+		rc = runtime_child_check(argv, opts, out);
 	if (rc < 0)
 		return rc;
 	if (weft__loop_is_stopping(loop))
@@ -329,8 +329,9 @@ weft_child_kill(weft_child *child, int signo)
 	rc = weft__loop_check(child->process.loop, "weft_child_kill");
 	if (rc < 0)
 		return rc;
-	rc = child->ended ? WEFT_ESRCH
-	                  : kernel(child)->kill(&child->process.pid, signo, child->group);
+	rc = child->ended
+	             ? WEFT_ESRCH
+	             : runtime_child_kernel(child)->kill(&child->process.pid, signo, child->group);
 	return rc < 0 ? weft__fail(rc, "weft_child_kill") : 0;
 }
 
@@ -383,7 +384,7 @@ terminate(weft_child *child)
 {
 	weft_loop *loop = child->process.loop;
 
-	(void)kernel(child)->kill(&child->process.pid, SIGTERM, child->group);
+	(void)runtime_child_kernel(child)->kill(&child->process.pid, SIGTERM, child->group);
 	child->process.sweep = child->group;
 	weft_timer_set_background(&child->timer, child->closer != NULL);
 	child->timer.tag |= WEFT__TAG_FIRM;
@@ -395,8 +396,8 @@ terminate(weft_child *child)
 	weft__loop_changed(loop);
 }
 
-/* A close cannot be canceled.  If the loop stops, on_end() gets WEFT_ESHUTDOWN and ends the
- * process. */
+/* A close cannot be canceled.  If the loop stops, runtime_child_on_end() gets WEFT_ESHUTDOWN and
+ * ends the process. */
 static void
 on_close_cancel(weft_op *op, int why, void *arg)
 {

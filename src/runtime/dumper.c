@@ -25,7 +25,7 @@ dump(void *arg)
 
 /* A callback must not wait for other loops, so a threadlet does it. */
 static void
-on_signal(weft_watch *watch, int what, void *arg)
+dumper_on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct weft__dumper *dumper = arg;
 	weft_go_opts opts = { .name = "dump", .loop = watch->loop };
@@ -64,7 +64,7 @@ weft__dumper_start(struct weft__dumper *dumper)
 
 	if (!dumper->loop)
 		return 0;
-	rc = weft_watch_start_signal(dumper->loop, &dumper->watch, dumper->signo, on_signal,
+	rc = weft_watch_start_signal(dumper->loop, &dumper->watch, dumper->signo, dumper_on_signal,
 	                             dumper);
 	if (rc < 0)
 		return rc;

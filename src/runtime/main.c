@@ -69,7 +69,7 @@ end_grace(void *arg)
 }
 
 static void
-on_signal(weft_watch *watch, int what, void *arg)
+runtime_main_on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct program *program = arg;
 	weft_go_opts opts = { .name = "grace", .loop = program->control, .background = true };
@@ -98,8 +98,8 @@ watch_signals(struct program *program)
 		weft_watch *watch = &program->watches[i];
 
 		weft_watch_set_background(watch, true);
-		rc = weft_watch_start_signal(program->control, watch, signals[i], on_signal,
-		                             program);
+		rc = weft_watch_start_signal(program->control, watch, signals[i],
+		                             runtime_main_on_signal, program);
 	}
 	return rc;
 }

@@ -78,7 +78,7 @@ is_stuck(const struct weft_runtime *runtime)
 
 /* Under the lock: no threadlet runs.  NULL without memory. */
 static char *
-describe(const struct weft_runtime *runtime)
+runtime_quiet_describe(const struct weft_runtime *runtime)
 {
 	char *buf = weft__sys->alloc(TEXT_BYTES);
 	struct weft__text text;
@@ -111,14 +111,14 @@ weft__runtime_rest(weft_loop *loop)
 	if (stuck) {
 		quiet->over = true;
 		quiet->teller = loop;
-		quiet->text = describe(runtime);
+		quiet->text = runtime_quiet_describe(runtime);
 	}
 	weft__lock_give(&quiet->lock);
 	return stuck;
 }
 
 static void
-report(weft_loop *loop, char *text)
+runtime_quiet_report(weft_loop *loop, char *text)
 {
 	weft__report(&(weft_report){
 		.kind = WEFT_REPORT_DEADLOCK,
@@ -167,6 +167,6 @@ weft__runtime_go_on(weft_loop *loop)
 	weft__lock_give(&quiet->lock);
 	if (!tells)
 		return;
-	report(loop, text);
+	runtime_quiet_report(loop, text);
 	end_report(loop, wakes);
 }

@@ -217,7 +217,7 @@ enlist(weft_runtime *runtime)
 }
 
 static void
-unlist(weft_runtime *runtime)
+runtime_unlist(weft_runtime *runtime)
 {
 	weft_runtime **link = &list.first;
 
@@ -305,7 +305,7 @@ weft_runtime_free(weft_runtime *runtime)
 	}
 	if (weft__dumper_stop(&runtime->dumper, WEFT_NEVER) < 0)
 		return weft__fail(WEFT_EBUSY, "weft_runtime_free: its end was not waited for");
-	unlist(runtime);
+	runtime_unlist(runtime);
 	free_loops(runtime);
 	return 0;
 }

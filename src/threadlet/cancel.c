@@ -18,7 +18,7 @@ struct round {
 };
 
 static void
-add(struct round *round, struct weft__threadlet *t)
+threadlet_cancel_add(struct round *round, struct weft__threadlet *t)
 {
 	if (t->base_why)
 		return; /* canceled before; invariant 1 */
@@ -39,7 +39,7 @@ end_level(struct round *round, const struct weft__sched *sched, struct weft__sco
 			                       round->why == WEFT_ETIMEDOUT ? WEFT__REQUEST_TIMEOUT
 			                                                    : WEFT__REQUEST_CANCEL);
 		else if (h->threadlet) /* else it is on its way to the scope's loop */
-			add(round, h->threadlet);
+			threadlet_cancel_add(round, h->threadlet);
 	}
 }
 
@@ -81,7 +81,7 @@ weft__threadlet_end(struct weft__threadlet *threadlet, int why)
 {
 	struct round round = { .why = why };
 
-	add(&round, threadlet);
+	threadlet_cancel_add(&round, threadlet);
 	tell_all(&round);
 }
 
@@ -146,7 +146,7 @@ find_here(weft_threadlet id)
 }
 
 static int
-ask(weft_threadlet id, unsigned request)
+threadlet_cancel_request(weft_threadlet id, unsigned request)
 {
 	const weft_loop *loop = weft__thread_self()->loop;
 	struct weft__handle *handle;
@@ -168,13 +168,13 @@ ask(weft_threadlet id, unsigned request)
 int
 weft_cancel(weft_threadlet id)
 {
-	return ask(id, WEFT__REQUEST_CANCEL);
+	return threadlet_cancel_request(id, WEFT__REQUEST_CANCEL);
 }
 
 int
 weft_interrupt(weft_threadlet id)
 {
-	return ask(id, WEFT__REQUEST_INTERRUPT);
+	return threadlet_cancel_request(id, WEFT__REQUEST_INTERRUPT);
 }
 
 /* The error with which a scope has to end now, or 0. */

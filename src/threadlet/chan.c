@@ -32,7 +32,7 @@
 #define ALIGNMENT  ((uintptr_t) _Alignof(weft_chan))
 
 static inline void
-copy(void *to, const void *from, size_t size)
+chan_copy(void *to, const void *from, size_t size)
 {
 	weft__will_get(from, size);
 	weft__will_put(to, size);
@@ -58,20 +58,20 @@ pass(weft_chan *chan, struct weft__chan_side *side, char *next)
 }
 
 static inline void
-put(weft_chan *chan, const void *value, size_t size)
+chan_put(weft_chan *chan, const void *value, size_t size)
 {
 	char *place = weft__get(chan->in.place);
 
-	copy(place, value, size);
+	chan_copy(place, value, size);
 	pass(chan, &chan->in, place + size);
 }
 
 static inline void
-take(weft_chan *chan, void *out, size_t size)
+chan_take(weft_chan *chan, void *out, size_t size)
 {
 	char *place = weft__get(chan->out.place);
 
-	copy(out, place, size);
+	chan_copy(out, place, size);
 	pass(chan, &chan->out, place + size);
 }
 
@@ -82,12 +82,12 @@ send_now(weft_chan *chan, const void *value, struct weft__wait **wake)
 	if (weft__get(chan->closed))
 		return WEFT_ECLOSED;
 	if (weft__get(chan->receivers.first) && (*wake = weft__wait_claim(&chan->receivers))) {
-		copy((*wake)->value, value, chan->value_bytes);
+		chan_copy((*wake)->value, value, chan->value_bytes);
 		return 0;
 	}
 	if (count_of(chan) == chan->capacity)
 		return WEFT_EAGAIN;
-	put(chan, value, chan->value_bytes);
+	chan_put(chan, value, chan->value_bytes);
 	return 0;
 }
 
@@ -96,13 +96,13 @@ recv_now(weft_chan *chan, void *out, struct weft__wait **wake)
 {
 	*wake = weft__get(chan->senders.first) ? weft__wait_claim(&chan->senders) : NULL;
 	if (count_of(chan) > 0) {
-		take(chan, out, chan->value_bytes);
+		chan_take(chan, out, chan->value_bytes);
 		if (*wake)
-			put(chan, (*wake)->value, chan->value_bytes);
+			chan_put(chan, (*wake)->value, chan->value_bytes);
 		return 0;
 	}
 	if (*wake) {
-		copy(out, (*wake)->value, chan->value_bytes);
+		chan_copy(out, (*wake)->value, chan->value_bytes);
 		return 0;
 	}
 	return weft__get(chan->closed) ? WEFT_ECLOSED : WEFT_EAGAIN;
@@ -122,7 +122,7 @@ weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
 
 /* Outside of the waitable. */
 static inline int
-finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
+chan_finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 {
 	if (wake)
 		weft__waitable_wake(wake->waiter, 0);
@@ -154,7 +154,7 @@ send_alone(weft_chan *chan, const void *value)
 	can = !weft__get(chan->closed) && !weft__get(chan->receivers.first)
 	      && !is_ahead(&chan->in, &chan->out, chan->capacity);
 	if (can)
-		put(chan, value, chan->value_bytes);
+		chan_put(chan, value, chan->value_bytes);
 	weft__lock_give(&chan->in.lock);
 	return can;
 }
@@ -167,7 +167,7 @@ recv_alone(weft_chan *chan, void *out)
 	weft__waitable_lock(&chan->out.lock);
 	can = !weft__get(chan->senders.first) && !is_ahead(&chan->out, &chan->in, 0);
 	if (can)
-		take(chan, out, chan->value_bytes);
+		chan_take(chan, out, chan->value_bytes);
 	weft__lock_give(&chan->out.lock);
 	return can;
 }
@@ -262,7 +262,7 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		                                       (void *)(uintptr_t)value, false },
 			deadline_ns);
 	weft__waitable_leave(weft__chan_waitable(chan));
-	return finish(rc, wake, weft__self());
+	return chan_finish(rc, wake, weft__self());
 }
 
 __attribute__((noinline)) static int
@@ -284,7 +284,7 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 			&(struct weft__waitable_wait){ "chan recv", &chan->receivers, out, false },
 			deadline_ns);
 	weft__waitable_leave(weft__chan_waitable(chan));
-	return finish(rc, wake, weft__self());
+	return chan_finish(rc, wake, weft__self());
 }
 
 /* --- local channels ----------------------------------------------------- */
@@ -310,7 +310,7 @@ send_here(weft_chan *chan, const void *value, uint64_t deadline_ns, struct weft_
 	int rc = send_now(chan, value, &wake);
 
 	return rc == WEFT_EAGAIN ? wait_to_send(chan, value, deadline_ns, self)
-	                         : finish(rc, wake, self);
+	                         : chan_finish(rc, wake, self);
 }
 
 __attribute__((noinline)) static int
@@ -320,7 +320,7 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadl
 	int rc = recv_now(chan, out, &wake);
 
 	return rc == WEFT_EAGAIN ? wait_to_recv(chan, out, deadline_ns, self)
-	                         : finish(rc, wake, self);
+	                         : chan_finish(rc, wake, self);
 }
 
 /* Through the buffer, which has room, or a value.  Most values are pointers and numbers, which
@@ -329,14 +329,14 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadl
 __attribute__((noinline)) static int
 send_bytes(weft_chan *chan, const void *value, struct weft__threadlet *self)
 {
-	put(chan, value, chan->value_bytes);
+	chan_put(chan, value, chan->value_bytes);
 	return weft__stayed(self);
 }
 
 __attribute__((noinline)) static int
 recv_bytes(weft_chan *chan, void *out, struct weft__threadlet *self)
 {
-	take(chan, out, chan->value_bytes);
+	chan_take(chan, out, chan->value_bytes);
 	return weft__stayed(self);
 }
 
@@ -359,7 +359,7 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		return wait_to_send(chan, value, deadline_ns, self);
 	if (!has_words(chan))
 		return send_bytes(chan, value, self);
-	put(chan, value, WORD);
+	chan_put(chan, value, WORD);
 	return weft__stayed(self);
 }
 
@@ -377,7 +377,7 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 		                    : wait_to_recv(chan, out, deadline_ns, self);
 	if (!has_words(chan))
 		return recv_bytes(chan, out, self);
-	take(chan, out, WORD);
+	chan_take(chan, out, WORD);
 	return weft__stayed(self);
 }
 

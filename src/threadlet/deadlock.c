@@ -108,7 +108,7 @@ weft__sched_is_stuck(weft_loop *loop, uint64_t *alive)
 }
 
 static void
-report(struct weft__sched *sched)
+deadlock_report(struct weft__sched *sched)
 {
 	char *buf = weft__sys->alloc(TEXT_BYTES);
 	weft_report about = {
@@ -147,7 +147,7 @@ weft__sched_check(weft_loop *loop)
 	if (!is_stuck(sched))
 		return;
 	sched->stuck_at = ran + 1;
-	report(sched);
+	deadlock_report(sched);
 	if (weft__loop_is_runnable(loop) || weft__loop_is_stopping(loop))
 		sched->stuck_at = 0;
 }

@@ -217,8 +217,8 @@ weft__threadlet_unlay(struct weft__stack *stack)
 
 /* Set what the caller gave, and all that an earlier function may have changed. */
 static inline void
-fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__sched *sched,
-     struct weft__handle *handle)
+threadlet_go_fill(struct weft__threadlet *t, const struct weft__start *start,
+                  struct weft__sched *sched, struct weft__handle *handle)
 {
 	for (size_t i = 0; i < sizeof(t->zero) / sizeof(t->zero[0]); i++)
 		t->zero[i] = 0;
@@ -279,7 +279,7 @@ on_arrival(void *arg)
 
 /* Take a stack and a handle; NULL without memory. */
 static struct weft__threadlet *
-make(struct weft__sched *sched, const struct weft__start *start, int class, bool here)
+threadlet_go_make(struct weft__sched *sched, const struct weft__start *start, int class, bool here)
 {
 	struct weft__stack *stack = weft__stack_take(here ? &sched->stacks : NULL, class);
 	struct weft__handle *handle = stack ? weft__handle_take(here ? &sched->handles : NULL)
@@ -297,7 +297,7 @@ make(struct weft__sched *sched, const struct weft__start *start, int class, bool
 		weft__context_renew(&t->context, modes);
 	else
 		lay(stack, modes);
-	fill(t, start, sched, handle);
+	threadlet_go_fill(t, start, sched, handle);
 	if (weft__tracing())
 		weft__trace_start(t);
 	return t;
@@ -338,7 +338,7 @@ ship(struct weft__sched *sched, struct weft__threadlet *t)
 
 /* May a threadlet be started here, in that scope?  Returns 0, or an error. */
 static int
-check(const struct weft__start *start, weft_loop *loop, struct weft__scope **scope)
+threadlet_go_check(const struct weft__start *start, weft_loop *loop, struct weft__scope **scope)
 {
 	*scope = NULL;
 	if (!start->fn || !loop)
@@ -369,7 +369,7 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	struct weft__sched *sched;
 	struct weft__threadlet *t;
 	bool here;
-	int rc = check(start, loop, &scope);
+	int rc = threadlet_go_check(start, loop, &scope);
 	int class;
 
 	if (rc < 0)
@@ -386,7 +386,7 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	here = weft__thread_self()->loop == loop;
 	if (here && weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_go: it has stopped");
-	t = make(sched, start, class, here);
+	t = threadlet_go_make(sched, start, class, here);
 	if (!t)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
 	if (scope)
@@ -421,7 +421,7 @@ go_here(const struct weft__start *start)
 		return 0;
 	t = lies_at(weft__stack_pop(&sched->stacks, sched->class));
 	weft__context_renew(&t->context, sched->modes);
-	fill(t, start, sched, weft__handle_pop(&sched->handles));
+	threadlet_go_fill(t, start, sched, weft__handle_pop(&sched->handles));
 	if (scope)
 		weft__scope_add(scope, handle);
 	t->since_ns = weft__loop_here()->now_ns; /* read before this threadlet ran */

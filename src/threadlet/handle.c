@@ -244,7 +244,7 @@ weft__handle_ask(int64_t id, unsigned requests)
 }
 
 static bool
-is_wanted(const struct weft__handle *handle)
+threadlet_handle_is_wanted(const struct weft__handle *handle)
 {
 	return handle->wanted != 0
 	       && (int64_t)weft__load(&handle->id, WEFT__RELAXED) == handle->wanted;
@@ -268,7 +268,7 @@ pass_on(struct weft__sched *sched)
 	while (sched->asked.first) {
 		struct weft__handle *handle = pop_asked(sched);
 
-		if (is_wanted(handle))
+		if (threadlet_handle_is_wanted(handle))
 			list_asked(handle);
 	}
 }
@@ -290,14 +290,14 @@ weft__handle_next_asked(struct weft__sched *sched, unsigned *requests)
 	weft__lock_take(&all.lock);
 	while (!handle && sched->asked.first) {
 		handle = pop_asked(sched);
-		if (is_wanted(handle)
+		if (threadlet_handle_is_wanted(handle)
 		    && weft__load(&handle->sched, WEFT__RELAXED) == (uintptr_t)sched) {
 			*requests = weft__load(&handle->requests, WEFT__RELAXED);
 			weft__store(&handle->requests, 0, WEFT__RELAXED);
 			handle->wanted = 0;
 			break;
 		}
-		if (is_wanted(handle))
+		if (threadlet_handle_is_wanted(handle))
 			list_asked(handle);
 		handle = NULL;
 	}

@@ -32,7 +32,7 @@ WEFT_STATIC_ASSERT(sizeof(struct cond) == sizeof(weft_cond), "one layout");
 
 /* Called inside the waitable, which it leaves. */
 static int
-take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
+threadlet_lock_take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 {
 	void *caller = weft__waitable_caller();
 
@@ -52,7 +52,7 @@ take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 
 /* Called inside the waitable, which it leaves. */
 static void
-hand_over(struct mutex *mutex)
+threadlet_lock_hand_over(struct mutex *mutex)
 {
 	struct weft__wait *next = weft__wait_claim(&mutex->waits);
 
@@ -69,7 +69,7 @@ lock_slow(struct mutex *mutex, uint64_t deadline_ns)
 
 	if (rc == 0)
 		rc = weft__waitable_enter(&mutex->waitable);
-	return rc < 0 ? rc : take(mutex, false, deadline_ns);
+	return rc < 0 ? rc : threadlet_lock_take(mutex, false, deadline_ns);
 }
 
 int
@@ -95,7 +95,7 @@ unlock_slow(struct mutex *mutex)
 		weft__waitable_leave(&mutex->waitable);
 		return weft__misuse(WEFT_EPERM, "weft_mutex_unlock: not the caller's");
 	}
-	hand_over(mutex);
+	threadlet_lock_hand_over(mutex);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 	w.waiter.shared = cond->waitable.flags & WEFT_SHARED;
 	weft__wait_push(&cond->waits, &wait);
 	weft__waitable_leave(&cond->waitable);
-	hand_over(mutex);
+	threadlet_lock_hand_over(mutex);
 	rc = (int)weft__shared_wait(&w, deadline_ns);
 	if (!weft__get(w.waiter.chosen)) {
 		(void)weft__waitable_enter(&cond->waitable);
@@ -161,7 +161,7 @@ weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns
 	(void)weft__waitable_enter(&mutex->waitable);
 	rc = unlock_and_wait(cond, mutex, deadline_ns);
 	(void)weft__waitable_enter(&mutex->waitable);
-	again = take(mutex, true, WEFT_NEVER);
+	again = threadlet_lock_take(mutex, true, WEFT_NEVER);
 	weft__assert(again == 0);
 	return rc;
 }

@@ -130,7 +130,7 @@ find_place(const struct weft__sched *sched, uint64_t cursor)
 
 /* On the loop's thread, or with the loop held. */
 static void
-copy(struct weft__look *look)
+threadlet_look_copy(struct weft__look *look)
 {
 	struct weft__sched *sched = (struct weft__sched *)weft__load(&look->loop->sched,
 	                                                             WEFT__RELAXED);
@@ -174,7 +174,7 @@ weft__sched_look(weft_loop *loop)
 		weft__lock_give(&weft__registry.lock);
 		if (!look)
 			return;
-		copy(look);
+		threadlet_look_copy(look);
 		if (look->home) {
 			weft__loop_tell(look->home, &look->node, on_answer, look);
 			continue;
@@ -185,7 +185,7 @@ weft__sched_look(weft_loop *loop)
 }
 
 static void
-ask(struct weft__look *look)
+threadlet_look_request(struct weft__look *look)
 {
 	weft__lock_take(&weft__registry.lock);
 	look->asked = true;
@@ -233,7 +233,7 @@ wait_as_threadlet(struct weft__look *look, uint64_t until_ns)
 		                              .on = (intptr_t)look->loop,
 		                              .ask = ask_to_end };
 	look->home = weft__self()->sched->loop;
-	ask(look);
+	threadlet_look_request(look);
 	return (int)weft__wait(&look->waiter, until_ns);
 }
 
@@ -242,7 +242,7 @@ wait_as_thread(struct weft__look *look, uint64_t until_ns)
 {
 	int rc = 0;
 
-	ask(look);
+	threadlet_look_request(look);
 	while (!weft__load(&look->answered, WEFT__ACQUIRE)) {
 		if (rc == -ETIMEDOUT && take_back(look))
 			return WEFT_ETIMEDOUT;
@@ -275,7 +275,7 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 
 	while (!weft__loop_is_going(look->loop)) {
 		if (weft__loop_hold(look->loop)) {
-			copy(look);
+			threadlet_look_copy(look);
 			weft__loop_give_back(look->loop);
 			return 0;
 		}
@@ -294,7 +294,8 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 
 /* The loop cannot be freed meanwhile. */
 static int
-list(weft_loop *loop, uint64_t *cursor, struct weft__look *look, uint64_t deadline_ns)
+threadlet_look_list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
+                    uint64_t deadline_ns)
 {
 	int rc = 0;
 
@@ -303,7 +304,7 @@ list(weft_loop *loop, uint64_t *cursor, struct weft__look *look, uint64_t deadli
 	look->loop = loop;
 	look->cursor = *cursor;
 	if (loop == weft__thread_self()->loop)
-		copy(look);
+		threadlet_look_copy(look);
 	else
 		rc = look_from_outside(look, deadline_ns);
 	if (rc < 0)
@@ -325,7 +326,7 @@ weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_threadlet_list: after fork");
 	weft__loop_enter(loop);
-	rc = list(loop, cursor, &look, deadline_ns);
+	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;
 }
@@ -343,7 +344,7 @@ weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *o
 	loop = weft__registry_find(number);
 	if (!loop)
 		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: there is no such loop");
-	rc = list(loop, cursor, &look, deadline_ns);
+	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;
 }

@@ -46,7 +46,7 @@ add_depth(struct weft__text *text, const struct weft__threadlet *t,
 }
 
 static void
-report(const struct weft__threadlet *t, const struct weft__moment *moment)
+overflow_report(const struct weft__threadlet *t, const struct weft__moment *moment)
 {
 	char buf[800];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
@@ -73,13 +73,13 @@ report(const struct weft__threadlet *t, const struct weft__moment *moment)
 }
 
 static bool
-look(const struct weft__moment *moment)
+overflow_check(const struct weft__moment *moment)
 {
 	const struct weft__threadlet *self = weft__self();
 
 	if (!self || !is_overflow(self->stack->base, moment))
 		return false;
-	report(self, moment);
+	overflow_report(self, moment);
 	return true;
 }
 
@@ -99,7 +99,7 @@ weft_catch_overflow(void)
 	weft__os_symbols_prepare();
 	weft__lock_take(&lock);
 	if (rc == 0 && !weft__load(&weft__overflow_is_caught, WEFT__RELAXED))
-		rc = weft__os_catch_faults(look);
+		rc = weft__os_catch_faults(overflow_check);
 	if (rc == 0)
 		weft__store(&weft__overflow_is_caught, 1, WEFT__RELAXED);
 	weft__lock_give(&lock);

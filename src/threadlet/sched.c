@@ -36,7 +36,7 @@ fetch_ahead(const struct weft__threadlet *next)
 }
 
 static inline struct weft__threadlet *
-pop(weft_loop *loop)
+sched_pop(weft_loop *loop)
 {
 	struct weft__threadlet *next = loop->ready.first;
 	uint32_t left = weft__count_get(&loop->left);
@@ -56,7 +56,7 @@ pick(weft_loop *loop)
 	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
 	    | loop->traced) /* invariants 2, 5 */
 		return NULL;
-	return pop(loop);
+	return sched_pop(loop);
 }
 
 /* Not inlined: most switches do not need it. */
@@ -199,7 +199,7 @@ sched_run(weft_loop *loop)
 	(void)weft__loop_time(loop);
 	sched->modes = weft__modes();
 	weft__count_set(&loop->left, LEFT_MAX);
-	while ((next = pop(loop))) {
+	while ((next = sched_pop(loop))) {
 		change_to(sched, next);
 		weft__checkpoint(loop);
 	}

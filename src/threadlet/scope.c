@@ -13,7 +13,7 @@
 #define KNOWN     (uint32_t)(WEFT_FAIL_FAST | WEFT_SHIELD)
 
 static void
-give(struct weft__sched *sched, struct weft__scope *scope)
+threadlet_scope_give(struct weft__sched *sched, struct weft__scope *scope)
 {
 	weft__assert(!scope->live);
 	weft__assert(!scope->text);
@@ -38,7 +38,7 @@ arm(struct weft__scope *scope, uint64_t deadline_ns)
 }
 
 static struct weft__scope *
-take(struct weft__sched *sched)
+threadlet_scope_take(struct weft__sched *sched)
 {
 	struct weft__scope *scope = sched->scopes;
 
@@ -79,14 +79,14 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 		return weft__fail(WEFT_ENOSUSPEND, "weft_scope_open: not in a threadlet");
 	if (weft__loop_is_forked(self->sched->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_open: after fork");
-	scope = take(self->sched);
+	scope = threadlet_scope_take(self->sched);
 	if (!scope)
 		scope = weft__alloc_zero(sizeof(*scope));
 	if (!scope)
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
 	scope->owner = self;
 	if (arm(scope, deadline_ns) < 0) {
-		give(self->sched, scope);
+		threadlet_scope_give(self->sched, scope);
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
 	}
 	open_in(self, scope, public, flags, deadline_ns);
@@ -101,7 +101,7 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	if (!self || !public || (flags & ~KNOWN) || deadline_ns != WEFT_NEVER
 	    || weft__loop_is_forked(weft__loop_here()) || !self->sched->scopes)
 		return open_slow(public, flags, deadline_ns);
-	open_in(self, take(self->sched), public, flags, deadline_ns);
+	open_in(self, threadlet_scope_take(self->sched), public, flags, deadline_ns);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ copy_text(const char *text)
 
 /* The handle may be given back before the scope is closed, so the scope has its own text. */
 WEFT__COLD static void
-fail(struct weft__scope *scope, int error, const char *text)
+threadlet_scope_fail(struct weft__scope *scope, int error, const char *text)
 {
 	if (scope->error)
 		return;
@@ -243,7 +243,7 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 		tell_joiners(handle, result);
 	remember(scope, handle);
 	if (result < 0 && !told)
-		fail(scope, result, handle->text);
+		threadlet_scope_fail(scope, result, handle->text);
 	if (scope->live_count == 0 && scope->closer && weft__claim(scope->closer))
 		weft__wake(scope->closer, 0);
 }
@@ -287,7 +287,7 @@ tell_error(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 }
 
 static inline int
-finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
+threadlet_scope_finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 {
 	struct weft__scope *outer = scope->outer;
 	int error;
@@ -301,7 +301,7 @@ finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 		tell_error(self, scope, says);
 	self->scope = outer;
 	self->why = outer ? outer->why : self->closing ? 0 : self->base_why;
-	give(self->sched, scope);
+	threadlet_scope_give(self->sched, scope);
 	return error;
 }
 
@@ -322,7 +322,7 @@ weft_scope_close(weft_scope *public)
 
 	if (!is_it || weft__loop_is_forked(weft__loop_here()))
 		return refuse_close(is_it);
-	rc = finish(self, scope, true);
+	rc = threadlet_scope_finish(self, scope, true);
 	public->opaque[0] = 0;
 	return rc;
 }
@@ -336,7 +336,7 @@ weft__scopes_close(struct weft__threadlet *self)
 	for (struct weft__scope *s = self->scope; s; s = s->outer)
 		s->public = NULL;
 	while (self->scope) {
-		int rc = finish(self, self->scope, error == 0);
+		int rc = threadlet_scope_finish(self, self->scope, error == 0);
 
 		error = error ? error : rc;
 	}
@@ -348,7 +348,7 @@ weft__scopes_close(struct weft__threadlet *self)
 /* The handle of a threadlet that was started in a scope of this loop.  By invariant 2 its ID
  * does not change while the loop of its scope reads it. */
 static int
-find(int64_t id, struct weft__handle **out)
+threadlet_scope_find(int64_t id, struct weft__handle **out)
 {
 	weft_loop *loop = weft__thread_self()->loop;
 	uintptr_t here = loop ? weft__load(&loop->sched, WEFT__RELAXED) : 0;
@@ -373,7 +373,7 @@ weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
 	struct weft__waiter waiter = { .what = "join", .on = id };
 	struct weft__wait wait = { .waiter = &waiter, .value = &value };
 	struct weft__handle *handle = NULL;
-	int rc = find(id, &handle);
+	int rc = threadlet_scope_find(id, &handle);
 
 	if (rc < 0)
 		return rc;
@@ -403,6 +403,6 @@ weft__join_push(weft_threadlet id, struct weft__wait *wait)
 {
 	struct weft__handle *handle = NULL;
 
-	if (find(id, &handle) == 0)
+	if (threadlet_scope_find(id, &handle) == 0)
 		weft__wait_push(&handle->joiners, wait);
 }

@@ -28,7 +28,7 @@ wake_all(struct counter *c, int64_t result)
 
 /* Called inside the waitable, which it leaves. */
 static int
-wait_for(struct counter *c, const char *what, uint64_t deadline_ns)
+threadlet_sync_wait_for(struct counter *c, const char *what, uint64_t deadline_ns)
 {
 	return weft__waitable_wait(&c->waitable,
 	                           &(struct weft__waitable_wait){ what, &c->waits, NULL, false },
@@ -54,7 +54,7 @@ weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (weft__get(c->count) == 0)
-		return wait_for(c, "sem", deadline_ns);
+		return threadlet_sync_wait_for(c, "sem", deadline_ns);
 	weft__put(c->count, weft__get(c->count) - 1);
 	weft__waitable_leave(&c->waitable);
 	return weft__stayed(weft__self());
@@ -133,7 +133,7 @@ weft_group_wait(weft_group *group, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (weft__get(c->count) > 0)
-		return wait_for(c, "group", deadline_ns);
+		return threadlet_sync_wait_for(c, "group", deadline_ns);
 	weft__waitable_leave(&c->waitable);
 	return 0;
 }
@@ -170,7 +170,7 @@ weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadlin
 			weft__waitable_leave(&c->waitable);
 			return rc;
 		}
-		rc = wait_for(c, "once", deadline_ns);
+		rc = threadlet_sync_wait_for(c, "once", deadline_ns);
 		if (rc < 0)
 			return rc;
 	}
@@ -218,7 +218,7 @@ weft_event_wait(weft_event *event, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (weft__get(c->count) == 0)
-		return wait_for(c, "event", deadline_ns);
+		return threadlet_sync_wait_for(c, "event", deadline_ns);
 	weft__waitable_leave(&c->waitable);
 	return 0;
 }

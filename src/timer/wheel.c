@@ -17,8 +17,9 @@
  *   5. An entry is in the slot of its deadline or in an earlier one.  Postponing an entry only
  *      writes the new deadline; the entry moves when the time enters its slot.  (Idle timeouts
  *      are postponed far more often than they expire.)
- *   6. Blocks and run have room for `limit` entries (reserve()), and count <= limit, so moving
- *      an entry never allocates.  There are at most count / 30 full blocks, at most one partial
+ *   6. Blocks and run have room for `limit` entries (wheel_reserve()), and count <= limit, so
+ *      moving an entry never allocates.  There are at most count / 30 full blocks, at most one
+ *      partial
  *      block per slot, and one more block that is being drained.
  *   7. The run is filled only while it is empty, so it never holds more than limit.
  *   8. There is nothing to collect before bound_ns.
@@ -93,7 +94,7 @@ add_slab(struct weft_wheel *wheel, size_t blocks)
 
 /* Double the capacity. */
 static COLD int
-reserve(struct weft_wheel *wheel)
+wheel_reserve(struct weft_wheel *wheel)
 {
 	size_t limit = wheel->limit ? 2 * wheel->limit : LIMIT_FIRST;
 	size_t blocks = blocks_for(limit);
@@ -159,7 +160,7 @@ first_slot(const struct weft_wheel *wheel)
 }
 
 static inline void
-append(block *b, place *p)
+wheel_append(block *b, place *p)
 {
 	uint64_t index = b->count;
 
@@ -181,7 +182,7 @@ add_block(struct weft_wheel *wheel, place *p)
 	b->count = 0;
 	wheel->slot[p->slot] = b;
 	wheel->occupied[p->slot / DIGITS] |= UINT64_C(1) << p->slot % DIGITS;
-	append(b, p);
+	wheel_append(b, p);
 	return 0;
 }
 
@@ -195,12 +196,12 @@ insert(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 	p->slot = (uint16_t)slot;
 	if (rare(!b || b->count == BLOCK_ROOM))
 		return add_block(wheel, p);
-	append(b, p);
+	wheel_append(b, p);
 	return 0;
 }
 
 static void
-give_back(struct weft_wheel *wheel, block *b)
+wheel_give_back(struct weft_wheel *wheel, block *b)
 {
 	b->next = wheel->spare;
 	wheel->spare = b;
@@ -226,7 +227,7 @@ drop_block(struct weft_wheel *wheel, unsigned slot)
 	wheel->slot[slot] = b->next;
 	if (!b->next)
 		(void)detach(wheel, slot);
-	give_back(wheel, b);
+	wheel_give_back(wheel, b);
 	return 1;
 }
 
@@ -272,7 +273,7 @@ spread(struct weft_wheel *wheel, block *chain)
 		prefetch_block(chain);
 		for (uint64_t i = 0; i < b->count; i++)
 			(void)insert(wheel, b->places[i], b->places[i]->due_ns);
-		give_back(wheel, b);
+		wheel_give_back(wheel, b);
 	}
 }
 
@@ -297,7 +298,7 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 			else
 				(void)insert(wheel, p, p->due_ns);
 		}
-		give_back(wheel, b);
+		wheel_give_back(wheel, b);
 	}
 	weft__wheel_sort(from, (size_t)(e - from));
 	wheel->run_end = (size_t)(e - wheel->run);
@@ -390,7 +391,7 @@ weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *p)
 static COLD int
 add_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 {
-	if (reserve(wheel) < 0)
+	if (wheel_reserve(wheel) < 0)
 		return weft__fail(WEFT_ENOMEM, "timer: out of memory");
 	return weft__wheel_add(wheel, p, due_ns);
 }
@@ -579,7 +580,7 @@ weft__wheel_fini(struct weft_wheel *wheel)
 /* --- timers ------------------------------------------------------------- */
 
 static COLD int
-refuse(const char *text)
+wheel_refuse(const char *text)
 {
 	return weft__misuse(WEFT_EINVAL, text);
 }
@@ -591,7 +592,7 @@ weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, ui
 	struct weft__place *p = weft__timer_place(timer);
 
 	if (rare(!fn || due_ns == WEFT_NEVER))
-		return refuse("timer start: no function, or WEFT_NEVER");
+		return wheel_refuse("timer start: no function, or WEFT_NEVER");
 	timer->fn = fn;
 	timer->arg = arg;
 	timer->every_ns = every_ns;
@@ -651,9 +652,9 @@ weft_wheel_start(weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, uint64_t
                  weft_timer_fn fn, void *arg)
 {
 	if (!wheel || !timer)
-		return refuse("weft_wheel_start: NULL");
+		return wheel_refuse("weft_wheel_start: NULL");
 	if (timer->block && timer->owner != wheel)
-		return refuse("weft_wheel_start: armed elsewhere");
+		return wheel_refuse("weft_wheel_start: armed elsewhere");
 	timer->owner = wheel;
 	return weft__timer_arm(wheel, timer, due_ns, every_ns, fn, arg);
 }

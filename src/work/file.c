@@ -66,7 +66,7 @@ list_left(struct job *job)
 }
 
 static void
-unlist(struct job *job)
+work_file_unlist(struct job *job)
 {
 	*job->link_left = job->next_left;
 	if (job->next_left)
@@ -87,7 +87,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	if (job->outer)
 		(void)weft_op_finish(job->outer, result);
 	else
-		unlist(job);
+		work_file_unlist(job);
 	if (!job->outer && job->call.kind == WEFT__OP_FILE_OPEN && result >= 0)
 		(void)weft__sys->close((int)result);
 	weft__sys->release(job);
@@ -188,7 +188,7 @@ do_call(struct weft__file_call call, size_t size, const void *from, void *into,
 
 /* An offset above INT64_MAX is an error; io_uring would take -1 as "the current position". */
 static int
-check(const void *buf, size_t size, uint64_t offset)
+work_file_check(const void *buf, size_t size, uint64_t offset)
 {
 	if (!buf && size > 0)
 		return weft__misuse(WEFT_EINVAL, "weft_file: no buffer");
@@ -211,7 +211,7 @@ ssize_t
 weft_file_read(int fd, void *buf, size_t size, uint64_t offset, uint64_t deadline_ns)
 {
 	struct weft__file_call call = { .kind = WEFT__OP_FILE_READ, .fd = fd, .offset = offset };
-	int rc = check(buf, size, offset);
+	int rc = work_file_check(buf, size, offset);
 
 	size = size < COPY_MAX ? size : COPY_MAX;
 	call.length = (uint32_t)size;
@@ -222,7 +222,7 @@ ssize_t
 weft_file_write(int fd, const void *buf, size_t size, uint64_t offset, uint64_t deadline_ns)
 {
 	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE, .fd = fd, .offset = offset };
-	int rc = check(buf, size, offset);
+	int rc = work_file_check(buf, size, offset);
 
 	size = size < COPY_MAX ? size : COPY_MAX;
 	call.length = (uint32_t)size;
@@ -250,7 +250,7 @@ await_left(weft_loop *loop, int fd)
 			job = job->next_left;
 			continue;
 		}
-		unlist(job);
+		work_file_unlist(job);
 		job->waiter = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);
 		weft__sys->release(job);
@@ -286,7 +286,7 @@ weft_file_close(int fd)
 /* --- ops ---------------------------------------------------------------- */
 
 static void
-on_cancel(weft_op *op, int why, void *arg)
+work_file_on_cancel(weft_op *op, int why, void *arg)
 {
 	struct job *job = arg;
 
@@ -299,7 +299,7 @@ static int
 start_outer(const struct weft__file_call *call, weft_op *op, uint64_t deadline_ns)
 {
 	struct job *job = make_job(op->loop, call, 0);
-	int rc = job ? weft_op_begin(op, on_cancel, job, deadline_ns) : WEFT_ENOMEM;
+	int rc = job ? weft_op_begin(op, work_file_on_cancel, job, deadline_ns) : WEFT_ENOMEM;
 
 	if (rc < 0) {
 		weft__sys->release(job);
@@ -318,7 +318,7 @@ start_outer(const struct weft__file_call *call, weft_op *op, uint64_t deadline_n
 static int
 start_op(struct weft__file_call call, size_t size, weft_op *op, uint64_t deadline_ns)
 {
-	int rc = check(call.buf, size, call.offset);
+	int rc = work_file_check(call.buf, size, call.offset);
 
 	if (rc == 0)
 		rc = op ? weft__loop_check(op->loop, "weft_file: no op of a loop here")

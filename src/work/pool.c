@@ -57,7 +57,7 @@ next_of(struct weft__op *op)
 }
 
 static void
-append(weft_pool *pool, struct weft__op *op)
+work_pool_append(weft_pool *pool, struct weft__op *op)
 {
 	struct weft__op *last = weft__get(pool->last);
 
@@ -72,7 +72,7 @@ append(weft_pool *pool, struct weft__op *op)
 }
 
 static void
-take_out(weft_pool *pool, struct weft__op *op)
+work_pool_take_out(weft_pool *pool, struct weft__op *op)
 {
 	struct weft__op *next = next_of(op), *before = weft__get(op->before);
 
@@ -179,7 +179,7 @@ begin_look(weft_pool *pool)
 }
 
 static void
-look(struct weft__worker *worker)
+work_pool_check(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
 	uint32_t word = WEFT__WORKER_LOOKS;
@@ -223,7 +223,7 @@ idle(struct weft__worker *worker)
 	weft__store(&worker->bell, looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	if (looks)
-		look(worker);
+		work_pool_check(worker);
 	rest(worker, deadline_ns);
 	weft__lock_take(&pool->lock);
 	/* Whatever ended the sleep, the list shows whether this worker was called.  If another
@@ -247,7 +247,7 @@ next_work(struct weft__worker *worker)
 	while (!(op = weft__get(pool->first)) && idle(worker))
 		;
 	if (op) {
-		take_out(pool, op);
+		work_pool_take_out(pool, op);
 		weft__put(worker->op, op);
 		weft__put(worker->runs, weft__get(op->node.fn));
 		weft__store(&worker->why, 0, WEFT__RELAXED);
@@ -344,7 +344,7 @@ start_thread(weft_pool *pool)
 /* --- pushing and revoking ----------------------------------------------- */
 
 static int
-push(weft_pool *pool, struct weft__op *op)
+work_pool_push(weft_pool *pool, struct weft__op *op)
 {
 	struct weft__worker *asleep;
 	int rc = 0;
@@ -355,7 +355,7 @@ push(weft_pool *pool, struct weft__op *op)
 		rc = start_thread(pool);
 	/* An error to start a thread matters only if there is no other. */
 	if (weft__get(pool->threads) > 0) {
-		append(pool, op);
+		work_pool_append(pool, op);
 		rc = 0;
 	}
 	weft__lock_give(&pool->lock);
@@ -371,9 +371,9 @@ weft__pool_push(weft_pool *pool, struct weft__op *op)
 	int rc;
 
 	if (__builtin_expect(!weft__tracing(), 1))
-		return push(pool, op);
+		return work_pool_push(pool, op);
 	begin_ns = weft__sys->now();
-	rc = push(pool, op);
+	rc = work_pool_push(pool, op);
 	if (rc == 0)
 		weft__trace_did(WEFT__TRACE_QUEUED, (uintptr_t)op, fn, begin_ns);
 	return rc;
@@ -387,7 +387,7 @@ weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why)
 	weft__lock_take(&pool->lock);
 	queued = weft__get(op->queued);
 	if (queued)
-		take_out(pool, op); /* invariant 3 */
+		work_pool_take_out(pool, op); /* invariant 3 */
 	for (struct weft__worker *w = pool->workers; w && !queued; w = w->other)
 		if (weft__get(w->op) == op) /* invariant 4 */
 			weft__store(&w->why, (uint32_t)why, WEFT__RELAXED);

@@ -92,7 +92,7 @@ weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking)
 
 /* Resolve `*pool` for work of `loop`, enter it, and reserve a place in its queue. */
 static int
-enter(weft_pool **pool, weft_loop *loop)
+work_enter(weft_pool **pool, weft_loop *loop)
 {
 	if (*pool == WEFT_CPU || *pool == WEFT_BLOCKING) {
 		if (!loop)
@@ -115,7 +115,7 @@ enter(weft_pool **pool, weft_loop *loop)
 
 /* Cancellation; on the loop's thread. */
 static void
-on_cancel(weft_op *op, int why, void *arg)
+work_on_cancel(weft_op *op, int why, void *arg)
 {
 	weft_pool *pool = arg;
 
@@ -145,10 +145,10 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 		return weft__misuse(WEFT_EINVAL, "weft_work_op: NULL");
 	rc = weft__loop_check(op->loop, "weft_work_op");
 	if (rc == 0)
-		rc = enter(&pool, op->loop);
+		rc = work_enter(&pool, op->loop);
 	if (rc < 0)
 		return rc;
-	rc = weft_op_begin(public, on_cancel, pool, deadline_ns);
+	rc = weft_op_begin(public, work_on_cancel, pool, deadline_ns);
 	if (rc < 0) {
 		weft__pool_give_back(pool);
 		weft__pool_leave(pool);
@@ -217,7 +217,7 @@ static int
 work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
 	struct call call = { .done = { 0 } };
-	int rc = enter(&pool, NULL);
+	int rc = work_enter(&pool, NULL);
 
 	if (rc < 0)
 		return rc;

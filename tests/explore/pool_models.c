@@ -70,7 +70,7 @@ push_wrongly(weft_pool *pool, struct weft__op *op)
 		(void)call_idle(pool, &left);
 	if (weft__get(pool->threads) == 0 || planted == LATE_START)
 		rc = start_thread(pool);
-	append(pool, op);
+	work_pool_append(pool, op);
 	weft__lock_give(&pool->lock);
 	wake(asleep);
 	return rc;
@@ -91,7 +91,7 @@ weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why)
 	if (planted == NO_LOCK) {
 		if (!weft__get(op->queued))
 			return false;
-		take_out(pool, op);
+		work_pool_take_out(pool, op);
 		return true;
 	}
 	return revoke_as_it_is(pool, op, why) || planted == NO_OWNER;
@@ -149,7 +149,7 @@ next_wrongly(struct weft__worker *worker)
 			break;
 	}
 	if (op) {
-		take_out(pool, op);
+		work_pool_take_out(pool, op);
 		weft__put(worker->op, op);
 	}
 	weft__lock_give(&pool->lock);

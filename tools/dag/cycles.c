@@ -46,7 +46,7 @@ tell_cycle(struct walk *walk, const struct dagfile_ref *ref)
 }
 
 static void
-enter(struct walk *walk, uint32_t index)
+cycles_enter(struct walk *walk, uint32_t index)
 {
 	walk->state[index] = OPEN;
 	walk->next[index] = walk->file->nodes[index].refs;
@@ -56,7 +56,7 @@ enter(struct walk *walk, uint32_t index)
 static void
 visit(struct walk *walk, uint32_t root)
 {
-	enter(walk, root);
+	cycles_enter(walk, root);
 	while (walk->depth > 0) {
 		uint32_t top = walk->path[walk->depth - 1];
 		struct dagfile_ref *ref = walk->next[top];
@@ -71,7 +71,7 @@ visit(struct walk *walk, uint32_t root)
 		if (!ref->known || ref->is_input)
 			continue;
 		if (walk->state[ref->index] == NEW)
-			enter(walk, ref->index);
+			cycles_enter(walk, ref->index);
 		else if (walk->state[ref->index] == OPEN)
 			tell_cycle(walk, ref);
 	}

@@ -37,7 +37,7 @@ name_of(const struct table *table, uint32_t id, struct dagfile_at *at)
 
 /* The slot of a name, or the free slot where it belongs. */
 static uint32_t *
-find(const struct table *table, const char *name, size_t size)
+dagfile_names_find(const struct table *table, const char *name, size_t size)
 {
 	uint32_t at = hash_of(name, size) & table->mask;
 	struct dagfile_at place;
@@ -53,7 +53,7 @@ find(const struct table *table, const char *name, size_t size)
 }
 
 static void
-add(struct table *table, uint32_t id)
+dagfile_names_add(struct table *table, uint32_t id)
 {
 	struct dagfile_at at, before;
 	const char *name = name_of(table, id, &at);
@@ -63,7 +63,7 @@ add(struct table *table, uint32_t id)
 		return; /* invalid; the parser has reported it */
 	if (strcmp(name, "item") == 0)
 		dagfile_fail(table->file, at, "item is the name of what each is done for");
-	slot = find(table, name, strlen(name));
+	slot = dagfile_names_find(table, name, strlen(name));
 	if (*slot == 0) {
 		*slot = id;
 		return;
@@ -90,7 +90,7 @@ make_table(struct table *table, struct dagfile *file)
 		return false;
 	}
 	for (uint32_t id = 1; id <= count; id++)
-		add(table, id);
+		dagfile_names_add(table, id);
 	return true;
 }
 
@@ -107,7 +107,7 @@ static void
 look_up_ref(const struct table *table, struct dagfile_ref *ref)
 {
 	struct dagfile *file = table->file;
-	uint32_t id = *find(table, ref->name, strlen(ref->name));
+	uint32_t id = *dagfile_names_find(table, ref->name, strlen(ref->name));
 	bool takes_input = ref->use == DAGFILE_EACH || ref->use == DAGFILE_STDIN;
 
 	if (id == 0) {
@@ -182,7 +182,7 @@ static void
 look_up_piece(const struct look *look, struct dagfile_piece *piece)
 {
 	struct dagfile *file = look->table->file;
-	uint32_t id = *find(look->table, piece->text, strlen(piece->text));
+	uint32_t id = *dagfile_names_find(look->table, piece->text, strlen(piece->text));
 
 	if (strcmp(piece->text, "item") == 0) {
 		piece->kind = DAGFILE_ITEM;
@@ -248,7 +248,7 @@ check_variable(const struct table *table, const struct dagfile_node *node,
 {
 	const char *name = dollar + 1 + (dollar[1] == '{');
 	size_t size = name_size(name);
-	uint32_t id = *find(table, name, size);
+	uint32_t id = *dagfile_names_find(table, name, size);
 	struct dagfile_at at = line->at;
 
 	if (size == 0 || id <= table->file->input_count

@@ -161,7 +161,7 @@ tell_failure(struct attempt *attempt, double took)
 }
 
 static void
-tell(struct attempt *attempt, int rc)
+node_notify(struct attempt *attempt, int rc)
 {
 	struct show *show = &attempt->run->show;
 	const char *name = attempt->label.text;
@@ -195,7 +195,7 @@ work_in_time(struct attempt *attempt)
 /* A failed attempt counts its failure before it releases its job.  So the waiter that gets the
  * job sees the failure and does not start, even if the run has not canceled it yet. */
 static int
-enter(struct attempt *attempt)
+node_enter(struct attempt *attempt)
 {
 	struct dagrun *run = attempt->run;
 	int rc = jobs_enter(&run->jobs, attempt->node->priority);
@@ -211,13 +211,13 @@ work(struct attempt *attempt)
 {
 	struct dagrun *run = attempt->run;
 	bool is_job = attempt->node->lines != NULL;
-	int rc = is_job ? enter(attempt) : 0;
+	int rc = is_job ? node_enter(attempt) : 0;
 
 	if (rc < 0)
 		return rc;
 	show_start(&run->show, &attempt->label);
 	rc = work_in_time(attempt);
-	tell(attempt, rc);
+	node_notify(attempt, rc);
 	show_stop(&run->show, &attempt->label);
 	if (is_job)
 		jobs_leave(&run->jobs);

@@ -76,7 +76,7 @@ dagfile_free(struct dagfile *file)
 /* Makes room for one more element after `count`; capacities are powers of 2.  Returns NULL if
  * out of memory. */
 static void *
-grow(struct dagfile *file, void *array, uint32_t count, size_t size)
+dagfile_parse_grow(struct dagfile *file, void *array, uint32_t count, size_t size)
 {
 	uint32_t room = count ? count * 2 : 8;
 	void *more = array;
@@ -182,7 +182,7 @@ read_input(struct parser *parser)
 		dagfile_fail(file, input.at, "more than %u inputs", DAGFILE_INPUTS_MAX);
 		return;
 	}
-	inputs = grow(file, file->inputs, file->input_count, sizeof(*inputs));
+	inputs = dagfile_parse_grow(file, file->inputs, file->input_count, sizeof(*inputs));
 	if (!inputs)
 		return;
 	file->inputs = inputs;
@@ -232,7 +232,7 @@ add_node(struct parser *parser)
 		             DAGFILE_NODES_MAX);
 		return NULL;
 	}
-	nodes = grow(file, file->nodes, file->node_count, sizeof(*nodes));
+	nodes = dagfile_parse_grow(file, file->nodes, file->node_count, sizeof(*nodes));
 	if (!nodes)
 		return NULL;
 	file->nodes = nodes;

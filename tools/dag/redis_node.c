@@ -79,7 +79,7 @@ show_reply(struct attempt *attempt, const struct gathered *text)
 }
 
 static int
-call(struct attempt *attempt, const weft_span *words, size_t count)
+redis_node_call(struct attempt *attempt, const weft_span *words, size_t count)
 {
 	weft_redis_reply *reply = NULL;
 	struct gathered text = { 0 };
@@ -117,7 +117,7 @@ redis_run(struct attempt *attempt)
 		words[made] = (weft_span){ texts[made].data, texts[made].size };
 	}
 	if (rc == 0)
-		rc = call(attempt, words, count);
+		rc = redis_node_call(attempt, words, count);
 	for (size_t i = 0; texts && i < count; i++)
 		gathered_free(&texts[i]);
 	free(texts);

@@ -9,7 +9,7 @@
 
 /* The first signal ends all commands with a grace period; the second one kills them. */
 static void
-on_signal(weft_watch *watch, int what, void *arg)
+dagfile_run_on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct dagrun *run = arg;
 
@@ -32,8 +32,8 @@ watch_signals(struct dagrun *run)
 	int rc = 0;
 
 	for (int i = 0; i < 3 && rc == 0; i++)
-		rc = weft_watch_start_signal(run->loop, &run->watches[i], signals[i], on_signal,
-		                             run);
+		rc = weft_watch_start_signal(run->loop, &run->watches[i], signals[i],
+		                             dagfile_run_on_signal, run);
 	return rc;
 }
 
@@ -158,7 +158,7 @@ run_main(void *arg)
 }
 
 static int
-start(struct dagrun *run)
+dagfile_run_start(struct dagrun *run)
 {
 	const weft_dag_run_opts opts = {
 		.loop = run->loop,
@@ -213,7 +213,7 @@ open_state(struct dagrun *run)
 static int
 run_whole(struct dagrun *run)
 {
-	int rc = start(run), status;
+	int rc = dagfile_run_start(run), status;
 
 	if (rc < 0) {
 		fprintf(stderr, "weft: %s\n", weft_detail());

@@ -210,7 +210,7 @@ read_some(struct sink *sink)
 
 /* Reads to the end of file; without `wait`, only what is available now. */
 static int
-read_all(struct sink *sink, bool wait)
+shell_node_read_all(struct sink *sink, bool wait)
 {
 	int rc = 1;
 
@@ -225,7 +225,7 @@ read_all(struct sink *sink, bool wait)
 static int
 reader_main(void *arg)
 {
-	return read_all(arg, true);
+	return shell_node_read_all(arg, true);
 }
 
 /* --- the child -------------------------------------------------------------- */
@@ -371,9 +371,9 @@ follow_child(struct shell *shell)
 	if (ended < 0 && (rc == 0 || rc == WEFT_ECANCELED))
 		rc = ended;
 	if (rc == 0 && shell->out.fd >= 0)
-		rc = read_all(&shell->out, false);
+		rc = shell_node_read_all(&shell->out, false);
 	if (rc == 0)
-		rc = read_all(&shell->err, false);
+		rc = shell_node_read_all(&shell->err, false);
 	end_sink(&shell->out);
 	end_sink(&shell->err);
 	return rc;

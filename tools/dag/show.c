@@ -35,7 +35,7 @@ clear_bar(struct show *show)
 }
 
 static size_t
-add(char *line, size_t size, size_t room, const char *text)
+dagfile_show_add(char *line, size_t size, size_t room, const char *text)
 {
 	size_t more = strlen(text);
 
@@ -60,10 +60,10 @@ draw(struct show *show)
 	cells[BAR_CELLS] = '\0';
 	(void)snprintf(head, sizeof(head), "[%s] %u/%u %.1f s", cells, show->done, show->total,
 	               (double)(now_ns - show->begin_ns) / 1e9);
-	size = add(line, size, room, head);
+	size = dagfile_show_add(line, size, room, head);
 	for (struct label *l = show->running; l && size < room; l = l->next) {
-		size = add(line, size, room, l == show->running ? " " : ", ");
-		size = add(line, size, room, l->text);
+		size = dagfile_show_add(line, size, room, l == show->running ? " " : ", ");
+		size = dagfile_show_add(line, size, room, l->text);
 	}
 	if (size == room)
 		while (size > 0 && (line[size - 1] & 0x80))

@@ -276,7 +276,7 @@ write_all(int fd, const char *bytes, size_t size)
 }
 
 static int
-read_all(int fd, struct state *state, size_t *out)
+dagfile_state_read_all(int fd, struct state *state, size_t *out)
 {
 	struct stat about;
 	size_t size = 0;
@@ -335,7 +335,7 @@ take_over(struct state *state, int fd, bool resume, size_t *kept)
 		return weft_fail(WEFT_EBUSY, "%s is in use by another run", state->path);
 	if (!resume)
 		return 0;
-	rc = read_all(fd, state, &size);
+	rc = dagfile_state_read_all(fd, state, &size);
 	if (rc < 0)
 		return rc;
 	*kept = read_records(state, size);
@@ -404,7 +404,7 @@ state_open(struct state *state, const char *path, bool resume)
 
 /* If the state cannot be written, the run continues without it. */
 static void
-append(struct state *state, const struct gathered *record)
+dagfile_state_append(struct state *state, const struct gathered *record)
 {
 	if (write_all(state->fd, record->data, record->size) == 0)
 		return;
@@ -434,7 +434,7 @@ state_put(struct state *state, const unsigned char *key, const weft_value *value
 	if (rc == 0)
 		rc = gathered_add(&record, "\n", 1);
 	if (rc == 0)
-		append(state, &record);
+		dagfile_state_append(state, &record);
 	gathered_free(&bytes);
 	gathered_free(&record);
 }

@@ -204,7 +204,7 @@ write_some(void *arg)
 }
 
 static void
-describe(const struct demo *demo, char *out, size_t max)
+data_describe(const struct demo *demo, char *out, size_t max)
 {
 	(void)snprintf(out, max, "1 seed %llu", (unsigned long long)demo->opts.seed);
 }
@@ -217,7 +217,7 @@ data_there(struct demo *demo, weft_redis *redis)
 	weft_span text;
 	int rc = weft_redis_callf(redis, &reply, weft_after(RUN_DEADLINE), "GET " KEYS "data");
 
-	describe(demo, want, sizeof(want));
+	data_describe(demo, want, sizeof(want));
 	if (rc == 0)
 		rc = weft_redis_text(reply, &text) == 0 && strcmp(text.data, want) == 0;
 	weft_redis_reply_free(reply);
@@ -250,7 +250,7 @@ data_fill(struct demo *demo, weft_redis *redis)
 		rc = rc == 0 && first < 0 ? (int)first : rc;
 	}
 	free(writers);
-	describe(demo, what, sizeof(what));
+	data_describe(demo, what, sizeof(what));
 	if (rc == 0)
 		rc = weft_redis_callf(redis, NULL, weft_after(10 * WEFT_S), "SET " KEYS "data %s",
 		                      what);

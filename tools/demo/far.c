@@ -68,7 +68,7 @@ far_port(const struct far *far)
 /* --- the proxy ---------------------------------------------------------------- */
 
 static int
-keep(struct way *way, const char *data, size_t size)
+far_keep(struct way *way, const char *data, size_t size)
 {
 	struct piece *piece = malloc(sizeof(*piece) + size);
 	uint64_t delay_ns = setting(&way->demo->settings.delay_us) * WEFT_US / 2;
@@ -100,7 +100,7 @@ read_way(void *arg)
 		if (rc >= 0)
 			rc = weft_stream_read(way->from, buffer, READ_BYTES, WEFT_NEVER);
 		if (rc > 0)
-			rc = keep(way, buffer, (size_t)rc);
+			rc = far_keep(way, buffer, (size_t)rc);
 		else if (rc == 0)
 			rc = WEFT_EPIPE; /* also ends the other three threadlets */
 	}

@@ -27,7 +27,7 @@ say_later(weft_http *http, const char *text)
 
 /* Parses a whole number from 1 to `max`: digits only, without a leading zero. */
 static bool
-read_number(const char *text, uint32_t max, uint32_t *out)
+demo_feed_read_number(const char *text, uint32_t max, uint32_t *out)
 {
 	uint64_t number = 0;
 	size_t size = text ? strlen(text) : 0;
@@ -50,9 +50,9 @@ read_request(struct demo *demo, weft_http *http, struct request *out)
 		                 .top = TOP,
 		                 .fan_out = setting(&demo->settings.fan_out),
 		                 .begin_ns = weft_now() };
-	if (!read_number(weft_http_param(http, "viewer"), 999999999, &out->viewer))
+	if (!demo_feed_read_number(weft_http_param(http, "viewer"), 999999999, &out->viewer))
 		return "the viewer is not a number from 1 to 999999999\n";
-	if (top && !read_number(top, TOP_MAX, &out->top))
+	if (top && !demo_feed_read_number(top, TOP_MAX, &out->top))
 		return "k is not a number from 1 to 50\n";
 	return NULL;
 }

@@ -48,7 +48,7 @@ set_down(struct demo *demo)
 }
 
 static int
-look(struct demo *demo)
+health_check(struct demo *demo)
 {
 	weft_redis *redis = demo->stations[0].redis;
 	int rc = data_there(demo, redis);
@@ -72,7 +72,7 @@ health_run(void *arg)
 	int rc = 0;
 
 	while (rc == 0) {
-		rc = look(demo);
+		rc = health_check(demo);
 		(void)weft_event_set(&demo->first_look);
 		capacity_look(demo, &capacity);
 		if (rc == 0)

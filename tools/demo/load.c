@@ -54,7 +54,7 @@ read_reply(weft_http *http)
 }
 
 static void
-ask(struct job *job)
+load_request(struct job *job)
 {
 	static const char *const paths[SIDES] = { "feed", "threads" };
 	struct demo *demo = job->load->demo;
@@ -80,14 +80,14 @@ ask_once(void *arg)
 {
 	struct job *job = arg;
 
-	ask(job);
+	load_request(job);
 	job->load->under_way[job->side]--;
 	free(job);
 	return 0;
 }
 
 static void
-start(struct load *load, enum side side, uint32_t viewer, uint64_t due_ns)
+load_send(struct load *load, enum side side, uint32_t viewer, uint64_t due_ns)
 {
 	struct job *job;
 
@@ -129,9 +129,9 @@ pace(struct load *load)
 		if (due_ns <= now) {
 			uint32_t viewer = draw_viewer(load);
 
-			start(load, SIDE_WEFT, viewer, due_ns);
+			load_send(load, SIDE_WEFT, viewer, due_ns);
 			if (setting(&demo->settings.compare))
-				start(load, SIDE_THREADS, viewer, due_ns);
+				load_send(load, SIDE_THREADS, viewer, due_ns);
 			last_ns = due_ns;
 			continue;
 		}

@@ -12,7 +12,7 @@ const char *const source_names[SOURCES] = { "followed", "similar", "trending" };
 
 /* Parses a number of at most nine digits.  Returns the position after it, or NULL. */
 static const char *
-read_number(const char *text, uint32_t *out)
+rank_read_number(const char *text, uint32_t *out)
 {
 	uint32_t number = 0;
 	int digits = 0;
@@ -31,7 +31,7 @@ read_topics(const char *text, uint8_t topics[TOPICS])
 	uint32_t number;
 
 	for (int i = 0; i < TOPICS && text; i++) {
-		text = read_number(text, &number);
+		text = rank_read_number(text, &number);
 		if (text)
 			topics[i] = (uint8_t)(number > 99 ? 99 : number);
 	}
@@ -42,7 +42,7 @@ bool
 profile_field(struct profile *profile, const char *name, const char *value)
 {
 	if (strcmp(name, "cluster") == 0)
-		return read_number(value, &profile->cluster) != NULL;
+		return rank_read_number(value, &profile->cluster) != NULL;
 	if (strcmp(name, "taste") == 0)
 		return read_topics(value, profile->taste) != NULL;
 	if (strcmp(name, "name") == 0) {
@@ -57,11 +57,11 @@ profile_field(struct profile *profile, const char *name, const char *value)
 bool
 features_read(struct features *features, const char *text)
 {
-	text = read_number(text, &features->author);
+	text = rank_read_number(text, &features->author);
 	if (text)
-		text = read_number(text, &features->quality);
+		text = rank_read_number(text, &features->quality);
 	if (text)
-		text = read_number(text, &features->age);
+		text = rank_read_number(text, &features->age);
 	if (text)
 		text = read_topics(text, features->topics);
 	return text && *text == '\0';

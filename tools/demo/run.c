@@ -226,7 +226,7 @@ end_parts(struct demo *demo)
 }
 
 static int
-run(void *arg)
+demo_run_run(void *arg)
 {
 	struct demo *demo = arg;
 	int rc = start_parts(demo);
@@ -259,7 +259,7 @@ demo_run(const struct demo_opts *opts)
 	if (endpoint_read(opts->redis, &demo->endpoint) < 0)
 		fprintf(stderr, "weft demo: %s\n", weft_detail());
 	else
-		status = weft_main(&runtime, run, demo);
+		status = weft_main(&runtime, demo_run_run, demo);
 	free(demo);
 	return status;
 }

@@ -19,7 +19,7 @@ cpu_clock(clockid_t clock)
 }
 
 static void
-look(struct station *station)
+station_check(struct station *station)
 {
 	struct weft_redis_stats stats = { 0 };
 
@@ -46,7 +46,7 @@ station_run(void *arg)
 	if (station->error < 0)
 		return 0;
 	while (weft_event_wait(&demo->stations_end, weft_after(LOOK_NS)) == WEFT_ETIMEDOUT)
-		look(station);
+		station_check(station);
 	weft_redis_close(station->redis);
 	(void)weft_group_done(&demo->stations_open);
 	return 0;

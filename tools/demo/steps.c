@@ -36,7 +36,7 @@ request_of(weft_dag_step *step)
 
 /* Passes a reply on as the step's value. */
 static int
-give(weft_dag_step *step, struct request *request, int rc, weft_redis_reply *reply)
+steps_give(weft_dag_step *step, struct request *request, int rc, weft_redis_reply *reply)
 {
 	if (rc == 0)
 		return weft_dag_step_out(step, weft_value_ptr(&weft_type_redis, reply));
@@ -56,7 +56,7 @@ get_profile(weft_dag_step *step, struct request *request)
 		weft_redis_reply_free(reply);
 		return weft_fail(WEFT_ENOENT, "there is no viewer %u", request->viewer);
 	}
-	return give(step, request, rc, reply);
+	return steps_give(step, request, rc, reply);
 }
 
 static int
@@ -67,7 +67,7 @@ get_followed(weft_dag_step *step, struct request *request)
 	                          "LRANGE " KEYS "followed:%u 0 %u", request->viewer,
 	                          request->fan_out - 1);
 
-	return give(step, request, rc, reply);
+	return steps_give(step, request, rc, reply);
 }
 
 static int
@@ -82,7 +82,7 @@ get_similar(weft_dag_step *step, struct request *request)
 	rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
 	                      "LRANGE " KEYS "similar:%u 0 %u", (unsigned)cluster,
 	                      request->fan_out - 1);
-	return give(step, request, rc, reply);
+	return steps_give(step, request, rc, reply);
 }
 
 static int
@@ -92,7 +92,7 @@ get_trending(weft_dag_step *step, struct request *request)
 	int rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
 	                          "ZREVRANGE " KEYS "trending 0 %u", request->fan_out - 1);
 
-	return give(step, request, rc, reply);
+	return steps_give(step, request, rc, reply);
 }
 
 static int
@@ -102,7 +102,7 @@ get_seen(weft_dag_step *step, struct request *request)
 	int rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
 	                          "SMEMBERS " KEYS "seen:%u", request->viewer);
 
-	return give(step, request, rc, reply);
+	return steps_give(step, request, rc, reply);
 }
 
 /* A candidate as an integer, for the list over which `features` runs. */
@@ -133,7 +133,7 @@ get_features(weft_dag_step *step, struct request *request)
 		request->cpu_waits = true;
 		meter_count(&request->demo->cpu_waiting);
 	}
-	return give(step, request, rc, reply);
+	return steps_give(step, request, rc, reply);
 }
 
 /* --- steps that compute ----------------------------------------------------------- */

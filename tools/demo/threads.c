@@ -32,14 +32,14 @@ struct job {
 /* --- steps --------------------------------------------------------------------------- */
 
 static void
-begin(struct job *job, enum node node)
+threads_begin(struct job *job, enum node node)
 {
 	job->request->nodes[node].begin_ns = weft_now();
 	job->request->nodes[node].state = NODE_RUNS;
 }
 
 static int
-end(struct job *job, enum node node, int rc)
+threads_end(struct job *job, enum node node, int rc)
 {
 	job->request->nodes[node].end_ns = weft_now();
 	job->request->nodes[node].state = rc < 0 ? NODE_FAILED : NODE_DONE;
@@ -125,11 +125,11 @@ get_sources(struct job *job)
 	static const enum node nodes[SOURCES] = { GET_FOLLOWED, GET_SIMILAR, GET_TRENDING };
 	int rc;
 
-	begin(job, PROFILE);
-	rc = end(job, PROFILE, get_profile(job));
+	threads_begin(job, PROFILE);
+	rc = threads_end(job, PROFILE, get_profile(job));
 	for (int i = 0; rc == 0 && i < SOURCES; i++) {
-		begin(job, nodes[i]);
-		rc = end(job, nodes[i], get_source(job, (enum source)i));
+		threads_begin(job, nodes[i]);
+		rc = threads_end(job, nodes[i], get_source(job, (enum source)i));
 	}
 	return rc;
 }
@@ -141,22 +141,22 @@ rank_candidates(struct job *job)
 	uint32_t seen[SEEN_MAX], count;
 	int rc;
 
-	begin(job, SEEN);
-	rc = end(job, SEEN, CALL(job, "SMEMBERS " KEYS "seen:%u", request->viewer));
+	threads_begin(job, SEEN);
+	rc = threads_end(job, SEEN, CALL(job, "SMEMBERS " KEYS "seen:%u", request->viewer));
 	if (rc < 0)
 		return rc;
 	count = read_ids(&job->reply, seen, SEEN_MAX);
-	begin(job, MERGE);
+	threads_begin(job, MERGE);
 	job->feed->candidates = candidates_merge(job->sources, request->fan_out, job->candidates);
-	(void)end(job, MERGE, 0);
-	begin(job, FEATURES); /* scored as they arrive */
-	rc = end(job, FEATURES, get_features(job, job->feed->candidates));
+	(void)threads_end(job, MERGE, 0);
+	threads_begin(job, FEATURES); /* scored as they arrive */
+	rc = threads_end(job, FEATURES, get_features(job, job->feed->candidates));
 	if (rc < 0)
 		return rc;
-	begin(job, RANK);
+	threads_begin(job, RANK);
 	feed_filter(job->feed, seen, count);
 	feed_rank(job->feed, request->top);
-	return end(job, RANK, 0);
+	return threads_end(job, RANK, 0);
 }
 
 static struct blocking *

@@ -15,14 +15,14 @@ struct number {
 };
 
 static double
-read_count(void *arg)
+window_read_count(void *arg)
 {
 	return (double)meter_get(arg);
 }
 
-#define COUNT(name, help, field)                                     \
-	{                                                            \
-		name, help, read_count, offsetof(struct demo, field) \
+#define COUNT(name, help, field)                                            \
+	{                                                                   \
+		name, help, window_read_count, offsetof(struct demo, field) \
 	}
 
 static const struct number numbers[] = {
@@ -39,7 +39,7 @@ static const struct number numbers[] = {
 };
 
 static int
-fill(struct demo *demo, weft_admin *admin)
+window_fill(struct demo *demo, weft_admin *admin)
 {
 	int rc = weft_admin_add_panel(admin, "Ranking service", (const char *)panel_html,
 	                              (const char *)panel_script);
@@ -61,7 +61,7 @@ window_open(struct demo *demo, struct window **out)
 		return WEFT_ENOMEM;
 	rc = weft_admin_open(NULL, &opts, &window->admin);
 	if (rc == 0)
-		rc = fill(demo, window->admin);
+		rc = window_fill(demo, window->admin);
 	if (rc < 0) {
 		window_close(window);
 		return rc;

@@ -37,7 +37,8 @@ first_key(struct client *client, const struct word *words, size_t count, int kin
 
 /* Blocks the client; inside EXEC, replies with null instead. */
 static void
-wait_for(struct client *client, const struct word *keys, size_t count, int64_t timeout_ms)
+store_blocking_wait_for(struct client *client, const struct word *keys, size_t count,
+                        int64_t timeout_ms)
 {
 	if (client->flags & CLIENT_EXEC)
 		say_null_array(client);
@@ -58,7 +59,7 @@ pop_list(struct client *client, const struct word *words, size_t count, bool lef
 	key = first_key(client, words, count, KIND_LIST, &told);
 	if (!key) {
 		if (!told)
-			wait_for(client, words + 1, count - 2, timeout_ms);
+			store_blocking_wait_for(client, words + 1, count - 2, timeout_ms);
 		return;
 	}
 	name = text_new(&client->store->heap, key_word(key));
@@ -127,7 +128,7 @@ pop_sorted(struct client *client, const struct word *words, size_t count, bool m
 	key = first_key(client, words, count, KIND_SORTED, &told);
 	if (!key) {
 		if (!told)
-			wait_for(client, words + 1, count - 2, timeout_ms);
+			store_blocking_wait_for(client, words + 1, count - 2, timeout_ms);
 		return;
 	}
 	name = text_new(&client->store->heap, key_word(key));

@@ -155,7 +155,7 @@ client_waits(const struct client *client)
 }
 
 static void
-refuse(struct client *client)
+store_client_refuse(struct client *client)
 {
 	say_error(client, "ERR Protocol error: %s", client->reader.wrong);
 	client->flags |= CLIENT_LAST;
@@ -176,7 +176,7 @@ run_all(struct client *client, const char *data, size_t size)
 		if (whole == 0)
 			break;
 		if (whole < 0) {
-			refuse(client);
+			store_client_refuse(client);
 			break;
 		}
 		run_request(client, reader->words, reader->count);
@@ -188,7 +188,7 @@ run_all(struct client *client, const char *data, size_t size)
 
 /* Doubles the buffer, based on what has arrived. */
 static void
-keep(struct client *client, const char *data, size_t size)
+store_client_keep(struct client *client, const char *data, size_t size)
 {
 	struct heap *heap = &client->store->traffic;
 	struct buffer *in = &client->in;
@@ -247,11 +247,11 @@ client_feed(struct client *client, const char *data, size_t size)
 	client->active_ms = client->store->now_ms = client->store->clock_ms();
 	client->store->stats.in_bytes += size;
 	if (client->in.size > 0) {
-		keep(client, data, size);
+		store_client_keep(client, data, size);
 		client_go_on(client);
 		return;
 	}
 	used = run_all(client, data, size);
 	if (used < size)
-		keep(client, data + used, size - used);
+		store_client_keep(client, data + used, size - used);
 }

@@ -4,7 +4,7 @@
 #include "say.h"
 
 static bool
-is_plain(struct word word)
+clients_is_plain(struct word word)
 {
 	for (size_t i = 0; i < word.size; i++)
 		if (word.data[i] < '!' || word.data[i] > '~')
@@ -22,7 +22,7 @@ set_text(struct client *client, struct text **text, struct word word)
 bool
 client_rename(struct client *client, struct word name)
 {
-	if (!is_plain(name)) {
+	if (!clients_is_plain(name)) {
 		say_error(client, "ERR Client names cannot contain spaces, "
 		                  "newlines or special characters.");
 		return false;
@@ -65,7 +65,7 @@ do_setinfo(struct client *client, const struct word *words, size_t count)
 	if (!version && !word_is(words[2], "lib-name"))
 		say_error(client, "ERR Unrecognized option '%.*s'",
 		          (int)(words[2].size < 128 ? words[2].size : 128), words[2].data);
-	else if (!is_plain(words[3]))
+	else if (!clients_is_plain(words[3]))
 		say_error(client, "ERR %s cannot contain spaces, newlines or special characters.",
 		          version ? "lib-ver" : "lib-name");
 	else {
@@ -99,7 +99,7 @@ address_of(const struct client *client, char *out, size_t room)
 }
 
 static size_t
-describe(const struct client *client, char *out, size_t room)
+clients_describe(const struct client *client, char *out, size_t room)
 {
 	const struct weft_store *store = client->store;
 	char address[WEFT_ADDR_TEXT_MAX];
@@ -133,7 +133,7 @@ do_info_of(struct client *client, const struct word *words, size_t count)
 	char line[1024];
 
 	(void)words, (void)count;
-	say_verbatim(client, (struct word){ line, describe(client, line, sizeof(line)) });
+	say_verbatim(client, (struct word){ line, clients_describe(client, line, sizeof(line)) });
 }
 
 static void
@@ -145,7 +145,7 @@ do_list(struct client *client, const struct word *words, size_t count)
 	(void)words, (void)count;
 	for (struct client *other = client->store->clients; other; other = other->next) {
 		char line[1024];
-		size_t size = describe(other, line, sizeof(line));
+		size_t size = clients_describe(other, line, sizeof(line));
 
 		all = text_reserve(heap, all, all->size + size);
 		memcpy(all->bytes + all->size, line, size);

@@ -46,7 +46,7 @@ recycle(struct weft_store *store, struct buffer *buffer)
 
 /* Drops the connection; the client is freed when the stream has closed. */
 static void
-drop(struct client *client)
+connection_drop(struct client *client)
 {
 	weft_stream *stream = client->stream;
 
@@ -73,7 +73,7 @@ flush(struct client *client)
 	if (!client->stream)
 		return;
 	if (client->flags & CLIENT_DOOMED) {
-		drop(client);
+		connection_drop(client);
 		return;
 	}
 	if (client->flags & CLIENT_WRITES)
@@ -91,7 +91,7 @@ flush(struct client *client)
 	if (weft_stream_write_op(client->stream, &client->span, 1, &client->write, WEFT_NEVER)
 	    < 0) {
 		client->flags &= ~(uint32_t)CLIENT_WRITES;
-		drop(client);
+		connection_drop(client);
 	}
 }
 
@@ -130,7 +130,7 @@ client_read_on(struct client *client)
 		return;
 	client->flags &= ~(uint32_t)CLIENT_PAUSED;
 	if (weft_stream_start(client->stream, NULL, &events, client) < 0)
-		drop(client);
+		connection_drop(client);
 }
 
 static void
@@ -144,7 +144,7 @@ on_written(weft_op *op, int64_t result, void *arg)
 	if (!client->stream)
 		return;
 	if (result < 0) {
-		drop(client);
+		connection_drop(client);
 		return;
 	}
 	if (client->in.size > 0) {
@@ -161,10 +161,10 @@ on_written(weft_op *op, int64_t result, void *arg)
 /* The peer has closed its sending side: replies to its requests are still written, unless it is
  * blocked on a key. */
 static void
-on_end(struct client *client, ssize_t error)
+connection_on_end(struct client *client, ssize_t error)
 {
 	if (error < 0 || (client->flags & CLIENT_BLOCKED)) {
-		drop(client);
+		connection_drop(client);
 		return;
 	}
 	client->flags |= CLIENT_ENDED;
@@ -181,7 +181,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	if (!client->stream)
 		return;
 	if (size <= 0) {
-		on_end(client, size);
+		connection_on_end(client, size);
 		return;
 	}
 	client_feed(client, data, (size_t)size);

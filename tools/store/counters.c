@@ -13,7 +13,7 @@ add_numbers(struct client *client, int64_t a, int64_t b, int64_t *out)
 }
 
 static void
-put_text(struct client *client, struct text **text, struct word word)
+counters_put_text(struct client *client, struct text **text, struct word word)
 {
 	struct heap *heap = &client->store->heap;
 
@@ -41,7 +41,7 @@ increment(struct client *client, struct word name, int64_t by)
 		return;
 	if (!key)
 		key = keys_add(client->base, name, KIND_STRING);
-	put_text(client, &key->text, (struct word){ text, number_write(text, number) });
+	counters_put_text(client, &key->text, (struct word){ text, number_write(text, number) });
 	keys_changed(client, client->base, name);
 	say_number(client, number);
 }
@@ -120,7 +120,7 @@ COMMAND(incrbyfloat)
 		return;
 	if (!key)
 		key = keys_add(client->base, words[1], KIND_STRING);
-	put_text(client, &key->text, (struct word){ text, size });
+	counters_put_text(client, &key->text, (struct word){ text, size });
 	keys_changed(client, client->base, words[1]);
 	say_bulk(client, text_word(key->text));
 }

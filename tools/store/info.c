@@ -30,7 +30,7 @@ add(struct page *page, const char *format, ...)
 
 /* Returns whether a section was requested; if so, adds its title. */
 static bool
-begin(struct page *page, const char *section)
+info_begin(struct page *page, const char *section)
 {
 	bool asked = page->count == 0;
 
@@ -47,7 +47,7 @@ begin(struct page *page, const char *section)
 static void
 add_server(struct page *page, const struct weft_store *store)
 {
-	if (!begin(page, "server"))
+	if (!info_begin(page, "server"))
 		return;
 	add(page,
 	    "redis_version:%s\r\nredis_mode:standalone\r\n"
@@ -60,7 +60,7 @@ add_server(struct page *page, const struct weft_store *store)
 static void
 add_clients(struct page *page, const struct weft_store *store)
 {
-	if (begin(page, "clients"))
+	if (info_begin(page, "clients"))
 		add(page,
 		    "connected_clients:%u\r\nmaxclients:%u\r\n"
 		    "blocked_clients:%u\r\n",
@@ -70,7 +70,7 @@ add_clients(struct page *page, const struct weft_store *store)
 static void
 add_memory(struct page *page, const struct weft_store *store)
 {
-	if (!begin(page, "memory"))
+	if (!info_begin(page, "memory"))
 		return;
 	add(page,
 	    "used_memory:%zu\r\nused_memory_peak:%zu\r\n"
@@ -82,7 +82,7 @@ add_memory(struct page *page, const struct weft_store *store)
 static void
 add_persistence(struct page *page)
 {
-	if (begin(page, "persistence"))
+	if (info_begin(page, "persistence"))
 		add(page, "in_memory_only:1\r\nloading:0\r\n"
 		          "rdb_changes_since_last_save:0\r\n"
 		          "aof_enabled:0\r\n");
@@ -93,7 +93,7 @@ add_stats(struct page *page, const struct weft_store *store)
 {
 	const struct store_stats *stats = &store->stats;
 
-	if (!begin(page, "stats"))
+	if (!info_begin(page, "stats"))
 		return;
 	add(page,
 	    "total_connections_received:%llu\r\n"
@@ -113,7 +113,7 @@ add_stats(struct page *page, const struct weft_store *store)
 static void
 add_keyspace(struct page *page, const struct weft_store *store)
 {
-	if (!begin(page, "keyspace"))
+	if (!info_begin(page, "keyspace"))
 		return;
 	for (uint32_t i = 0; i < BASES; i++) {
 		const struct base *base = &store->bases[i];
@@ -135,9 +135,9 @@ COMMAND(info)
 	add_memory(&page, store);
 	add_persistence(&page);
 	add_stats(&page, store);
-	if (begin(&page, "replication"))
+	if (info_begin(&page, "replication"))
 		add(&page, "role:master\r\nconnected_slaves:0\r\n");
-	if (begin(&page, "cluster"))
+	if (info_begin(&page, "cluster"))
 		add(&page, "cluster_enabled:0\r\n");
 	add_keyspace(&page, store);
 	say_verbatim(client, text_word(page.text));

@@ -34,7 +34,8 @@ list_pop(struct client *client, struct key *key, bool left)
 }
 
 static void
-push(struct client *client, const struct word *words, size_t count, bool left, bool only_there)
+lists_push(struct client *client, const struct word *words, size_t count, bool left,
+           bool only_there)
 {
 	struct key *key;
 
@@ -56,22 +57,22 @@ push(struct client *client, const struct word *words, size_t count, bool left, b
 
 COMMAND(lpush)
 {
-	push(client, words, count, true, false);
+	lists_push(client, words, count, true, false);
 }
 
 COMMAND(rpush)
 {
-	push(client, words, count, false, false);
+	lists_push(client, words, count, false, false);
 }
 
 COMMAND(lpushx)
 {
-	push(client, words, count, true, true);
+	lists_push(client, words, count, true, true);
 }
 
 COMMAND(rpushx)
 {
-	push(client, words, count, false, true);
+	lists_push(client, words, count, false, true);
 }
 
 static void
@@ -87,7 +88,7 @@ say_popped(struct client *client, struct key *key, bool left, size_t count)
 }
 
 static void
-pop(struct client *client, const struct word *words, size_t count, bool left)
+lists_pop(struct client *client, const struct word *words, size_t count, bool left)
 {
 	int64_t most = 1;
 	struct key *key;
@@ -123,12 +124,12 @@ pop(struct client *client, const struct word *words, size_t count, bool left)
 
 COMMAND(lpop)
 {
-	pop(client, words, count, true);
+	lists_pop(client, words, count, true);
 }
 
 COMMAND(rpop)
 {
-	pop(client, words, count, false);
+	lists_pop(client, words, count, false);
 }
 
 /* --- from list to list ------------------------------------------------------ */

@@ -55,8 +55,8 @@ leave_all(struct client *client, struct table *interests, const char *what)
 }
 
 static void
-leave(struct client *client, struct table *interests, const char *what, const struct word *words,
-      size_t count)
+pubsub_leave(struct client *client, struct table *interests, const char *what,
+             const struct word *words, size_t count)
 {
 	if (count == 1)
 		leave_all(client, interests, what);
@@ -68,12 +68,12 @@ leave(struct client *client, struct table *interests, const char *what, const st
 
 COMMAND(unsubscribe)
 {
-	leave(client, &client->channels, "unsubscribe", words, count);
+	pubsub_leave(client, &client->channels, "unsubscribe", words, count);
 }
 
 COMMAND(punsubscribe)
 {
-	leave(client, &client->patterns, "punsubscribe", words, count);
+	pubsub_leave(client, &client->patterns, "punsubscribe", words, count);
 }
 
 /* --- publishing ------------------------------------------------------------- */

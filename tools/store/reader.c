@@ -60,14 +60,14 @@ reader_moved(struct reader *reader, const char *from, const char *to)
 }
 
 static ssize_t
-fail(struct reader *reader, const char *text)
+store_reader_fail(struct reader *reader, const char *text)
 {
 	(void)snprintf(reader->wrong, sizeof(reader->wrong), "%s", text);
 	return -1;
 }
 
 static void
-make_room(struct reader *reader)
+store_reader_make_room(struct reader *reader)
 {
 	size_t room = (size_t)reader->room * 2;
 	struct word *words = heap_take(reader->heap, room * sizeof(*reader->words));
@@ -82,7 +82,7 @@ static void
 add_word(struct reader *reader, const char *data, size_t size)
 {
 	if (reader->count == reader->room)
-		make_room(reader);
+		store_reader_make_room(reader);
 	reader->words[reader->count++] = (struct word){ data, size };
 }
 
@@ -169,7 +169,7 @@ split(struct reader *reader, const char *data, size_t size)
 			return 0;
 		at = line_word(at, end, &out);
 		if (!at)
-			return fail(reader, "unbalanced quotes in request");
+			return store_reader_fail(reader, "unbalanced quotes in request");
 		add_word(reader, begin, (size_t)(out - begin));
 	}
 }
@@ -182,7 +182,7 @@ read_line(struct reader *reader, const struct reader_limits *limits, const char 
 
 	reader->at = line;
 	if (line > limits->inline_max)
-		return fail(reader, "too big inline request");
+		return store_reader_fail(reader, "too big inline request");
 	if (!end)
 		return 0;
 	if (line > 0 && data[line - 1] == '\r')
@@ -224,7 +224,8 @@ line_number(const char *data, size_t at, size_t size, int64_t *out)
 
 /* Parses the first line of an array.  Returns 1, 0 if it is incomplete, -1 on error. */
 static int
-read_count(struct reader *reader, const struct reader_limits *limits, const char *data, size_t size)
+store_reader_read_count(struct reader *reader, const struct reader_limits *limits, const char *data,
+                        size_t size)
 {
 	int64_t count;
 	ssize_t next = line_number(data, 0, size, &count);
@@ -232,9 +233,9 @@ read_count(struct reader *reader, const struct reader_limits *limits, const char
 	if (next == 0)
 		return 0;
 	if (next < 0 || count > limits->words_max)
-		return (int)fail(reader, "invalid multibulk length");
+		return (int)store_reader_fail(reader, "invalid multibulk length");
 	if (reader->is_stranger && count > READER_STRANGER_WORDS)
-		return (int)fail(reader, "unauthenticated multibulk length");
+		return (int)store_reader_fail(reader, "unauthenticated multibulk length");
 	reader->at = (size_t)next;
 	reader->left = count;
 	return 1;
@@ -260,9 +261,9 @@ read_bulk(struct reader *reader, const struct reader_limits *limits, const char 
 	if (next < 0 || bulk < 0 || (uint64_t)bulk > limits->bulk_max
 	    || (size_t)next > limits->request_max
 	    || (uint64_t)bulk > limits->request_max - (size_t)next)
-		return (int)fail(reader, "invalid bulk length");
+		return (int)store_reader_fail(reader, "invalid bulk length");
 	if (reader->is_stranger && bulk > READER_STRANGER_BULK)
-		return (int)fail(reader, "unauthenticated bulk length");
+		return (int)store_reader_fail(reader, "unauthenticated bulk length");
 	reader->at = (size_t)next;
 	reader->bulk = (size_t)bulk;
 	reader->has_bulk = true;
@@ -280,7 +281,7 @@ reader_next(struct reader *reader, const struct reader_limits *limits, const cha
 	if (reader->left == 0) {
 		if (data[0] != '*')
 			return read_line(reader, limits, data, size);
-		rc = read_count(reader, limits, data, size);
+		rc = store_reader_read_count(reader, limits, data, size);
 		if (rc <= 0)
 			return rc;
 	}

@@ -108,7 +108,7 @@ run_command(struct client *client, const struct command *command, const struct w
 
 /* Performs what must follow a command's reply: notifications and blocked clients. */
 static void
-finish(struct client *client, uint32_t before)
+store_run_finish(struct client *client, uint32_t before)
 {
 	struct weft_store *store = client->store;
 
@@ -156,6 +156,6 @@ run_request(struct client *client, const struct word *words, size_t count)
 		else
 			run_command(client, command, words, count);
 	}
-	finish(client, before);
+	store_run_finish(client, before);
 	client->store->runs = NULL;
 }

@@ -8,7 +8,7 @@
 #define ELEMENT_MIN 3u     /* shortest element of a reply, in bytes */
 
 static void
-grow(struct client *client, size_t more)
+say_grow(struct client *client, size_t more)
 {
 	struct weft_store *store = client->store;
 	struct buffer *out = &client->out;
@@ -26,7 +26,7 @@ grow(struct client *client, size_t more)
 
 /* Returns room for `size` bytes; NULL if nothing is written to this client. */
 static char *
-reserve(struct client *client, size_t size)
+say_reserve(struct client *client, size_t size)
 {
 	struct buffer *out = &client->out;
 
@@ -38,7 +38,7 @@ reserve(struct client *client, size_t size)
 			client_dirty(client);
 			return NULL;
 		}
-		grow(client, size);
+		say_grow(client, size);
 	}
 	if (!(client->flags & CLIENT_DIRTY))
 		client_dirty(client);
@@ -48,7 +48,7 @@ reserve(struct client *client, size_t size)
 void
 say_raw(struct client *client, const char *data, size_t size)
 {
-	char *at = reserve(client, size);
+	char *at = say_reserve(client, size);
 
 	if (!at)
 		return;
@@ -59,7 +59,7 @@ say_raw(struct client *client, const char *data, size_t size)
 static void
 say_line(struct client *client, char kind, int64_t number)
 {
-	char *at = reserve(client, NUMBER_MAX + 3);
+	char *at = say_reserve(client, NUMBER_MAX + 3);
 	size_t size = 1;
 
 	if (!at)
@@ -148,7 +148,7 @@ say_bool(struct client *client, bool is)
 void
 say_bulk(struct client *client, struct word word)
 {
-	char *at = reserve(client, word.size + NUMBER_MAX + 5);
+	char *at = say_reserve(client, word.size + NUMBER_MAX + 5);
 	size_t size = 1;
 
 	if (!at)

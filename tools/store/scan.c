@@ -45,8 +45,8 @@ read_kind(struct word word, struct scan_options *out)
 }
 
 static bool
-read_options(struct client *client, const struct word *words, size_t count, size_t at,
-             struct scan_options *out)
+scan_read_options(struct client *client, const struct word *words, size_t count, size_t at,
+                  struct scan_options *out)
 {
 	bool keys = at == 1;
 
@@ -156,7 +156,7 @@ COMMAND(scan)
 	struct scan_options options = { .count = 10, .kind = KIND_ANY };
 
 	if (read_cursor(client, words[1], &options.cursor)
-	    && read_options(client, words, count, 1, &options))
+	    && scan_read_options(client, words, count, 1, &options))
 		scan_elements(client, &client->base->keys, KIND_ANY, &options);
 }
 
@@ -176,7 +176,7 @@ scan_key(struct client *client, const struct word *words, size_t count, int kind
 		say_array(client, 0);
 		return;
 	}
-	if (!read_options(client, words, count, 2, &options))
+	if (!scan_read_options(client, words, count, 2, &options))
 		return;
 	table = kind == KIND_SORTED ? &key->sorted->table : key->set;
 	scan_elements(client, table, kind, &options);

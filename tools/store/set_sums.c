@@ -222,7 +222,7 @@ limit_read(struct client *client, const struct word *words, size_t count, size_t
 }
 
 static bool
-read_count(struct client *client, struct word word, size_t given, size_t *out)
+set_sums_read_count(struct client *client, struct word word, size_t given, size_t *out)
 {
 	int64_t number;
 
@@ -244,7 +244,7 @@ COMMAND(sintercard)
 	struct sets sets;
 	size_t keys;
 
-	if (!read_count(client, words[1], count - 2, &keys)
+	if (!set_sums_read_count(client, words[1], count - 2, &keys)
 	    || !limit_read(client, words, count, 2 + keys, &limit)
 	    || !get_sets(client, words + 2, keys, &sets))
 		return;

@@ -283,7 +283,7 @@ say_ends(struct client *client, struct key *key, bool most, size_t count, bool p
 }
 
 static void
-pop(struct client *client, const struct word *words, size_t count, bool most)
+sorted_members_pop(struct client *client, const struct word *words, size_t count, bool most)
 {
 	int64_t number = 1;
 	bool pairs = client->protocol >= 3 && count == 3;
@@ -313,10 +313,10 @@ pop(struct client *client, const struct word *words, size_t count, bool most)
 
 COMMAND(zpopmin)
 {
-	pop(client, words, count, false);
+	sorted_members_pop(client, words, count, false);
 }
 
 COMMAND(zpopmax)
 {
-	pop(client, words, count, true);
+	sorted_members_pop(client, words, count, true);
 }

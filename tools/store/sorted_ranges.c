@@ -19,8 +19,8 @@ read_limit(struct client *client, const struct word *words, struct range *out)
 }
 
 static bool
-read_options(struct client *client, const struct word *words, size_t count, const struct form *form,
-             struct range *out)
+sorted_ranges_read_options(struct client *client, const struct word *words, size_t count,
+                           const struct form *form, struct range *out)
 {
 	for (size_t i = form->stores ? 5 : 4; i < count; i++) {
 		if (!form->stores && word_is(words[i], "withscores")) {
@@ -51,7 +51,7 @@ read_range(struct client *client, const struct word *words, size_t count, const 
 	bool turned;
 
 	*out = (struct range){ .by = form->by, .reverse = form->reverse };
-	if (!read_options(client, words, count, form, out))
+	if (!sorted_ranges_read_options(client, words, count, form, out))
 		return false;
 	if (out->by == BY_ANY)
 		out->by = BY_RANK;

@@ -77,7 +77,7 @@ struct ask {
 };
 
 static bool
-read_options(struct client *client, const struct ask *ask, struct sources *sources)
+sorted_sums_read_options(struct client *client, const struct ask *ask, struct sources *sources)
 {
 	const struct word *words = ask->words;
 
@@ -156,8 +156,8 @@ put_together(enum aggregate aggregate, double a, double b)
 /* Whether a member of one source is in all others, with its aggregated score; for ZDIFF, in none
  * of them. */
 static bool
-is_wanted(const struct sources *sources, const struct source *own, enum sum sum, struct word name,
-          double *score)
+sorted_sums_is_wanted(const struct sources *sources, const struct source *own, enum sum sum,
+                      struct word name, double *score)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		const struct source *other = &sources->all[i];
@@ -187,7 +187,7 @@ sum_source(struct sorted *into, const struct sources *sources, const struct sour
 		struct item *item;
 
 		if (sum != SUM_UNION) {
-			if (is_wanted(sources, own, sum, name, &score))
+			if (sorted_sums_is_wanted(sources, own, sum, name, &score))
 				(void)sorted_add(into, name, score);
 			continue;
 		}
@@ -261,7 +261,7 @@ store_sorted_result(struct client *client, struct word name, struct sorted *sort
 
 /* Parses the number of keys, which must not exceed `given`. */
 static bool
-read_count(struct client *client, struct word word, size_t given, size_t *out)
+sorted_sums_read_count(struct client *client, struct word word, size_t given, size_t *out)
 {
 	int64_t number;
 
@@ -287,12 +287,13 @@ sum(struct client *client, const struct word *words, size_t count, enum sum what
 	struct sources sources = { 0 };
 	struct ask ask = { .sum = what, .stores = stores };
 
-	if (!read_count(client, keys[-1], given, &sources.count))
+	if (!sorted_sums_read_count(client, keys[-1], given, &sources.count))
 		return;
 	sources.all = heap_take(&client->store->heap, sources.count * sizeof(*sources.all));
 	ask.words = keys + sources.count;
 	ask.count = given - sources.count;
-	if (get_sources(client, keys, &sources) && read_options(client, &ask, &sources)) {
+	if (get_sources(client, keys, &sources)
+	    && sorted_sums_read_options(client, &ask, &sources)) {
 		struct sorted *result = sum_up(client, &sources, what);
 
 		if (stores)
@@ -338,7 +339,7 @@ COMMAND(zintercard)
 	struct sources sources = { 0 };
 	int64_t limit = 0;
 
-	if (!read_count(client, words[1], count - 2, &sources.count))
+	if (!sorted_sums_read_count(client, words[1], count - 2, &sources.count))
 		return;
 	sources.all = heap_take(&client->store->heap, sources.count * sizeof(*sources.all));
 	if (get_sources(client, words + 2, &sources)

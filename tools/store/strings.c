@@ -89,8 +89,8 @@ is_conflict(unsigned flags, unsigned more)
 }
 
 static bool
-read_options(struct client *client, const struct word *words, size_t count, bool is_set,
-             struct options *out)
+strings_read_options(struct client *client, const struct word *words, size_t count, bool is_set,
+                     struct options *out)
 {
 	for (size_t i = is_set ? 3 : 2; i < count; i++) {
 		unsigned more = option_flag(words[i], is_set);
@@ -133,7 +133,7 @@ COMMAND(set)
 	struct key *key;
 
 	if (count > 3
-	    && (!read_options(client, words, count, true, &options)
+	    && (!strings_read_options(client, words, count, true, &options)
 	        || !read_time(client, &options)))
 		return;
 	if (options.flags & (OPTION_GET | OPTION_NX | OPTION_XX)) {
@@ -231,7 +231,7 @@ COMMAND(getex)
 	struct options options = { 0 };
 	struct key *key;
 
-	if (!read_options(client, words, count, false, &options)
+	if (!strings_read_options(client, words, count, false, &options)
 	    || !keys_write_kind(client, words[1], KIND_STRING, &key))
 		return;
 	if (!key) {

@@ -86,7 +86,7 @@ free_half(struct table *table, struct half *half)
 }
 
 static void
-put(struct half *half, struct node *node)
+store_table_put(struct half *half, struct node *node)
 {
 	struct node **slot = &half->slots[node->hash & half->mask];
 
@@ -117,7 +117,7 @@ move_slot(struct table *table, size_t slot)
 		struct node *next = node->next;
 
 		table->old.used--;
-		put(&table->now, node);
+		store_table_put(&table->now, node);
 		node = next;
 	}
 }
@@ -211,11 +211,11 @@ table_add(struct table *table, struct node *node, size_t size)
 		set_slots(table, (table->now.mask + 1) * 2);
 	node->size = (uint32_t)size;
 	node->hash = table_hash(table->heap, table_name(table, node));
-	put(&table->now, node);
+	store_table_put(&table->now, node);
 }
 
 static bool
-take_out(struct half *half, struct node *node)
+store_table_take_out(struct half *half, struct node *node)
 {
 	struct node **link;
 
@@ -234,7 +234,8 @@ take_out(struct half *half, struct node *node)
 void
 table_remove(struct table *table, struct node *node)
 {
-	bool found = take_out(&table->now, node) || take_out(&table->old, node);
+	bool found = store_table_take_out(&table->now, node)
+	             || store_table_take_out(&table->old, node);
 
 	assert(found);
 	(void)found;

@@ -149,7 +149,7 @@ begin_message(struct client *client)
 
 /* NULL: all keys. */
 static void
-tell(struct client *client, const struct word *name)
+tracking_notify(struct client *client, const struct word *name)
 {
 	struct client *to = begin_message(client);
 
@@ -186,7 +186,7 @@ tracking_tell_own(struct weft_store *store)
 		struct word name = own ? text_word(own) : WORD("");
 
 		if (store->runs)
-			tell(store->runs, own ? &name : NULL);
+			tracking_notify(store->runs, own ? &name : NULL);
 		text_free(&store->heap, own);
 	}
 	store->own_count = 0;
@@ -208,13 +208,13 @@ invalidate(struct weft_store *store, struct tracked *tracked, const struct clien
 		if (client == store->runs)
 			tell_later(store, &name);
 		else
-			tell(client, &name);
+			tracking_notify(client, &name);
 	}
 	tracked_drop(store, tracked);
 }
 
 static bool
-is_wanted(const struct client *client)
+tracking_is_wanted(const struct client *client)
 {
 	if (client->flags & CLIENT_OPTIN)
 		return client->flags & CLIENT_CACHING;
@@ -229,7 +229,7 @@ tracking_remember(struct client *client, struct word name)
 	struct weft_store *store = client->store;
 	struct tracked *tracked;
 
-	if (!is_wanted(client))
+	if (!tracking_is_wanted(client))
 		return;
 	init_tables(store);
 	tracked = tracked_find(store, name);
@@ -269,7 +269,7 @@ tracking_flushed(struct weft_store *store)
 		if (client == store->runs)
 			tell_later(store, NULL);
 		else
-			tell(client, NULL);
+			tracking_notify(client, NULL);
 	}
 	forget_all(store);
 }

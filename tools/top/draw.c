@@ -50,7 +50,7 @@ draw_help_line(size_t index)
 }
 
 static void
-put(struct screen *screen, int row, enum style style, const char *text)
+draw_put(struct screen *screen, int row, enum style style, const char *text)
 {
 	const struct field field = { .row = row, .width = screen->columns, .style = style };
 
@@ -83,7 +83,7 @@ draw_title(struct top *top)
 		(void)screen_put(&top->screen, rest, line);
 		return;
 	}
-	put(&top->screen, 0, STYLE_BAR, line);
+	draw_put(&top->screen, 0, STYLE_BAR, line);
 }
 
 static void
@@ -95,11 +95,11 @@ draw_process(struct top *top)
 	struct field held = { .row = 1, .width = top->screen.columns, .style = STYLE_BAD };
 
 	if (*top->trouble) {
-		put(&top->screen, 1, STYLE_BAD, top->trouble);
+		draw_put(&top->screen, 1, STYLE_BAD, top->trouble);
 		return;
 	}
 	if (model->readings == 0) {
-		put(&top->screen, 1, STYLE_PLAIN, "connecting");
+		draw_put(&top->screen, 1, STYLE_PLAIN, "connecting");
 		return;
 	}
 	format_number(cpu, model->cpu, UNIT_PERCENT);
@@ -108,7 +108,7 @@ draw_process(struct top *top)
 	format_number(threads, model->threads, UNIT_NUMBER);
 	(void)snprintf(line, sizeof(line), "cpu %s  rss %s  fds %s  threads %s", cpu, rss, fds,
 	               threads);
-	put(&top->screen, 1, STYLE_PLAIN, line);
+	draw_put(&top->screen, 1, STYLE_PLAIN, line);
 	if (model->silent_count == 0)
 		return;
 	/* A blocked loop does not report its threadlets. */
@@ -186,9 +186,9 @@ draw_foot(struct top *top)
 	if (top->view.editing) {
 		(void)snprintf(text, sizeof(text), "/%s_   Enter keeps it, Esc clears it",
 		               top->view.tabs[top->view.tab].filter);
-		put(&top->screen, row, STYLE_BOLD, text);
+		draw_put(&top->screen, row, STYLE_BOLD, text);
 	} else if (*top->view.message && weft_now() < top->view.message_until_ns) {
-		put(&top->screen, row, STYLE_BOLD, top->view.message);
+		draw_put(&top->screen, row, STYLE_BOLD, top->view.message);
 	} else {
 		draw_keys(top, row);
 	}
@@ -258,7 +258,7 @@ draw_help(struct top *top, int row, int end)
 	size_t line = top->view.help_top;
 
 	for (; row < end && help_lines[line]; row++, line++)
-		put(&top->screen, row, STYLE_PLAIN, help_lines[line]);
+		draw_put(&top->screen, row, STYLE_PLAIN, help_lines[line]);
 }
 
 /* --- frames ------------------------------------------------------------------ */

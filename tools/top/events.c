@@ -13,7 +13,7 @@
 
 /* Appends bytes and keeps a NUL after them. */
 static int
-append(char **to, size_t *size, size_t *room, const char *bytes, size_t more)
+top_events_append(char **to, size_t *size, size_t *room, const char *bytes, size_t more)
 {
 	size_t needed = *size + more + 1;
 	char *grown;
@@ -42,11 +42,13 @@ add_data(struct events *events, const char *value, size_t size)
 	int rc = 0;
 
 	if (events->has_data)
-		rc = append(&events->data, &events->data_size, &events->data_room, "\n", 1);
+		rc = top_events_append(&events->data, &events->data_size, &events->data_room, "\n",
+		                       1);
 	events->has_data = true;
 	if (rc < 0)
 		return rc;
-	return append(&events->data, &events->data_size, &events->data_room, value, size);
+	return top_events_append(&events->data, &events->data_size, &events->data_room, value,
+	                         size);
 }
 
 static int
@@ -119,7 +121,8 @@ events_read(struct events *events, const char *bytes, size_t size)
 			size--;
 			continue;
 		}
-		rc = append(&events->line, &events->line_size, &events->line_room, bytes, part);
+		rc = top_events_append(&events->line, &events->line_size, &events->line_room, bytes,
+		                       part);
 		events->after_return = part < size && bytes[part] == '\r';
 		if (rc == 0 && part < size) {
 			rc = end_line(events);

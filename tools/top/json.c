@@ -27,7 +27,7 @@ struct reader {
 };
 
 static bool
-fail(struct reader *reader, const char *error)
+top_json_fail(struct reader *reader, const char *error)
 {
 	reader->out->error = error;
 	reader->out->error_at = (size_t)(reader->at - reader->begin);
@@ -40,13 +40,13 @@ new_value(struct reader *reader)
 	struct json_block *block = reader->out->blocks;
 
 	if (reader->count++ == JSON_VALUES_MAX) {
-		(void)fail(reader, "too many values");
+		(void)top_json_fail(reader, "too many values");
 		return NULL;
 	}
 	if (!block || block->used == BLOCK_VALUES) {
 		block = malloc(sizeof(*block));
 		if (!block) {
-			(void)fail(reader, "out of memory");
+			(void)top_json_fail(reader, "out of memory");
 			return NULL;
 		}
 		block->next = reader->out->blocks;
@@ -66,7 +66,7 @@ skip_space(struct reader *reader)
 }
 
 static bool
-take(struct reader *reader, char byte)
+top_json_take(struct reader *reader, char byte)
 {
 	if (reader->at == reader->end || *reader->at != byte)
 		return false;
@@ -120,7 +120,7 @@ read_four(struct reader *reader, uint32_t *out)
 		int digit = reader->at < reader->end ? digit_of(*reader->at) : -1;
 
 		if (digit < 0)
-			return fail(reader, "\\u needs four digits");
+			return top_json_fail(reader, "\\u needs four digits");
 		point = point << 4 | (uint32_t)digit;
 	}
 	*out = point;
@@ -138,7 +138,8 @@ read_point(struct reader *reader)
 	if (!read_four(reader, &point))
 		return false;
 	after = reader->at;
-	if (point < 0xd800 || point > 0xdbff || !take(reader, '\\') || !take(reader, 'u')) {
+	if (point < 0xd800 || point > 0xdbff || !top_json_take(reader, '\\')
+	    || !top_json_take(reader, 'u')) {
 		reader->at = after;
 		put_point(reader, point);
 		return true;
@@ -163,12 +164,12 @@ read_escape(struct reader *reader)
 	const char *letter;
 
 	if (reader->at == reader->end)
-		return fail(reader, "a text does not end");
-	if (take(reader, 'u'))
+		return top_json_fail(reader, "a text does not end");
+	if (top_json_take(reader, 'u'))
 		return read_point(reader);
 	letter = *reader->at ? strchr(letters, *reader->at) : NULL;
 	if (!letter)
-		return fail(reader, "an unknown escape");
+		return top_json_fail(reader, "an unknown escape");
 	*reader->text++ = means[letter - letters];
 	reader->at++;
 	return true;
@@ -181,14 +182,14 @@ read_text(struct reader *reader, const char **out)
 	const char *begin = reader->at;
 	char *text = reader->text;
 
-	while (!take(reader, '"')) {
+	while (!top_json_take(reader, '"')) {
 		if (reader->at == reader->end)
-			return fail(reader, "a text does not end");
+			return top_json_fail(reader, "a text does not end");
 		if ((size_t)(reader->at - begin) >= JSON_TEXT_MAX)
-			return fail(reader, "too long a text");
+			return top_json_fail(reader, "too long a text");
 		if ((unsigned char)*reader->at < 0x20)
-			return fail(reader, "a control character in a text");
-		if (!take(reader, '\\'))
+			return top_json_fail(reader, "a control character in a text");
+		if (!top_json_take(reader, '\\'))
 			*reader->text++ = *reader->at++;
 		else if (!read_escape(reader))
 			return false;
@@ -213,37 +214,37 @@ skip_digits(struct reader *reader)
 static bool
 skip_number(struct reader *reader)
 {
-	(void)take(reader, '-');
-	if (!take(reader, '0') && !skip_digits(reader))
+	(void)top_json_take(reader, '-');
+	if (!top_json_take(reader, '0') && !skip_digits(reader))
 		return false;
-	if (take(reader, '.') && !skip_digits(reader))
+	if (top_json_take(reader, '.') && !skip_digits(reader))
 		return false;
-	if (take(reader, 'e') || take(reader, 'E')) {
-		if (!take(reader, '+'))
-			(void)take(reader, '-');
+	if (top_json_take(reader, 'e') || top_json_take(reader, 'E')) {
+		if (!top_json_take(reader, '+'))
+			(void)top_json_take(reader, '-');
 		return skip_digits(reader);
 	}
 	return true;
 }
 
 static bool
-read_number(struct reader *reader, struct json *value)
+top_json_read_number(struct reader *reader, struct json *value)
 {
 	const char *begin = reader->at;
 	char copy[JSON_NUMBER_MAX + 1];
 	size_t size;
 
 	if (!skip_number(reader))
-		return fail(reader, "a number is cut short");
+		return top_json_fail(reader, "a number is cut short");
 	size = (size_t)(reader->at - begin);
 	if (size > JSON_NUMBER_MAX)
-		return fail(reader, "too long a number");
+		return top_json_fail(reader, "too long a number");
 	memcpy(copy, begin, size);
 	copy[size] = '\0';
 	value->kind = JSON_NUMBER;
 	value->number = strtod(copy, NULL);
 	if (!isfinite(value->number))
-		return fail(reader, "too large a number");
+		return top_json_fail(reader, "too large a number");
 	return true;
 }
 
@@ -265,7 +266,7 @@ read_word(struct reader *reader, struct json *value)
 		value->kind = words[i].kind;
 		return true;
 	}
-	return fail(reader, "this begins no value");
+	return top_json_fail(reader, "this begins no value");
 }
 
 /* --- values ----------------------------------------------------------------- */
@@ -275,12 +276,12 @@ static bool read_value(struct reader *reader, struct json *value);
 static bool
 read_name(struct reader *reader, struct json *member)
 {
-	if (!take(reader, '"'))
-		return fail(reader, "a name is missing");
+	if (!top_json_take(reader, '"'))
+		return top_json_fail(reader, "a name is missing");
 	if (!read_text(reader, &member->name))
 		return false;
 	skip_space(reader);
-	return take(reader, ':') || fail(reader, "a colon is missing");
+	return top_json_take(reader, ':') || top_json_fail(reader, "a colon is missing");
 }
 
 /* Called after the opening bracket: reads items or members up to the closing one. */
@@ -292,7 +293,7 @@ read_items(struct reader *reader, struct json *value)
 	struct json **link = &value->first;
 
 	skip_space(reader);
-	if (take(reader, close))
+	if (top_json_take(reader, close))
 		return true;
 	do {
 		struct json *item = new_value(reader);
@@ -304,9 +305,10 @@ read_items(struct reader *reader, struct json *value)
 		link = &item->next;
 		value->count++;
 		skip_space(reader);
-	} while (take(reader, ','));
-	return take(reader, close)
-	       || fail(reader, named ? "a comma or } is missing" : "a comma or ] is missing");
+	} while (top_json_take(reader, ','));
+	return top_json_take(reader, close)
+	       || top_json_fail(reader,
+	                        named ? "a comma or } is missing" : "a comma or ] is missing");
 }
 
 static bool
@@ -315,7 +317,7 @@ read_inside(struct reader *reader, struct json *value)
 	bool good;
 
 	if (reader->depth == JSON_DEPTH_MAX)
-		return fail(reader, "too deep");
+		return top_json_fail(reader, "too deep");
 	reader->depth++;
 	good = read_items(reader, value);
 	reader->depth--;
@@ -327,16 +329,16 @@ read_value(struct reader *reader, struct json *value)
 {
 	skip_space(reader);
 	if (reader->at == reader->end)
-		return fail(reader, "a value is missing");
-	if (take(reader, '"')) {
+		return top_json_fail(reader, "a value is missing");
+	if (top_json_take(reader, '"')) {
 		value->kind = JSON_TEXT;
 		return read_text(reader, &value->text);
 	}
 	if (*reader->at == '-' || (*reader->at >= '0' && *reader->at <= '9'))
-		return read_number(reader, value);
-	if (take(reader, '['))
+		return top_json_read_number(reader, value);
+	if (top_json_take(reader, '['))
 		value->kind = JSON_LIST;
-	else if (take(reader, '{'))
+	else if (top_json_take(reader, '{'))
 		value->kind = JSON_OBJECT;
 	else
 		return read_word(reader, value);
@@ -347,15 +349,15 @@ static bool
 read_document(struct reader *reader, size_t size)
 {
 	if (size > JSON_BYTES_MAX)
-		return fail(reader, "too large a document");
+		return top_json_fail(reader, "too large a document");
 	reader->out->texts = reader->text = malloc(size + 1);
 	if (!reader->text)
-		return fail(reader, "out of memory");
+		return top_json_fail(reader, "out of memory");
 	reader->out->root = new_value(reader);
 	if (!reader->out->root || !read_value(reader, reader->out->root))
 		return false;
 	skip_space(reader);
-	return reader->at == reader->end || fail(reader, "something follows the document");
+	return reader->at == reader->end || top_json_fail(reader, "something follows the document");
 }
 
 int

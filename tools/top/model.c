@@ -17,7 +17,7 @@ rate(double now, double before, double seconds)
 }
 
 static int
-refuse(const char *what, const struct json_document *json)
+top_model_refuse(const char *what, const struct json_document *json)
 {
 	return weft_fail(WEFT_EPROTO, "%s: %s at byte %zu", what, json->error, json->error_at);
 }
@@ -223,7 +223,7 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 	const struct json *root;
 
 	if (json_read(&fresh.loops_json, bytes, size) < 0)
-		return refuse("loops", &fresh.loops_json);
+		return top_model_refuse("loops", &fresh.loops_json);
 	root = fresh.loops_json.root;
 	fresh.loops = NULL;
 	fresh.values = NULL;
@@ -297,7 +297,7 @@ model_read_threadlets(struct model *model, const char *bytes, size_t size)
 	size_t count, i = 0;
 
 	if (json_read(&json, bytes, size) < 0)
-		return refuse("threadlets", &json);
+		return top_model_refuse("threadlets", &json);
 	count = list_size(json.root, "threadlets", THREADLETS_MAX);
 	rows = calloc(count + 1, sizeof(*rows));
 	if (!rows || !json_get(json.root, "threadlets")) {

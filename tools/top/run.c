@@ -50,7 +50,7 @@ take_again(struct top *top)
 }
 
 static void
-on_signal(weft_watch *watch, int what, void *arg)
+top_run_on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct top *top = arg;
 
@@ -123,7 +123,7 @@ watch(struct top *top)
 
 	for (int i = 0; i < SIGNALS && rc == 0; i++)
 		rc = weft_watch_start_signal(top->loop, &top->signal_watches[i], signals[i],
-		                             on_signal, top);
+		                             top_run_on_signal, top);
 	return rc;
 }
 
@@ -148,7 +148,7 @@ top_set_period(struct top *top, uint32_t period_ms)
 }
 
 static int
-start(struct top *top)
+top_run_start(struct top *top)
 {
 	const weft_go_opts feed = { .name = "feed",
 		                    .scope = &top->scope,
@@ -180,7 +180,7 @@ run_live(struct top *top)
 	if (rc == 0) {
 		rc = watch(top);
 		if (rc == 0)
-			rc = start(top);
+			rc = top_run_start(top);
 		draw_show(top);
 		if (rc == 0)
 			rc = weft_event_wait(&top->quit, WEFT_NEVER);

@@ -57,7 +57,7 @@ open_file(struct saving *saving)
 }
 
 static int
-copy(struct saving *saving, weft_http *http)
+save_copy(struct saving *saving, weft_http *http)
 {
 	char piece[PIECE];
 	ssize_t n = 1;
@@ -88,7 +88,7 @@ save(struct saving *saving)
 		return rc;
 	rc = open_file(saving);
 	if (rc == 0) {
-		rc = copy(saving, http);
+		rc = save_copy(saving, http);
 		if (close(saving->fd) < 0 && rc == 0)
 			rc = weft_fail(-errno, "%s: %s", saving->path, strerror(errno));
 		if (rc < 0)

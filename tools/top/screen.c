@@ -98,7 +98,7 @@ screen_begin(struct screen *screen)
 
 /* Returns false if `size` bytes do not fit; keeps room for the sequences that end a line. */
 static bool
-add(const struct screen *screen, struct line *line, const char *bytes, size_t size)
+top_screen_add(const struct screen *screen, struct line *line, const char *bytes, size_t size)
 {
 	if (line->size + size + 2 * (size_t)SEQUENCE_MAX > screen->room)
 		return false;
@@ -107,7 +107,7 @@ add(const struct screen *screen, struct line *line, const char *bytes, size_t si
 	return true;
 }
 
-/* The room for these is reserved by add(). */
+/* The room for these is reserved by top_screen_add(). */
 static void
 add_sequence(const struct screen *screen, struct line *line, const char *bytes)
 {
@@ -134,7 +134,7 @@ set_cursor(const struct screen *screen, struct line *line)
 static void
 pad(const struct screen *screen, struct line *line, int column)
 {
-	while (line->cells < column && add(screen, line, " ", 1))
+	while (line->cells < column && top_screen_add(screen, line, " ", 1))
 		line->cells++;
 }
 
@@ -166,7 +166,7 @@ add_text(const struct screen *screen, struct line *line, const char *text, int w
 		size_t size;
 		int cells = text_next(&text, screen->utf8, bytes, &size);
 
-		if (line->cells + cells > end || !add(screen, line, bytes, size))
+		if (line->cells + cells > end || !top_screen_add(screen, line, bytes, size))
 			return;
 		line->cells += cells;
 		line->adrift |= size > 1;

@@ -15,7 +15,7 @@ row_at(const struct table *table, size_t index)
 }
 
 static const char *
-text_of(const void *row, const struct column *column)
+top_table_text_of(const void *row, const struct column *column)
 {
 	const char *text;
 
@@ -74,13 +74,14 @@ passes(const struct table *table, const void *row, const char *filter)
 	if (!*filter)
 		return true;
 	for (size_t i = 0; i < table->column_count; i++)
-		if (table->columns[i].is_text && text_has(text_of(row, &table->columns[i]), filter))
+		if (table->columns[i].is_text
+		    && text_has(top_table_text_of(row, &table->columns[i]), filter))
 			return true;
 	return false;
 }
 
 static int
-make_room(struct table_order *order, size_t count)
+top_table_make_room(struct table_order *order, size_t count)
 {
 	uint32_t *index;
 
@@ -109,7 +110,7 @@ gather(const struct table *table, const struct table_order *order, const char *f
 		if (!passes(table, row, filter))
 			continue;
 		out[count++] = (struct sortable){
-			.text = text ? text_of(row, column) : NULL,
+			.text = text ? top_table_text_of(row, column) : NULL,
 			.number = text ? 0 : number_at(row, offset),
 			.index = (uint32_t)i,
 			.falls = (column->rises == 0) != order->reverse,
@@ -127,7 +128,7 @@ table_sort(const struct table *table, struct table_order *order, const char *fil
 	if (table->row_count == 0)
 		return 0;
 	rows = malloc(table->row_count * sizeof(*rows));
-	if (!rows || make_room(order, table->row_count) < 0) {
+	if (!rows || top_table_make_room(order, table->row_count) < 0) {
 		free(rows);
 		return WEFT_ENOMEM;
 	}
@@ -256,7 +257,7 @@ draw_row(const struct table *table, struct screen *screen, const struct layout *
 		field.right = !column->is_text;
 		field.style = table->style ? table->style(data, column) : STYLE_PLAIN;
 		if (column->is_text)
-			text = text_of(data, column);
+			text = top_table_text_of(data, column);
 		else
 			format_number(number, number_at(data, column->offset), column->unit);
 		(void)screen_put(screen, field, text);

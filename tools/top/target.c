@@ -23,7 +23,7 @@ write_url(char out[TARGET_MAX], const char *scheme, const char *rest)
 }
 
 static bool
-is_plain(char byte)
+top_target_is_plain(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
 	       || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_'
@@ -49,7 +49,7 @@ write_path(char out[TARGET_MAX], const char *path)
 	for (const char *at = whole; *at; at++) {
 		if (size + 4 > TARGET_MAX)
 			return weft_fail(WEFT_EINVAL, "%s: too long", path);
-		if (is_plain(*at))
+		if (top_target_is_plain(*at))
 			out[size++] = *at;
 		else
 			size += (size_t)snprintf(out + size, 4, "%%%02X", (unsigned char)*at);

@@ -38,7 +38,7 @@ rate(const struct weft_loop_stats *s, double per_s)
 
 /* Adds `value` and takes ownership of it.  Returns false on failure. */
 static bool
-add(PyObject *dict, const char *name, PyObject *value)
+admin_add(PyObject *dict, const char *name, PyObject *value)
 {
 	bool done = value && PyDict_SetItemString(dict, name, value) == 0;
 
@@ -58,10 +58,10 @@ weftpy_metrics(struct loop_core *core)
 	(void)weft_loop_observe(0, weft_after(OBSERVED_NS)); /* starts measuring, if it was off */
 	all = counters(core, &stats);
 	if (all
-	    && (!add(all, "turns_per_s", rate(&stats, stats.turns_per_s))
-	        || !add(all, "callbacks_per_s", rate(&stats, stats.callbacks_per_s))
-	        || !add(all, "turn", quantiles(&stats.turn))
-	        || !add(all, "lag", quantiles(&stats.lag))))
+	    && (!admin_add(all, "turns_per_s", rate(&stats, stats.turns_per_s))
+	        || !admin_add(all, "callbacks_per_s", rate(&stats, stats.callbacks_per_s))
+	        || !admin_add(all, "turn", quantiles(&stats.turn))
+	        || !admin_add(all, "lag", quantiles(&stats.lag))))
 		Py_CLEAR(all);
 	return all;
 }

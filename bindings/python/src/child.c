@@ -16,7 +16,7 @@ struct child {
 };
 
 static void
-unlist(struct child *child)
+py_child_unlist(struct child *child)
 {
 	*child->link = child->next;
 	if (child->next)
@@ -32,7 +32,7 @@ code_of(int status)
 }
 
 static void
-on_end(weft_watch *watch, int status, void *arg)
+py_child_on_end(weft_watch *watch, int status, void *arg)
 {
 	struct child *child = arg;
 	PyObject *code = PyLong_FromLong(code_of(status));
@@ -43,7 +43,7 @@ on_end(weft_watch *watch, int status, void *arg)
 		code = PyLong_FromLong(CODE_UNKNOWN); /* small integers always exist */
 	}
 	Py_SETREF(child->handle->args[1], code);
-	unlist(child);
+	py_child_unlist(child);
 	weftpy_ring_push_reserved(child->core, (PyObject *)child->handle);
 	PyMem_RawFree(child);
 }
@@ -63,7 +63,7 @@ weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
 	/* Making the handle may have run code that filled the ring. */
 	if (child && child->handle && weftpy_ring_reserve(core, 1) == 0) {
 		child->core = core;
-		rc = weft_watch_start_pid(core->loop, &child->watch, pid, on_end, child);
+		rc = weft_watch_start_pid(core->loop, &child->watch, pid, py_child_on_end, child);
 	}
 	if (rc < 0) {
 		if (child)
@@ -99,7 +99,7 @@ weftpy_children_clear(struct loop_core *core)
 		struct handle *handle = child->handle;
 
 		(void)weft_watch_stop(&child->watch);
-		unlist(child);
+		py_child_unlist(child);
 		core->reserved--;
 		PyMem_RawFree(child);
 		Py_DECREF(handle);

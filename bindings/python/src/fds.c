@@ -38,13 +38,13 @@ is_handle_of(const struct loop_core *core, PyObject *object)
 }
 
 static struct fd_entry *
-find(struct loop_core *core, int fd)
+fds_find(struct loop_core *core, int fd)
 {
 	return (size_t)fd < core->fds_count ? core->fds[fd] : NULL;
 }
 
 static struct fd_entry *
-make(struct loop_core *core, int fd)
+fds_make(struct loop_core *core, int fd)
 {
 	size_t count = core->fds_count ? core->fds_count : 64;
 	struct fd_entry **fds;
@@ -170,7 +170,7 @@ wake(struct fd_entry *entry, int side)
 }
 
 static void
-tell(struct fd_entry *entry, int side)
+fds_notify(struct fd_entry *entry, int side)
 {
 	PyObject *who = entry->side[side];
 
@@ -201,7 +201,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 		events |= WEFT_READABLE | WEFT_WRITABLE;
 	for (int side = 0; side < 2 && core->fds[fd] == entry; side++)
 		if (events & entry->armed & side_event[side])
-			tell(entry, side);
+			fds_notify(entry, side);
 }
 
 static uint32_t
@@ -227,7 +227,7 @@ take_off(struct fd_entry *entry, int side)
 }
 
 static PyObject *
-fail(struct fd_entry *entry, int error)
+fds_fail(struct fd_entry *entry, int error)
 {
 	if (!wanted(entry))
 		discard(entry);
@@ -260,7 +260,7 @@ make_watchable(struct loop_core *core, int fd)
 		weftpy_error(WEFT_EPERM);
 		return NULL;
 	}
-	return make(core, fd);
+	return fds_make(core, fd);
 }
 
 /* Stores a handle for a direction.  The entry may be gone afterwards, because releasing the
@@ -289,7 +289,7 @@ is_waited_for(struct loop_core *core, struct fd_entry *entry)
 
 	PyErr_Clear(); /* the object was closed */
 	Py_XDECREF(sock);
-	return same && find(core, fd) == entry;
+	return same && fds_find(core, fd) == entry;
 }
 
 /* args: the descriptor, the callback and its arguments. */
@@ -306,12 +306,12 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args, Py_ssize_
 	handle = weftpy_handle_new(core, args + 1, count - 1, context);
 	if (!handle)
 		return NULL;
-	entry = find(core, fd);
+	entry = fds_find(core, fd);
 	if (entry && entry->sock && wanted(entry) && !is_waited_for(core, entry)) {
-		entry = find(core, fd); /* the check may have run code */
+		entry = fds_find(core, fd); /* the check may have run code */
 		if (entry)
 			end_stale(entry);
-		entry = find(core, fd);
+		entry = fds_find(core, fd);
 	}
 	if (!entry && !(entry = make_watchable(core, fd))) {
 		Py_DECREF(handle);
@@ -320,7 +320,7 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args, Py_ssize_
 	rc = arm(entry, wanted(entry) | side_event[side]);
 	if (rc < 0) {
 		Py_DECREF(handle);
-		return fail(entry, rc);
+		return fds_fail(entry, rc);
 	}
 	weftpy_handle_track((PyObject *)handle);
 	put_on(entry, side, handle);
@@ -330,7 +330,7 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args, Py_ssize_
 int
 weftpy_fd_remove(struct loop_core *core, int side, int fd)
 {
-	struct fd_entry *entry = find(core, fd);
+	struct fd_entry *entry = fds_find(core, fd);
 	bool found;
 
 	if (!entry || !entry->side[side])
@@ -348,7 +348,7 @@ weftpy_fd_remove(struct loop_core *core, int side, int fd)
 int
 weftpy_fd_watched(struct loop_core *core, int side, int fd)
 {
-	struct fd_entry *entry = find(core, fd);
+	struct fd_entry *entry = fds_find(core, fd);
 
 	return entry && entry->side[side];
 }
@@ -359,7 +359,7 @@ weftpy_fd_watched(struct loop_core *core, int side, int fd)
 static struct fd_entry *
 entry_of(struct loop_core *core, PyObject *sock, int fd)
 {
-	struct fd_entry *entry = find(core, fd);
+	struct fd_entry *entry = fds_find(core, fd);
 	PyObject *result;
 
 	if (entry && entry->sock && weftpy_refers_to(entry->sock, sock))
@@ -369,16 +369,16 @@ entry_of(struct loop_core *core, PyObject *sock, int fd)
 	if (!result)
 		return NULL;
 	Py_DECREF(result);
-	entry = find(core, fd);
+	entry = fds_find(core, fd);
 	if (entry && (!entry->sock || is_waited_for(core, entry)))
-		return entry;   /* shared with readers, writers or another object */
-	entry = find(core, fd); /* the check may have run code */
+		return entry;       /* shared with readers, writers or another object */
+	entry = fds_find(core, fd); /* the check may have run code */
 	if (entry)
 		end_stale(entry);
-	entry = find(core, fd);
+	entry = fds_find(core, fd);
 	if (entry) /* ending it may have run code, too */
 		return entry;
-	entry = make(core, fd);
+	entry = fds_make(core, fd);
 	if (entry && !(entry->sock = PyWeakref_NewRef(sock, NULL))) {
 		discard(entry);
 		return NULL;
@@ -417,7 +417,7 @@ weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
 	if (!entry->started || !(entry->armed & side_event[side]))
 		rc = arm(entry, wanted(entry) | side_event[side]);
 	if (rc < 0)
-		return fail(entry, rc);
+		return fds_fail(entry, rc);
 	future = PyObject_CallMethodNoArgs((PyObject *)core, core->state->names.create_future);
 	if (!future || core->fds[fd] != entry)
 		return future;
@@ -429,7 +429,7 @@ weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
 void
 weftpy_fd_forget(struct loop_core *core, int fd)
 {
-	struct fd_entry *entry = find(core, fd);
+	struct fd_entry *entry = fds_find(core, fd);
 
 	if (entry)
 		end_stale(entry);

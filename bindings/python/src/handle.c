@@ -227,7 +227,7 @@ wait_for_call(struct handle *handle)
 
 /* Calls the exception handler.  Fails only with an exception that ends the loop's run. */
 static int
-report(struct loop_core *core, struct handle *handle)
+py_handle_report(struct loop_core *core, struct handle *handle)
 {
 	PyObject *error, *result;
 
@@ -242,7 +242,7 @@ report(struct loop_core *core, struct handle *handle)
 }
 
 static PyObject *
-call(struct handle *handle)
+py_handle_call(struct handle *handle)
 {
 	PyObject *rest;
 
@@ -266,12 +266,12 @@ weftpy_handle_run(struct loop_core *core, struct handle *handle)
 		return 0;
 	handle->running = true;
 	if (PyContext_Enter(handle->context) == 0) {
-		result = call(handle);
+		result = py_handle_call(handle);
 		if (PyContext_Exit(handle->context) < 0)
 			Py_CLEAR(result);
 	}
 	if (!result)
-		rc = report(core, handle);
+		rc = py_handle_report(core, handle);
 	handle->running = false;
 	if (core->waiting)
 		wake(core, NULL, handle);
@@ -353,7 +353,7 @@ shared_cancelled(PyObject *self, PyObject *unused)
 /* --- timers --------------------------------------------------------------- */
 
 static void
-list(struct loop_core *core, struct timer_handle *timer)
+py_handle_list(struct loop_core *core, struct timer_handle *timer)
 {
 	Py_INCREF(timer);
 	timer->next = core->timers;
@@ -366,7 +366,7 @@ list(struct loop_core *core, struct timer_handle *timer)
 
 /* The list's reference passes to the caller. */
 static void
-unlist(struct timer_handle *timer)
+py_handle_unlist(struct timer_handle *timer)
 {
 	*timer->link = timer->next;
 	if (timer->next)
@@ -380,7 +380,7 @@ fire(weft_timer *weft, void *arg)
 	struct timer_handle *timer = arg;
 
 	(void)weft;
-	unlist(timer);
+	py_handle_unlist(timer);
 	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop, (PyObject *)timer);
 }
 
@@ -405,7 +405,7 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 		weftpy_error(rc);
 		return -1;
 	}
-	list(core, timer);
+	py_handle_list(core, timer);
 	if (due < (double)(core->polled_ns + 2 * WEFTPY_POLL_NS))
 		core->polled_ns = 0;
 	return 0;
@@ -415,7 +415,7 @@ static void
 unschedule(struct loop_core *core, struct timer_handle *timer)
 {
 	(void)weft_timer_stop(&timer->timer); /* one with no reachable deadline is not armed */
-	unlist(timer);
+	py_handle_unlist(timer);
 	core->reserved--;
 	Py_DECREF(timer);
 }

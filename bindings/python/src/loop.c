@@ -296,7 +296,7 @@ get_debug(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
-run(PyObject *self, PyObject *unused)
+loop_run(PyObject *self, PyObject *unused)
 {
 	(void)unused;
 	if (!weftpy_is_open(core_of(self)) || weftpy_run(core_of(self)) < 0)
@@ -644,7 +644,7 @@ static PyMethodDef loop_methods[] = {
 	METHOD("_metrics", metrics, METH_NOARGS),
 	METHOD("_open_admin", open_admin, FAST),
 	METHOD("_open", open_loop, METH_VARARGS),
-	METHOD("_run", run, METH_NOARGS),
+	METHOD("_run", loop_run, METH_NOARGS),
 	METHOD("_dispose", dispose, METH_NOARGS),
 	{ 0 },
 };

@@ -114,7 +114,7 @@ traverse(PyObject *module, visitproc visit, void *arg)
 }
 
 static int
-clear(PyObject *module)
+py_module_clear(PyObject *module)
 {
 	struct weftpy_state *state = weftpy_state_of(module);
 
@@ -138,10 +138,10 @@ clear(PyObject *module)
 }
 
 static void
-release(void *module)
+py_module_release(void *module)
 {
 	if (weftpy_state_of(module))
-		(void)clear(module);
+		(void)py_module_clear(module);
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -156,8 +156,8 @@ struct PyModuleDef weftpy_module = {
 	.m_size = sizeof(struct weftpy_state),
 	.m_slots = slots,
 	.m_traverse = traverse,
-	.m_clear = clear,
-	.m_free = release,
+	.m_clear = py_module_clear,
+	.m_free = py_module_release,
 };
 
 PyMODINIT_FUNC PyInit__core(void);

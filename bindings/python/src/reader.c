@@ -49,7 +49,7 @@ has_room(struct weftpy_state *state, PyObject *reader, PyObject *buffer, size_t 
 }
 
 static int
-append(PyObject *buffer, const char *at, size_t count)
+py_reader_append(PyObject *buffer, const char *at, size_t count)
 {
 	Py_ssize_t size = PyByteArray_GET_SIZE(buffer);
 
@@ -95,7 +95,7 @@ feed(struct weftpy_state *state, PyObject *reader, const char *at, size_t count)
 		return 0;
 	buffer = get(reader, state->names._buffer);
 	if (buffer && PyByteArray_CheckExact(buffer) && has_room(state, reader, buffer, count))
-		rc = append(buffer, at, count) < 0 || wake(state, reader) < 0 ? -1 : 1;
+		rc = py_reader_append(buffer, at, count) < 0 || wake(state, reader) < 0 ? -1 : 1;
 	Py_XDECREF(buffer);
 	return rc;
 }

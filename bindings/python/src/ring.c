@@ -39,7 +39,7 @@ weftpy_ring_reserve(struct loop_core *core, size_t places)
 }
 
 static inline void
-put(struct loop_core *core, PyObject *item)
+py_ring_put(struct loop_core *core, PyObject *item)
 {
 	core->ring[core->tail++ & (core->ring_size - 1)] = item;
 }
@@ -50,7 +50,7 @@ weftpy_ring_push(struct loop_core *core, PyObject *item)
 	if (weftpy_ring_count(core) + core->reserved >= core->ring_size
 	    && weftpy_ring_reserve(core, 1) < 0)
 		return -1;
-	put(core, Py_NewRef(item));
+	py_ring_put(core, Py_NewRef(item));
 	return 0;
 }
 
@@ -60,7 +60,7 @@ weftpy_ring_push_reserved(struct loop_core *core, PyObject *item)
 {
 	assert(core->reserved > 0);
 	core->reserved--;
-	put(core, item);
+	py_ring_put(core, item);
 }
 
 PyObject *
@@ -108,7 +108,7 @@ weftpy_inbox_take(struct loop_core *core)
 	pthread_mutex_lock(&inbox->lock);
 	rc = weftpy_ring_reserve(core, inbox->count);
 	for (size_t i = 0; rc == 0 && i < inbox->count; i++)
-		put(core, inbox->items[i]);
+		py_ring_put(core, inbox->items[i]);
 	if (rc == 0)
 		__atomic_store_n(&inbox->count, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&inbox->lock);

@@ -251,7 +251,7 @@ call_new(struct loop_core *core, enum kind kind, PyObject *sock)
 /* Whether this socket is handled in C: a plain socket, and not in debug mode, which makes
  * further checks. */
 static bool
-is_plain(struct loop_core *core, PyObject *sock)
+sock_is_plain(struct loop_core *core, PyObject *sock)
 {
 	return (PyObject *)Py_TYPE(sock) == core->state->socket_type && !core->debug;
 }
@@ -268,7 +268,8 @@ weftpy_sock_recv(struct loop_core *core, PyObject *sock, PyObject *size)
 	struct sock_call *call;
 	Py_ssize_t bytes;
 
-	if (!is_plain(core, sock) || !PyLong_Check(size) || (bytes = PyLong_AsSsize_t(size)) < 0) {
+	if (!sock_is_plain(core, sock) || !PyLong_Check(size)
+	    || (bytes = PyLong_AsSsize_t(size)) < 0) {
 		PyErr_Clear();
 		return in_python(core, core->state->names._sock_recv, sock, size);
 	}
@@ -283,7 +284,7 @@ weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *data)
 {
 	struct sock_call *call;
 
-	if (!is_plain(core, sock))
+	if (!sock_is_plain(core, sock))
 		return in_python(core, core->state->names._sock_sendall, sock, data);
 	call = call_new(core, SENDS, sock);
 	if (call)

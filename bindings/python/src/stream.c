@@ -17,7 +17,7 @@ stream_of(PyObject *self)
 /* --- the watch ------------------------------------------------------------ */
 
 static void
-list(struct stream *s)
+py_stream_list(struct stream *s)
 {
 	struct loop_core *core = s->core;
 
@@ -31,7 +31,7 @@ list(struct stream *s)
 
 /* May free the transport, unless the caller holds a reference. */
 static void
-unlist(struct stream *s)
+py_stream_unlist(struct stream *s)
 {
 	if (!s->link)
 		return;
@@ -71,7 +71,7 @@ unwatch(struct stream *s)
 		(void)weft_watch_stop(&s->watch);
 	s->watching = false;
 	s->armed = s->ready = 0;
-	unlist(s);
+	py_stream_unlist(s);
 }
 
 /* Arms the watch for the events that are wanted now. */
@@ -101,7 +101,7 @@ weftpy_stream_update(struct stream *s)
 	s->armed = events;
 	s->ready &= events;
 	if (!s->link)
-		list(s);
+		py_stream_list(s);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ run_events(struct stream *s, uint32_t ready)
 
 /* Reports the exception as that of a failed callback. */
 static int
-report(struct loop_core *core, struct stream *s)
+py_stream_report(struct loop_core *core, struct stream *s)
 {
 	PyObject *error = weftpy_fetch_exception();
 	PyObject *result = PyObject_CallMethodObjArgs(
@@ -169,7 +169,7 @@ weftpy_stream_run(PyObject *self)
 		(void)PyContext_Exit(context); /* cannot fail: we have entered it */
 	}
 	if (rc < 0 && !weftpy_is_fatal())
-		rc = report(core, s);
+		rc = py_stream_report(core, s);
 	Py_DECREF(context);
 	Py_DECREF(core);
 	return rc;

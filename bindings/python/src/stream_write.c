@@ -28,7 +28,7 @@ weftpy_stream_drop_queue(struct stream *s)
 }
 
 static int
-make_room(struct stream *s)
+stream_write_make_room(struct stream *s)
 {
 	size_t size = s->queue_size ? s->queue_size * 2 : 8;
 	struct piece *queue;
@@ -57,7 +57,7 @@ enqueue(struct stream *s, PyObject *data, const char *at, size_t left)
 
 	if (left == 0)
 		return 0;
-	if (s->first + s->count == s->queue_size && make_room(s) < 0)
+	if (s->first + s->count == s->queue_size && stream_write_make_room(s) < 0)
 		return -1;
 	if (PyBytes_CheckExact(data)) {
 		bytes = Py_NewRef(data);

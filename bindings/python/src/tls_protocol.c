@@ -48,7 +48,7 @@ timeout_of(struct tls_protocol *self, PyObject *asked, PyObject *name, const cha
 
 /* Whether a method of the object is the one of ssl.SSLObject. */
 static bool
-is_plain(PyObject *sslobj, PyObject *name, PyObject *function)
+tls_protocol_is_plain(PyObject *sslobj, PyObject *name, PyObject *function)
 {
 	PyObject *method = PyObject_GetAttr(sslobj, name);
 	bool plain = method && PyMethod_Check(method) && PyMethod_GET_FUNCTION(method) == function;
@@ -64,8 +64,9 @@ set_sslobj(struct tls_protocol *self, PyObject *sslobj)
 	struct weftpy_tls_state *state = self->state;
 	PyObject *inner = NULL;
 
-	if (state->inner_type && is_plain(sslobj, state->names.read, state->object_read)
-	    && is_plain(sslobj, state->names.write, state->object_write))
+	if (state->inner_type
+	    && tls_protocol_is_plain(sslobj, state->names.read, state->object_read)
+	    && tls_protocol_is_plain(sslobj, state->names.write, state->object_write))
 		inner = PyObject_GetAttr(sslobj, state->names._sslobj);
 	if (PyErr_Occurred()) {
 		if (!PyErr_ExceptionMatches(PyExc_AttributeError))

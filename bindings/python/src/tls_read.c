@@ -55,7 +55,7 @@ decrypt(struct tls_protocol *self, char *at, Py_ssize_t size)
 
 /* Decrypts until the memory is full or nothing is left; adds to `used`. */
 static enum filled
-fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
+tls_read_fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
 {
 	while (*used < size) {
 		Py_ssize_t count = decrypt(self, at + *used, size - *used);
@@ -114,7 +114,7 @@ pull(struct tls_protocol *self, Py_ssize_t size, bool *ended)
 	while (data && filled == FILL_FULL) {
 		Py_ssize_t more;
 
-		filled = fill(self, PyBytes_AS_STRING(data), size, &used);
+		filled = tls_read_fill(self, PyBytes_AS_STRING(data), size, &used);
 		more = filled == FILL_FULL ? left_over(self) : 0;
 		if (filled == FILL_FAILED || more < 0) {
 			Py_DECREF(data);
@@ -180,7 +180,7 @@ room_for(struct tls_protocol *self, Py_ssize_t hint)
 
 /* The peer has closed its sending side. */
 static int
-end(struct tls_protocol *self)
+tls_read_end(struct tls_protocol *self)
 {
 	if (weftpy_tls_call_eof_received(self) < 0)
 		return -1;
@@ -211,7 +211,7 @@ read_copied(struct tls_protocol *self, Py_ssize_t hint)
 		Py_DECREF(app_protocol);
 	}
 	Py_XDECREF(data);
-	return rc == 0 && ended ? end(self) : rc;
+	return rc == 0 && ended ? tls_read_end(self) : rc;
 }
 
 /* --- into a buffered protocol ----------------------------------------------------- */
@@ -241,7 +241,7 @@ fill_buffer(struct tls_protocol *self, PyObject *buffer, Py_ssize_t *used)
 	if (PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE) < 0)
 		return FILL_FAILED;
 	/* As in asyncio: an empty buffer ends the connection. */
-	filled = view.len ? fill(self, view.buf, view.len, used) : FILL_ENDED;
+	filled = view.len ? tls_read_fill(self, view.buf, view.len, used) : FILL_ENDED;
 	PyBuffer_Release(&view);
 	if (filled != FILL_FULL)
 		return filled;
@@ -326,7 +326,7 @@ read_buffered(struct tls_protocol *self)
 		Py_XDECREF(count);
 	}
 	Py_DECREF(updated);
-	return rc == 0 && filled == FILL_ENDED ? end(self) : rc;
+	return rc == 0 && filled == FILL_ENDED ? tls_read_end(self) : rc;
 }
 
 /* --- flow control of the transport ------------------------------------------------ */
@@ -364,7 +364,7 @@ weftpy_tls_control_reading(struct tls_protocol *self)
 /* --- reading ---------------------------------------------------------------------- */
 
 static int
-read_all(struct tls_protocol *self, Py_ssize_t hint)
+tls_read_read_all(struct tls_protocol *self, Py_ssize_t hint)
 {
 	bool known = self->inner && !self->app_reading_paused;
 	int rc = 0;
@@ -392,7 +392,7 @@ weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint)
 
 	if (self->phase != WRAPPED && self->phase != FLUSHING)
 		return 0;
-	rc = read_all(self, hint);
+	rc = tls_read_read_all(self, hint);
 	if (rc == 0 || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
 	error = weftpy_fetch_exception();

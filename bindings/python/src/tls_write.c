@@ -133,7 +133,7 @@ weftpy_tls_wrong_data(PyObject *data)
 
 /* Makes room for one more item at the end. */
 static int
-reserve(struct tls_backlog *backlog)
+tls_write_reserve(struct tls_backlog *backlog)
 {
 	Py_ssize_t room = backlog->room ? backlog->room * 2 : 4;
 	PyObject **items;
@@ -171,7 +171,7 @@ weftpy_tls_backlog_push(struct tls_protocol *self, PyObject *data)
 		Py_DECREF(bytes);
 		return 0;
 	}
-	if (reserve(backlog) < 0) {
+	if (tls_write_reserve(backlog) < 0) {
 		Py_DECREF(bytes);
 		return -1;
 	}
@@ -353,7 +353,7 @@ may_write(struct tls_protocol *self)
 
 /* A write error ends the connection, but is not raised to the caller. */
 static int
-settle(struct tls_protocol *self, int rc)
+tls_write_settle(struct tls_protocol *self, int rc)
 {
 	PyObject *error;
 
@@ -373,10 +373,10 @@ weftpy_tls_write(struct tls_protocol *self, PyObject *data)
 	if (rc <= 0)
 		return rc;
 	if (self->phase == WRAPPED && !self->backlog.count)
-		return settle(self, write_at_once(self, data));
+		return tls_write_settle(self, write_at_once(self, data));
 	rc = weftpy_tls_backlog_push(self, data);
 	if (rc == 0 && self->phase == WRAPPED)
-		rc = settle(self, weftpy_tls_write_out(self));
+		rc = tls_write_settle(self, weftpy_tls_write_out(self));
 	return rc;
 }
 
@@ -400,6 +400,6 @@ weftpy_tls_write_lines(struct tls_protocol *self, PyObject *lines)
 	if (rc < 0 || PyErr_Occurred())
 		return -1;
 	if (self->phase == WRAPPED)
-		rc = settle(self, weftpy_tls_write_out(self));
+		rc = tls_write_settle(self, weftpy_tls_write_out(self));
 	return rc;
 }

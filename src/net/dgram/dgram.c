@@ -4,7 +4,7 @@
 #include "threadlet/threadlet.h"
 
 static const struct weft__sys *
-kernel(const weft_dgram *dgram)
+dgram_kernel(const weft_dgram *dgram)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
 
@@ -108,7 +108,7 @@ weft_dgram_local(weft_dgram *dgram, weft_addr *out)
 		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_local: NULL");
 	if (rc < 0)
 		return rc;
-	rc = kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);
+	rc = dgram_kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);
 	if (rc < 0)
 		return weft__fail(rc, "weft_dgram_local");
 	weft__addr_settle(&addr, size);
@@ -127,20 +127,20 @@ weft_dgram_fd(weft_dgram *dgram)
 /* --- closing ------------------------------------------------------------ */
 
 static void
-release(weft_dgram *dgram)
+dgram_release(weft_dgram *dgram)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
 
 	if (loop)
 		weft__notice_drop(&dgram->notice);
 	if (dgram->path.size > 0) /* it may have been removed already */
-		(void)kernel(dgram)->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
+		(void)dgram_kernel(dgram)->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (!dgram->borrowed && loop)
 		weft__ready_forget(&loop->backend, dgram->fd);
 	else if (!dgram->borrowed)
 		weft__fd_forget(dgram->fd);
 	if (!dgram->borrowed)
-		(void)kernel(dgram)->close(dgram->fd);
+		(void)dgram_kernel(dgram)->close(dgram->fd);
 	if (dgram->closer)
 		(void)weft_op_finish(dgram->closer, 0);
 	weft__sys->release(dgram->room);
@@ -152,7 +152,7 @@ void
 weft__dgram_unref(weft_dgram *dgram)
 {
 	if (--dgram->refs == 0 && dgram->closing)
-		release(dgram);
+		dgram_release(dgram);
 }
 
 static void
@@ -192,7 +192,7 @@ weft_dgram_close(weft_dgram *dgram)
 	if (rc == WEFT_EWRONGLOOP || rc == WEFT_EINVAL)
 		return;
 	if (!loop) {
-		release(dgram);
+		dgram_release(dgram);
 		return;
 	}
 	end_all(dgram);

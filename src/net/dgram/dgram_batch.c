@@ -82,8 +82,8 @@ set_segment(struct msghdr *hdr, union control *control, uint16_t size)
 }
 
 static void
-prepare(const weft_dgram *dgram, struct batch *batch, const weft_message *messages, uint32_t count,
-        bool join)
+dgram_batch_prepare(const weft_dgram *dgram, struct batch *batch, const weft_message *messages,
+                    uint32_t count, bool join)
 {
 	uint32_t n;
 
@@ -134,11 +134,11 @@ weft__dgram_send_batch(weft_dgram *dgram, const weft_message *messages, uint32_t
 	struct batch batch;
 	int rc;
 
-	prepare(dgram, &batch, messages, count, true);
+	dgram_batch_prepare(dgram, &batch, messages, count, true);
 	rc = send_trains(dgram, &batch);
 	if (may_be_for_joining(rc) && batch.counts[0] > 1) {
 		dgram->join_max = rc == -EMSGSIZE ? messages[0].size - 1 : 0;
-		prepare(dgram, &batch, messages, count, false);
+		dgram_batch_prepare(dgram, &batch, messages, count, false);
 		rc = send_trains(dgram, &batch);
 	}
 	return rc == -EINTR || rc == -EWOULDBLOCK ? -EAGAIN : rc;

@@ -67,7 +67,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 }
 
 static int
-make_room(weft_dgram *dgram)
+dgram_face_make_room(weft_dgram *dgram)
 {
 	if (!dgram->room)
 		dgram->room = weft__sys->alloc((size_t)STRIDE * WEFT__DGRAM_BATCH);
@@ -89,7 +89,7 @@ begin_life(weft_dgram *dgram, weft_loop *loop)
 }
 
 static int
-check(const weft_dgram *dgram, const weft_loop *loop, weft_dgram_fn fn)
+dgram_face_check(const weft_dgram *dgram, const weft_loop *loop, weft_dgram_fn fn)
 {
 	int rc = weft__dgram_check(dgram, "weft_dgram_start");
 
@@ -113,11 +113,11 @@ weft_dgram_start(weft_dgram *dgram, weft_loop *loop, weft_dgram_fn fn, void *arg
 	if (!loop && dgram)
 		loop = weft__dgram_loop(dgram);
 	loop = weft__loop_or_current(loop);
-	rc = check(dgram, loop, fn);
+	rc = dgram_face_check(dgram, loop, fn);
 	if (rc == 0)
 		rc = weft__dgram_use(dgram, loop);
 	if (rc == 0)
-		rc = make_room(dgram);
+		rc = dgram_face_make_room(dgram);
 	if (rc == 0)
 		rc = weft_watch_start(loop, &dgram->watch, dgram->fd, WEFT_READABLE, on_ready,
 		                      dgram);

@@ -154,7 +154,7 @@ open_parts(weft_dgram *dgram, const struct weft__addr_parts *parts, const weft_d
 }
 
 static int
-check(const char *address, const weft_dgram_opts *opts, struct weft__addr_parts *parts)
+dgram_open_check(const char *address, const weft_dgram_opts *opts, struct weft__addr_parts *parts)
 {
 	int rc = address ? weft__addr_split(address, parts) : 0;
 
@@ -187,7 +187,7 @@ weft_dgram_open(const char *address, const weft_dgram_opts *opts, weft_dgram **o
 	if (!out || (!address && opts->peer.size == 0))
 		return weft__misuse(WEFT_EINVAL, "weft_dgram_open: NULL, or neither address "
 		                                 "nor peer");
-	rc = check(address, opts, &parts);
+	rc = dgram_open_check(address, opts, &parts);
 	if (rc < 0)
 		return rc;
 	dgram = weft__alloc_zero(sizeof(*dgram));

@@ -30,7 +30,7 @@ static const struct option {
 };
 
 static const struct weft__sys *
-kernel(const weft_dgram *dgram)
+dgram_option_kernel(const weft_dgram *dgram)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
 
@@ -39,7 +39,7 @@ kernel(const weft_dgram *dgram)
 
 /* The option of that name for this socket.  If there is none, returns NULL and sets *rc. */
 static const struct option *
-find(const weft_dgram *dgram, const char *name, int *rc)
+dgram_option_find(const weft_dgram *dgram, const char *name, int *rc)
 {
 	*rc = weft__dgram_check(dgram, "weft_dgram option");
 	if (*rc == 0 && !name)
@@ -60,7 +60,8 @@ find(const weft_dgram *dgram, const char *name, int *rc)
 static int
 set_int(const weft_dgram *dgram, int level, int name, int value)
 {
-	return kernel(dgram)->set_option(dgram->fd, level, name, &value, sizeof(value));
+	return dgram_option_kernel(dgram)->set_option(dgram->fd, level, name, &value,
+	                                              sizeof(value));
 }
 
 /* IPv4 takes the interface in a struct. */
@@ -71,8 +72,8 @@ set_inet(const weft_dgram *dgram, int name, int value)
 
 	if (name != IP_MULTICAST_IF)
 		return set_int(dgram, IPPROTO_IP, name, value);
-	return kernel(dgram)->set_option(dgram->fd, IPPROTO_IP, name, &interface,
-	                                 sizeof(interface));
+	return dgram_option_kernel(dgram)->set_option(dgram->fd, IPPROTO_IP, name, &interface,
+	                                              sizeof(interface));
 }
 
 static int
@@ -92,7 +93,7 @@ int
 weft_dgram_set(weft_dgram *dgram, const char *name, int64_t value)
 {
 	int rc;
-	const struct option *option = find(dgram, name, &rc);
+	const struct option *option = dgram_option_find(dgram, name, &rc);
 
 	if (!option)
 		return rc;
@@ -117,11 +118,12 @@ get_int(const weft_dgram *dgram, const struct option *option, int64_t *out)
 	bool is_inet6 = dgram->family == AF_INET6 && !is_socket;
 	int value = 0;
 	socklen_t size = sizeof(value);
-	int rc = kernel(dgram)->get_option(dgram->fd,
-	                                   is_socket  ? SOL_SOCKET
-	                                   : is_inet6 ? IPPROTO_IPV6
-	                                              : IPPROTO_IP,
-	                                   is_inet6 ? option->name6 : option->name4, &value, &size);
+	int rc = dgram_option_kernel(dgram)->get_option(dgram->fd,
+	                                                is_socket  ? SOL_SOCKET
+	                                                : is_inet6 ? IPPROTO_IPV6
+	                                                           : IPPROTO_IP,
+	                                                is_inet6 ? option->name6 : option->name4,
+	                                                &value, &size);
 
 	if (rc == 0)
 		*out = value;
@@ -132,7 +134,7 @@ int
 weft_dgram_get(weft_dgram *dgram, const char *name, int64_t *out)
 {
 	int rc;
-	const struct option *option = find(dgram, name, &rc);
+	const struct option *option = dgram_option_find(dgram, name, &rc);
 
 	if (!option)
 		return rc;
@@ -161,8 +163,8 @@ weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group, uint32_t index, 
 	if ((family != AF_INET && family != AF_INET6) || group->size > sizeof(group->bytes))
 		return weft__fail(WEFT_EINVAL, "weft_dgram_set_group: no address of IP");
 	memcpy(&request.gr_group, group->bytes, group->size);
-	rc = kernel(dgram)->set_option(dgram->fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
-	                               on ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request,
-	                               sizeof(request));
+	rc = dgram_option_kernel(dgram)->set_option(
+		dgram->fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+		on ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request, sizeof(request));
 	return rc < 0 ? weft_fail(rc, "weft_dgram_set_group: %s", weft_strerror(rc)) : 0;
 }

@@ -17,7 +17,7 @@ struct batch {
 };
 
 static void
-prepare(struct batch *batch, weft_message *messages, uint32_t count)
+dgram_recv_prepare(struct batch *batch, weft_message *messages, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		batch->spans[i] = (struct iovec){ messages[i].data, messages[i].size };
@@ -31,7 +31,7 @@ prepare(struct batch *batch, weft_message *messages, uint32_t count)
 }
 
 static void
-settle(const struct batch *batch, weft_message *messages, uint32_t count)
+dgram_recv_settle(const struct batch *batch, weft_message *messages, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct msghdr *hdr = &batch->msgs[i].hdr;
@@ -52,7 +52,7 @@ recv_batch(weft_dgram *dgram, weft_message *messages, uint32_t count, bool *drai
 	struct batch batch;
 	int rc = -EINTR;
 
-	prepare(&batch, messages, count);
+	dgram_recv_prepare(&batch, messages, count);
 	for (int i = 0; rc == -EINTR && i < TRIES_MAX; i++)
 		rc = sys->recvmmsg(dgram->fd, batch.msgs, count, 0);
 	if (rc == -EINTR || rc == -EWOULDBLOCK)
@@ -60,7 +60,7 @@ recv_batch(weft_dgram *dgram, weft_message *messages, uint32_t count, bool *drai
 	*drained = rc < (int)count;
 	if (rc <= 0)
 		return rc;
-	settle(&batch, messages, (uint32_t)rc);
+	dgram_recv_settle(&batch, messages, (uint32_t)rc);
 	if (*drained)
 		weft__dgram_keep_error(dgram, batch.msgs[rc].error);
 	return rc;

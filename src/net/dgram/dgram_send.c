@@ -60,7 +60,7 @@ count_of(const struct weft__op *op)
 }
 
 static void
-push(weft_dgram *dgram, struct weft__op *op, const weft_message *messages, size_t count)
+dgram_send_push(weft_dgram *dgram, struct weft__op *op, const weft_message *messages, size_t count)
 {
 	op->owned = messages;
 	op->result = (int64_t)count;
@@ -69,7 +69,7 @@ push(weft_dgram *dgram, struct weft__op *op, const weft_message *messages, size_
 }
 
 static void
-finish(weft_dgram *dgram, struct weft__op *op, int64_t result)
+dgram_send_finish(weft_dgram *dgram, struct weft__op *op, int64_t result)
 {
 	dgram->queued -= bytes_of(op->owned, count_of(op));
 	weft__node_remove(&dgram->sends, weft__op_node(op));
@@ -90,14 +90,14 @@ weft__dgram_end_sends(weft_dgram *dgram, int why)
 	struct weft__op *op;
 
 	while ((op = first_of(dgram)))
-		finish(dgram, op, why);
+		dgram_send_finish(dgram, op, why);
 }
 
 /* End a send early.  The writer ends with the last send. */
 static void
-drop(weft_dgram *dgram, struct weft__op *op, int why)
+dgram_send_drop(weft_dgram *dgram, struct weft__op *op, int why)
 {
-	finish(dgram, op, why);
+	dgram_send_finish(dgram, op, why);
 	if (!dgram->sends.first && dgram->writer.pending)
 		weft__op_ask(weft__op_of(&dgram->writer), WEFT_ECANCELED);
 }
@@ -108,7 +108,7 @@ weft__dgram_interrupt_send(weft_dgram *dgram)
 	struct weft__op *op = first_of(dgram);
 
 	if (op && weft__notice_take(&dgram->notice))
-		drop(dgram, op, WEFT_EINTR);
+		dgram_send_drop(dgram, op, WEFT_EINTR);
 }
 
 /* Send what there is room for.  True if something was sent or failed. */
@@ -123,7 +123,7 @@ flush(weft_dgram *dgram)
 
 		if (rc == -EAGAIN)
 			break;
-		finish(dgram, op, rc);
+		dgram_send_finish(dgram, op, rc);
 		any = true;
 	}
 	return any;
@@ -155,7 +155,7 @@ weft__dgram_on_writer(weft_op *op, int64_t result, void *arg)
 	(void)op;
 	if (result >= 0 && !dgram->closing)
 		dgram->stuck = !flush(dgram);
-	else if (result != WEFT_ECANCELED) /* canceled by drop() */
+	else if (result != WEFT_ECANCELED) /* canceled by dgram_send_drop() */
 		weft__dgram_end_sends(dgram, (int)result);
 	wait_for_room(dgram);
 	weft__dgram_unref(dgram);
@@ -164,22 +164,22 @@ weft__dgram_on_writer(weft_op *op, int64_t result, void *arg)
 /* --- ops ---------------------------------------------------------------- */
 
 static void
-on_cancel(weft_op *op, int why, void *arg)
+dgram_send_on_cancel(weft_op *op, int why, void *arg)
 {
-	drop(arg, weft__op_of(op), why);
+	dgram_send_drop(arg, weft__op_of(op), why);
 }
 
 /* Not inlined, because gcc would report an op on a threadlet's stack as a dangling pointer. */
 WEFT__COLD static int
-begin(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
-      uint64_t deadline_ns)
+dgram_send_begin(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
+                 uint64_t deadline_ns)
 {
 	int rc = weft__dgram_use(dgram, op->loop);
 
 	if (rc == 0)
-		rc = weft_op_begin(op, on_cancel, dgram, deadline_ns);
+		rc = weft_op_begin(op, dgram_send_on_cancel, dgram, deadline_ns);
 	if (rc == 0)
-		push(dgram, weft__op_of(op), messages, count);
+		dgram_send_push(dgram, weft__op_of(op), messages, count);
 	return rc;
 }
 
@@ -195,7 +195,7 @@ weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages, size_t count
 	if (rc < 0)
 		return rc;
 	first = !dgram->sends.first;
-	rc = begin(dgram, messages, count, op, deadline_ns);
+	rc = dgram_send_begin(dgram, messages, count, op, deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (first)
@@ -203,7 +203,7 @@ weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages, size_t count
 	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED) != 0)
 		return 0; /* already finished */
 	if (dgram->queued > dgram->write_max)
-		drop(dgram, weft__op_of(op), WEFT_ENOBUFS);
+		dgram_send_drop(dgram, weft__op_of(op), WEFT_ENOBUFS);
 	else
 		weft__dgram_interrupt_send(dgram);
 	wait_for_room(dgram);
@@ -221,7 +221,7 @@ wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count, uint
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);
-	rc = begin(dgram, messages, count, &op, deadline_ns);
+	rc = dgram_send_begin(dgram, messages, count, &op, deadline_ns);
 	if (rc < 0)
 		return rc;
 	wait_for_room(dgram);

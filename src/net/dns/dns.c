@@ -97,7 +97,7 @@ answer_locally(struct weft__dns_name *name)
 }
 
 static void
-ask(struct weft__dns *dns, struct weft__dns_name *name)
+dns_request(struct weft__dns *dns, struct weft__dns_name *name)
 {
 	struct weft__dns_answer refusal = { 0 };
 
@@ -128,7 +128,7 @@ on_timer(weft_timer *timer, void *arg)
 		name = weft__dns_next(dns);
 		if (!name)
 			break;
-		ask(dns, name);
+		dns_request(dns, name);
 	}
 	if (dns->engine)
 		weft__dns_engine_tick(dns);
@@ -198,7 +198,7 @@ reason_of(int error)
 }
 
 static int
-fail(int error, const char *host)
+dns_fail(int error, const char *host)
 {
 	return weft_fail(error, "resolve %s: %s", host, reason_of(error));
 }
@@ -227,17 +227,17 @@ give_text(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 }
 
 static int64_t
-give(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
+dns_give(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
 	if (name->error < 0)
-		return fail(name->error, wait->out ? name->host : "an address");
+		return dns_fail(name->error, wait->out ? name->host : "an address");
 	return wait->out ? give_addresses(wait, name) : give_text(wait, name);
 }
 
 void
 weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
-	int64_t rc = give(wait, name);
+	int64_t rc = dns_give(wait, name);
 
 	(void)weft_op_finish(wait->op, rc);
 	weft__sys->release(wait);
@@ -247,7 +247,7 @@ weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 
 /* A wait is canceled, on the thread's own stack. */
 static void
-on_cancel(weft_op *op, int why, void *arg)
+dns_on_cancel(weft_op *op, int why, void *arg)
 {
 	struct weft__dns_wait *wait = arg;
 
@@ -257,10 +257,10 @@ on_cancel(weft_op *op, int why, void *arg)
 }
 
 static int
-refuse(int error, const char *host)
+dns_refuse(int error, const char *host)
 {
 	if (error != WEFT_EAGAIN)
-		return fail(error, host);
+		return dns_fail(error, host);
 	return weft_fail(error, "resolve %s: too many names are waited for on this loop", host);
 }
 
@@ -272,12 +272,12 @@ want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wa
 	int rc = weft__loop_is_stopping(dns->loop) ? WEFT_ESHUTDOWN
 	                                           : weft__dns_want(dns, key, wait);
 
-	return rc < 0 ? refuse(rc, key->host ? key->host : "an address") : 0;
+	return rc < 0 ? dns_refuse(rc, key->host ? key->host : "an address") : 0;
 }
 
 /* Begin an op that queries `key`, with the parameters of `asked`. */
 static int
-begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint64_t deadline_ns)
+dns_begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint64_t deadline_ns)
 {
 	struct weft__dns *dns = weft__dns_of(asked->op->loop);
 	struct weft__dns_wait *wait = weft__sys->alloc(sizeof(*wait));
@@ -293,7 +293,7 @@ begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint6
 	if (!known)
 		rc = want(dns, key, wait);
 	if (rc == 0) {
-		rc = weft_op_begin(wait->op, on_cancel, wait, deadline_ns);
+		rc = weft_op_begin(wait->op, dns_on_cancel, wait, deadline_ns);
 		if (rc < 0 && !known)
 			weft__dns_unwant(wait);
 	}
@@ -365,7 +365,7 @@ resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *asked
 		return rc;
 	asked->port = parts->port;
 	asked->kind = kind_of(parts->scheme);
-	return begin(asked, &key, deadline_ns);
+	return dns_begin(asked, &key, deadline_ns);
 }
 
 /* The address parser reports what is wrong.  Only for non-ASCII letters there is a better hint. */
@@ -457,7 +457,7 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);
-	rc = begin(&asked, &key, deadline_ns);
+	rc = dns_begin(&asked, &key, deadline_ns);
 	if (rc == 0)
 		rc = (int)weft__op_wait(&op, "dns");
 	if (rc < 0 && rc != WEFT_EMSGSIZE && weft_addr_format(addr, text, sizeof(text)) > 0)

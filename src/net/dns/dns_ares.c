@@ -58,13 +58,13 @@ result_of(int64_t rc)
 }
 
 static const struct weft__sys *
-kernel(const struct engine *engine)
+dns_ares_kernel(const struct engine *engine)
 {
 	return weft__kernel(&engine->dns->loop->backend);
 }
 
 static struct socket **
-find(struct engine *engine, int fd)
+dns_ares_find(struct engine *engine, int fd)
 {
 	struct socket **link = &engine->sockets;
 
@@ -78,7 +78,7 @@ open_socket(int domain, int type, int protocol, void *arg)
 {
 	struct engine *engine = arg;
 	struct socket *s = weft__alloc_zero(sizeof(*s));
-	int fd = s ? kernel(engine)->socket(domain, type, protocol) : -ENOMEM;
+	int fd = s ? dns_ares_kernel(engine)->socket(domain, type, protocol) : -ENOMEM;
 
 	if (fd < 0) {
 		weft__sys->release(s);
@@ -94,7 +94,7 @@ static int
 close_socket(ares_socket_t fd, void *arg)
 {
 	struct engine *engine = arg;
-	struct socket **link = find(engine, fd), *s = *link;
+	struct socket **link = dns_ares_find(engine, fd), *s = *link;
 
 	if (!s)
 		return result_of(-EBADF);
@@ -104,13 +104,13 @@ close_socket(ares_socket_t fd, void *arg)
 		weft__ready_forget(&engine->dns->loop->backend, fd);
 	}
 	weft__sys->release(s);
-	return result_of(kernel(engine)->close(fd));
+	return result_of(dns_ares_kernel(engine)->close(fd));
 }
 
 static int
 connect_socket(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t size, void *arg)
 {
-	return result_of(kernel(arg)->connect(fd, addr, size));
+	return result_of(dns_ares_kernel(arg)->connect(fd, addr, size));
 }
 
 /* --- malformed replies -------------------------------------------------- */
@@ -176,7 +176,7 @@ receive(ares_socket_t fd, void *buf, size_t size, int flags, struct sockaddr *fr
 		msg.msg_name = from;
 		msg.msg_namelen = *from_size;
 	}
-	rc = kernel(engine)->recvmsg(fd, &msg, flags);
+	rc = dns_ares_kernel(engine)->recvmsg(fd, &msg, flags);
 	engine->negative_ttl = -1;
 	if (rc >= 0 && from && from_size) { /* a complete message */
 		*from_size = msg.msg_namelen;
@@ -192,7 +192,7 @@ send_parts(ares_socket_t fd, const struct iovec *parts, int count, void *arg)
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)parts,
 		              .msg_iovlen = (size_t)count };
 
-	return result_of(kernel(arg)->sendmsg(fd, &msg, 0));
+	return result_of(dns_ares_kernel(arg)->sendmsg(fd, &msg, 0));
 }
 
 const struct ares_socket_functions weft__dns_sockets = {
@@ -224,7 +224,7 @@ static void
 on_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
 	struct engine *engine = arg;
-	struct socket *s = *find(engine, fd);
+	struct socket *s = *dns_ares_find(engine, fd);
 	uint32_t events = (readable ? (uint32_t)WEFT_READABLE : 0)
 	                  | (writable ? (uint32_t)WEFT_WRITABLE : 0);
 

@@ -60,7 +60,7 @@ bucket_of(struct weft__dns *dns, uint64_t hash)
 }
 
 static struct weft__dns_name *
-find(struct weft__dns *dns, const struct weft__dns_key *key)
+dns_cache_find(struct weft__dns *dns, const struct weft__dns_key *key)
 {
 	uint64_t hash = hash_of(dns, key);
 	struct weft__dns_name *name = *bucket_of(dns, hash);
@@ -71,7 +71,7 @@ find(struct weft__dns *dns, const struct weft__dns_key *key)
 }
 
 static struct weft__dns_name *
-add(struct weft__dns *dns, const struct weft__dns_key *key)
+dns_cache_add(struct weft__dns *dns, const struct weft__dns_key *key)
 {
 	size_t size = key->host ? strlen(key->host) : 0;
 	struct weft__dns_name *name = weft__alloc_zero(sizeof(*name) + size + 1);
@@ -93,7 +93,7 @@ add(struct weft__dns *dns, const struct weft__dns_key *key)
 
 /* The name must be in no list. */
 static void
-drop(struct weft__dns_name *name)
+dns_cache_drop(struct weft__dns_name *name)
 {
 	struct weft__dns_name **link = bucket_of(name->dns, name->hash);
 
@@ -107,7 +107,7 @@ drop(struct weft__dns_name *name)
 /* --- the lists ---------------------------------------------------------- */
 
 static void
-push(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t state)
+dns_cache_push(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t state)
 {
 	name->state = state;
 	name->next = NULL;
@@ -135,7 +135,7 @@ push_first(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t sta
 }
 
 static void
-take_out(struct weft__dns_list *list, struct weft__dns_name *name)
+dns_cache_take_out(struct weft__dns_list *list, struct weft__dns_name *name)
 {
 	if (name->prev)
 		name->prev->next = name->next;
@@ -160,16 +160,16 @@ limit(uint32_t set, uint32_t usual)
 const struct weft__dns_name *
 weft__dns_known(struct weft__dns *dns, const struct weft__dns_key *key)
 {
-	struct weft__dns_name *name = find(dns, key);
+	struct weft__dns_name *name = dns_cache_find(dns, key);
 
 	if (!name || name->state != WEFT__DNS_KNOWN)
 		return NULL;
-	take_out(&dns->known, name);
+	dns_cache_take_out(&dns->known, name);
 	if (weft_loop_now(dns->loop) >= name->until_ns) {
-		drop(name);
+		dns_cache_drop(name);
 		return NULL;
 	}
-	push(&dns->known, name, WEFT__DNS_KNOWN);
+	dns_cache_push(&dns->known, name, WEFT__DNS_KNOWN);
 	return name;
 }
 
@@ -186,20 +186,20 @@ add_wait(struct weft__dns_name *name, struct weft__dns_wait *wait)
 int
 weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wait *wait)
 {
-	struct weft__dns_name *name = find(dns, key);
+	struct weft__dns_name *name = dns_cache_find(dns, key);
 
 	if (name && name->state == WEFT__DNS_KNOWN) { /* the answer has expired */
-		take_out(&dns->known, name);
-		drop(name);
+		dns_cache_take_out(&dns->known, name);
+		dns_cache_drop(name);
 		name = NULL;
 	}
 	if (!name) {
 		if (dns->queue.count >= limit(dns->set.queue_max, WEFT__DNS_QUEUE_MAX))
 			return WEFT_EAGAIN;
-		name = weft__dns_arm(dns) == 0 ? add(dns, key) : NULL;
+		name = weft__dns_arm(dns) == 0 ? dns_cache_add(dns, key) : NULL;
 		if (!name)
 			return WEFT_ENOMEM;
-		push(&dns->queue, name, WEFT__DNS_QUEUED);
+		dns_cache_push(&dns->queue, name, WEFT__DNS_QUEUED);
 		weft__dns_poke(dns);
 	}
 	add_wait(name, wait);
@@ -226,8 +226,8 @@ weft__dns_unwant(struct weft__dns_wait *wait)
 
 	remove_wait(wait);
 	if (!name->waits && name->state == WEFT__DNS_QUEUED) {
-		take_out(&name->dns->queue, name);
-		drop(name);
+		dns_cache_take_out(&name->dns->queue, name);
+		dns_cache_drop(name);
 	}
 }
 
@@ -241,7 +241,7 @@ weft__dns_next(struct weft__dns *dns)
 
 	if (!name || dns->asked >= max)
 		return NULL;
-	take_out(&dns->queue, name);
+	dns_cache_take_out(&dns->queue, name);
 	name->state = WEFT__DNS_ASKED;
 	name->stale = false;
 	dns->asked++;
@@ -267,7 +267,7 @@ weft__dns_unasked(struct weft__dns_name *name)
 	if (name->waits)
 		push_first(&name->dns->queue, name, WEFT__DNS_QUEUED);
 	else
-		drop(name);
+		dns_cache_drop(name);
 }
 
 /* --- answers ------------------------------------------------------------ */
@@ -295,7 +295,7 @@ show(struct weft__dns_name *name, struct weft__dns_answer *answer)
 
 /* Cache the answer, in memory of the name's own.  False if out of memory. */
 static bool
-keep(struct weft__dns_name *name, const struct weft__dns_answer *answer)
+dns_cache_keep(struct weft__dns_name *name, const struct weft__dns_answer *answer)
 {
 	size_t size = answer->count > 0 ? answer->count * sizeof(*answer->places)
 	                                : strlen(answer->host) + 1;
@@ -332,16 +332,16 @@ weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer)
 	end_asking(name);
 	show(name, answer);
 	tell_all(name); /* invariant 2 */
-	if (name->stale || !lasts || !keep(name, answer)) {
+	if (name->stale || !lasts || !dns_cache_keep(name, answer)) {
 		name->found = NULL;
-		drop(name);
+		dns_cache_drop(name);
 		return;
 	}
-	push(&dns->known, name, WEFT__DNS_KNOWN);
+	dns_cache_push(&dns->known, name, WEFT__DNS_KNOWN);
 	if (dns->known.count > limit(dns->set.known_max, WEFT__DNS_KNOWN_MAX)) {
 		name = dns->known.first;
-		take_out(&dns->known, name);
-		drop(name);
+		dns_cache_take_out(&dns->known, name);
+		dns_cache_drop(name);
 	}
 }
 
@@ -353,8 +353,8 @@ weft__dns_forget(struct weft__dns *dns)
 	while (dns->known.first) {
 		struct weft__dns_name *name = dns->known.first;
 
-		take_out(&dns->known, name);
-		drop(name);
+		dns_cache_take_out(&dns->known, name);
+		dns_cache_drop(name);
 	}
 	for (uint32_t i = 0; dns->asked > 0 && i < WEFT__DNS_BUCKETS; i++)
 		for (struct weft__dns_name *name = dns->buckets[i]; name; name = name->same)
@@ -374,7 +374,7 @@ weft__dns_clear(struct weft__dns *dns)
 				remove_wait(wait);
 				weft__sys->release(wait);
 			}
-			drop(name);
+			dns_cache_drop(name);
 		}
 	}
 }

@@ -18,7 +18,7 @@ static const char foreign[] = "names with other than ASCII letters are not "
 
 /* Fail with a text that shows the start of the name; unprintable characters become '?'. */
 static int
-refuse(const char *host, size_t size, const char *why)
+dns_host_refuse(const char *host, size_t size, const char *why)
 {
 	char shown[65];
 	size_t count = 0;
@@ -68,7 +68,7 @@ weft__dns_check(const char *host, size_t size, char out[WEFT__DNS_HOST_MAX])
 	const char *why = fault_in(host, size);
 
 	if (why)
-		return refuse(host, size, why);
+		return dns_host_refuse(host, size, why);
 	for (size_t i = 0; i < size; i++)
 		out[i] = host[i] >= 'A' && host[i] <= 'Z' ? (char)(host[i] + ('a' - 'A')) : host[i];
 	out[size] = 0;
@@ -78,7 +78,7 @@ weft__dns_check(const char *host, size_t size, char out[WEFT__DNS_HOST_MAX])
 int
 weft__dns_refuse_foreign(const char *text)
 {
-	return refuse(text, strlen(text), foreign);
+	return dns_host_refuse(text, strlen(text), foreign);
 }
 
 bool

@@ -40,7 +40,7 @@ weft__dns_engine_close(struct weft__dns *dns, bool alone)
 
 /* Runs on a thread of the pool. */
 static int
-run(void *arg)
+dns_system_run(void *arg)
 {
 	struct job *job = arg;
 	const struct weft__dns_name *name = job->name;
@@ -97,7 +97,7 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 		job->name = name;
 		(void)weft_op_init(&job->op, name->dns->loop, on_done, job);
 		weft_op_set_background(&job->op, true);
-		rc = weft_work_op(WEFT_BLOCKING, run, job, &job->op, WEFT_NEVER);
+		rc = weft_work_op(WEFT_BLOCKING, dns_system_run, job, &job->op, WEFT_NEVER);
 	}
 	if (rc < 0) {
 		struct weft__dns_answer refusal = { .error = rc == WEFT_ENOMEM ? rc : WEFT_EAGAIN };

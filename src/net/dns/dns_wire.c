@@ -24,7 +24,7 @@ struct cursor {
 
 /* Advance by `size` bytes.  Returns where they begin, or NULL. */
 static const uint8_t *
-take(struct cursor *c, size_t size)
+dns_wire_take(struct cursor *c, size_t size)
 {
 	const uint8_t *at = c->at;
 
@@ -39,7 +39,7 @@ take(struct cursor *c, size_t size)
 static uint32_t
 take_number(struct cursor *c, size_t size)
 {
-	const uint8_t *at = take(c, size);
+	const uint8_t *at = dns_wire_take(c, size);
 	uint32_t number = 0;
 
 	for (size_t i = 0; at && i < size; i++)
@@ -56,10 +56,10 @@ skip_name(struct cursor *c)
 	while (length > 0 && !c->bad) {
 		length = take_number(c, 1);
 		if (length >= 0xc0) {
-			(void)take(c, 1);
+			(void)dns_wire_take(c, 1);
 			return;
 		}
-		(void)take(c, length);
+		(void)dns_wire_take(c, length);
 	}
 }
 
@@ -78,16 +78,16 @@ read_record(struct cursor *c)
 
 	skip_name(c);
 	type = take_number(c, 2);
-	(void)take(c, 2); /* class */
+	(void)dns_wire_take(c, 2); /* class */
 	ttl = take_number(c, 4);
 	size = take_number(c, 2);
-	data = (struct cursor){ .at = take(c, size) };
+	data = (struct cursor){ .at = dns_wire_take(c, size) };
 	if (c->bad || type != TYPE_SOA)
 		return -1;
 	data.end = c->at;
 	skip_name(&data);
 	skip_name(&data);
-	(void)take(&data, SOA_NUMBERS - 4);
+	(void)dns_wire_take(&data, SOA_NUMBERS - 4);
 	size = take_number(&data, 4);
 	return data.bad ? -1 : smaller(ttl, size);
 }
@@ -100,17 +100,17 @@ weft__dns_negative_ttl(const void *message, size_t size)
 	int64_t ttl = -1;
 
 	c.end = c.at + size;
-	(void)take(&c, 2); /* message ID */
+	(void)dns_wire_take(&c, 2); /* message ID */
 	flags = take_number(&c, 2);
 	questions = take_number(&c, 2);
 	answers = take_number(&c, 2);
 	authorities = take_number(&c, 2);
-	(void)take(&c, 2);
+	(void)dns_wire_take(&c, 2);
 	if (c.bad || !(flags >> 15) || questions != 1
 	    || ((flags & 0xf) != RCODE_OK && (flags & 0xf) != RCODE_NO_NAME))
 		return -1;
 	skip_name(&c);
-	(void)take(&c, 4);
+	(void)dns_wire_take(&c, 4);
 	while (answers-- > 0 && !c.bad) /* aliases, if there is no such record */
 		(void)read_record(&c);
 	while (authorities-- > 0 && ttl < 0 && !c.bad)
@@ -126,7 +126,7 @@ read_question(struct cursor *c, char *out)
 	size_t size = 0;
 
 	while ((length = take_number(c, 1)) > 0 && !c->bad) {
-		const uint8_t *label = take(c, length);
+		const uint8_t *label = dns_wire_take(c, length);
 
 		if (!label || length > 63 || size + length + 2 > WEFT__DNS_QUESTION_MAX) {
 			c->bad = true;
@@ -141,7 +141,7 @@ read_question(struct cursor *c, char *out)
 		}
 	}
 	out[size] = '\0';
-	(void)take(c, 4); /* type and class */
+	(void)dns_wire_take(c, 4); /* type and class */
 }
 
 /* Whether a record is complete, and an address has its size. */
@@ -152,9 +152,9 @@ check_record(struct cursor *c)
 
 	skip_name(c);
 	type = take_number(c, 2);
-	(void)take(c, 6); /* class and TTL */
+	(void)dns_wire_take(c, 6); /* class and TTL */
 	size = take_number(c, 2);
-	(void)take(c, size);
+	(void)dns_wire_take(c, size);
 	return !c->bad && (type != TYPE_A || size == 4) && (type != TYPE_AAAA || size == 16);
 }
 
@@ -165,7 +165,7 @@ weft__dns_is_malformed(const void *message, size_t size, char name[WEFT__DNS_QUE
 	uint32_t flags, questions, records = 0;
 
 	c.end = c.at + size;
-	(void)take(&c, 2); /* message ID */
+	(void)dns_wire_take(&c, 2); /* message ID */
 	flags = take_number(&c, 2);
 	questions = take_number(&c, 2);
 	for (int i = 0; i < 3; i++)

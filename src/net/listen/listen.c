@@ -10,7 +10,7 @@
 #define BACKLOG 511
 
 static int
-fail(int error, const char *address)
+listen_fail(int error, const char *address)
 {
 	return weft_fail(error, "listen %s: %s", address, weft_strerror(error));
 }
@@ -165,5 +165,5 @@ weft__listen(const char *address, const weft_listener_opts *opts, weft_addr *loc
 	if (fd >= 0 && parts.scheme != WEFT__ADDR_FD)
 		(void)weft__sys->close(fd);
 	weft__sys->release(*path);
-	return fail(rc, address);
+	return listen_fail(rc, address);
 }

@@ -18,7 +18,7 @@ loop_of(const weft_listener *listener)
 }
 
 static bool
-is_wanted(const weft_listener *listener)
+listener_is_wanted(const weft_listener *listener)
 {
 	return listener->waiter || (listener->flags & WEFT__LISTENER_STARTED);
 }
@@ -58,7 +58,7 @@ add_ready(weft_listener *listener, weft_stream *stream)
 
 /* Call the callback.  If it closes the listener, the listener is freed later. */
 static void
-call(weft_listener *listener, weft_stream *stream, int error)
+listener_call(weft_listener *listener, weft_stream *stream, int error)
 {
 	listener->flags |= WEFT__LISTENER_CALLED;
 	listener->fn(listener, stream, error, listener->arg);
@@ -89,12 +89,12 @@ hand_out(weft_listener *listener)
 	}
 	while ((listener->flags & WEFT__LISTENER_STARTED)
 	       && (stream = weft__listener_take(listener)))
-		call(listener, stream, 0);
+		listener_call(listener, stream, 0);
 	if (listener->error && listener->waiter)
 		end_waiter(listener, listener->error);
 	if (listener->error && (listener->flags & WEFT__LISTENER_STARTED)) {
 		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED);
-		call(listener, NULL, listener->error);
+		listener_call(listener, NULL, listener->error);
 	}
 }
 
@@ -326,7 +326,7 @@ weft__listener_go_on(weft_listener *listener)
 		weft__listener_end(listener);
 		return;
 	}
-	if (listener->op.pending || !is_wanted(listener) || listener->error
+	if (listener->op.pending || !listener_is_wanted(listener) || listener->error
 	    || (listener->flags & WEFT__LISTENER_RESTS) || is_put_off(listener)
 	    || !permit(listener))
 		return;
@@ -347,7 +347,7 @@ on_room(void *arg)
 }
 
 static void
-tell(struct weft__notice *notice)
+listener_notify(struct weft__notice *notice)
 {
 	weft_listener *listener = weft__notice_listener(notice);
 
@@ -381,7 +381,7 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 
 /* The accept op continues; its connection goes to the next acceptor. */
 static void
-ask(struct weft__waiter *waiter, int why)
+listener_request(struct weft__waiter *waiter, int why)
 {
 	end_waiter(acceptor_of(waiter)->listener, why);
 }
@@ -389,8 +389,10 @@ ask(struct weft__waiter *waiter, int why)
 int
 weft__listener_next(weft_listener *listener, weft_stream **out, uint64_t deadline_ns)
 {
-	struct acceptor a = { .waiter = { .what = "accept", .on = listener->fd, .ask = ask },
-		              .listener = listener };
+	struct acceptor a = {
+		.waiter = { .what = "accept", .on = listener->fd, .ask = listener_request },
+		.listener = listener
+	};
 	int64_t rc;
 
 	if (listener->ready) {
@@ -556,7 +558,7 @@ weft_listener_set_background(weft_listener *listener, bool on)
 /* --- creation and freeing ----------------------------------------------- */
 
 static void
-release(weft_listener *listener)
+listener_release(weft_listener *listener)
 {
 	weft_loop *loop = loop_of(listener);
 
@@ -591,7 +593,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 		weft__sys->release(listener);
 		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
 	}
-	listener->notice.tell = tell;
+	listener->notice.tell = listener_notify;
 	listener->forks = weft__load(&weft__program.forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
@@ -605,7 +607,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 		int rc = listener->fd;
 
 		listener->path = NULL;
-		release(listener);
+		listener_release(listener);
 		return rc;
 	}
 	*out = listener;
@@ -683,7 +685,7 @@ weft__listener_end(weft_listener *listener)
 		return;
 	while ((stream = weft__listener_take(listener)))
 		weft_stream_reset(stream);
-	release(listener);
+	listener_release(listener);
 }
 
 /* weft_listener_close() does not call the callback.  While the callback is owed its last call,

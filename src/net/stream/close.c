@@ -20,7 +20,7 @@ read_away(const weft_stream *stream)
 
 /* Everything has ended: close the descriptor, and notify. */
 static void
-finish(weft_stream *stream)
+stream_close_finish(weft_stream *stream)
 {
 	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
 	struct weft__waiter *closer = stream->closer;
@@ -45,7 +45,7 @@ static void
 on_gone(weft_op *op, int64_t result, void *arg)
 {
 	(void)op, (void)result;
-	finish(arg);
+	stream_close_finish(arg);
 }
 
 /* Results of ops on the stream may be on their way to the program, and the caller may be the
@@ -72,7 +72,7 @@ weft__close_go_on(weft_stream *stream)
 		return false;
 	if (finish_behind_results(stream))
 		return false;
-	finish(stream);
+	stream_close_finish(stream);
 	return true;
 }
 
@@ -135,7 +135,7 @@ end_writes(weft_stream *stream)
 }
 
 static void
-begin(weft_stream *stream)
+stream_close_begin(weft_stream *stream)
 {
 	stream->flags |= WEFT__STREAM_CLOSING;
 	weft__events_end(stream);
@@ -166,7 +166,7 @@ is_unbound(const weft_stream *stream)
 
 /* The streams of a stopped loop can still be closed. */
 static int
-check(weft_stream *stream, const char *call)
+stream_close_check(weft_stream *stream, const char *call)
 {
 	weft_loop *loop = weft__stream_loop(stream);
 	int rc = weft__loop_check(loop, call);
@@ -185,10 +185,10 @@ weft_stream_close(weft_stream *stream)
 		close_unbound(stream);
 		return;
 	}
-	if (check(stream, "weft_stream_close") < 0)
+	if (stream_close_check(stream, "weft_stream_close") < 0)
 		return;
 	closer.on = stream->fd;
-	begin(stream);
+	stream_close_begin(stream);
 	end_writes(stream);
 	if (weft__close_go_on(stream))
 		return;
@@ -210,7 +210,7 @@ weft_stream_reset(weft_stream *stream)
 
 	if (!stream)
 		return;
-	if (!is_unbound(stream) && check(stream, "weft_stream_reset") < 0)
+	if (!is_unbound(stream) && stream_close_check(stream, "weft_stream_reset") < 0)
 		return;
 	if (!(stream->flags & WEFT__STREAM_PLAIN))
 		(void)weft__sys->set_option(stream->fd, SOL_SOCKET, SO_LINGER, &at_once,
@@ -220,7 +220,7 @@ weft_stream_reset(weft_stream *stream)
 		return;
 	}
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
-		begin(stream);
+		stream_close_begin(stream);
 	weft__send_fail(stream, WEFT_ESHUTDOWN);
 	(void)weft__close_go_on(stream);
 }

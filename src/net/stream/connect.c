@@ -198,7 +198,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 /* --- attempts ----------------------------------------------------------- */
 
 static int
-prepare(const struct connection *c, const weft_addr *addr)
+stream_connect_prepare(const struct connection *c, const weft_addr *addr)
 {
 	int family = weft__addr_family(addr), on = 1, rc = 0;
 	int fd = weft__kernel(&c->loop->backend)->socket(family, SOCK_STREAM, 0);
@@ -215,9 +215,9 @@ prepare(const struct connection *c, const weft_addr *addr)
 }
 
 static int
-begin(struct connection *c, struct attempt *a)
+stream_connect_begin(struct connection *c, struct attempt *a)
 {
-	int rc = prepare(c, &a->addr);
+	int rc = stream_connect_prepare(c, &a->addr);
 
 	if (rc < 0)
 		return rc;
@@ -249,7 +249,7 @@ try_next(struct connection *c)
 	int rc = WEFT_ENONAME;
 
 	while (c->next < c->count) {
-		rc = begin(c, &c->attempts[c->next++]);
+		rc = stream_connect_begin(c, &c->attempts[c->next++]);
 		if (rc == 0)
 			break;
 	}
@@ -269,7 +269,7 @@ try_next(struct connection *c)
 /* --- starting ----------------------------------------------------------- */
 
 static void
-on_cancel(weft_op *op, int why, void *arg)
+stream_connect_on_cancel(weft_op *op, int why, void *arg)
 {
 	struct connection *c = arg;
 
@@ -318,7 +318,7 @@ resolve(struct connection *c, const char *address)
 }
 
 static struct connection *
-make(weft_loop *loop, const char *address, const weft_stream_connect_opts *opts)
+stream_connect_make(weft_loop *loop, const char *address, const weft_stream_connect_opts *opts)
 {
 	struct connection *c = weft__alloc_zero(sizeof(*c));
 
@@ -379,8 +379,8 @@ read_address(const char *address, struct weft__addr_parts *parts)
 }
 
 static int
-start(const char *address, const weft_stream_connect_opts *opts, weft_stream **out, char *why,
-      weft_op *op, uint64_t deadline_ns)
+stream_connect_start(const char *address, const weft_stream_connect_opts *opts, weft_stream **out,
+                     char *why, weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__addr_parts parts;
 	struct connection *c;
@@ -388,7 +388,7 @@ start(const char *address, const weft_stream_connect_opts *opts, weft_stream **o
 
 	if (rc < 0)
 		return rc;
-	c = make(op->loop, address, opts);
+	c = stream_connect_make(op->loop, address, opts);
 	if (!c)
 		return weft__fail(WEFT_ENOMEM, "connect: out of memory");
 	if (parts.scheme == WEFT__ADDR_TLS)
@@ -396,7 +396,7 @@ start(const char *address, const weft_stream_connect_opts *opts, weft_stream **o
 	if (rc == 0)
 		rc = weft__loop_open_backend(op->loop);
 	if (rc == 0)
-		rc = weft_op_begin(op, on_cancel, c, deadline_ns);
+		rc = weft_op_begin(op, stream_connect_on_cancel, c, deadline_ns);
 	if (rc < 0) {
 		weft_tls_close(c->tls);
 		weft__sys->release(c);
@@ -419,7 +419,7 @@ weft_stream_connect_op(const char *address, const weft_stream_connect_opts *opts
 {
 	if (!address || !out || !op)
 		return weft__misuse(WEFT_EINVAL, "weft_stream_connect_op: NULL");
-	return start(address, opts, out, NULL, op, deadline_ns);
+	return stream_connect_start(address, opts, out, NULL, op, deadline_ns);
 }
 
 int
@@ -436,7 +436,7 @@ weft_stream_connect(const char *address, const weft_stream_connect_opts *opts, w
 	if (!address || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_stream_connect: NULL");
 	weft__op_init_waited(&op);
-	rc = start(address, opts, &stream, why, &op, deadline_ns);
+	rc = stream_connect_start(address, opts, &stream, why, &op, deadline_ns);
 	if (rc < 0)
 		return rc;
 	rc = (int)weft_op_wait(&op, WEFT_NEVER);

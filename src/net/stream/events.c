@@ -6,13 +6,13 @@
 
 /* A callback may close the stream.  The stream is freed after the callback has returned. */
 static void
-enter(weft_stream *stream)
+stream_events_enter(weft_stream *stream)
 {
 	stream->flags |= WEFT__STREAM_CALLED;
 }
 
 static void
-leave(weft_stream *stream)
+stream_events_leave(weft_stream *stream)
 {
 	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
 	if (stream->flags & WEFT__STREAM_CLOSING)
@@ -26,7 +26,7 @@ is_started(const weft_stream *stream)
 }
 
 static void
-begin(weft_stream *stream)
+stream_events_begin(weft_stream *stream)
 {
 	weft_loop *loop = weft__stream_loop(stream);
 	struct weft__net *net = weft__net_of(loop);
@@ -104,11 +104,11 @@ tell_end(weft_stream *stream)
 void
 weft__events_tell(weft_stream *stream)
 {
-	enter(stream);
+	stream_events_enter(stream);
 	if (stream->in_queue.size > 0)
 		show(stream);
 	tell_end(stream);
-	leave(stream);
+	stream_events_leave(stream);
 }
 
 void
@@ -119,7 +119,7 @@ weft__events_drain(weft_stream *stream)
 	stream->flags &= ~(uint32_t)WEFT__STREAM_HIGH;
 	if (!stream->events.on_drain || (stream->flags & WEFT__STREAM_CLOSING))
 		return;
-	enter(stream);
+	stream_events_enter(stream);
 	stream->events.on_drain(stream, stream->arg);
 	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
 }
@@ -198,7 +198,7 @@ weft_stream_start(weft_stream *stream, weft_loop *loop, const weft_stream_events
 		return weft__fail(WEFT_EBUSY, "another reads this stream");
 	if (weft__stream_loop(stream)->ending)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_stream_start: the loop has ended its ops");
-	begin(stream);
+	stream_events_begin(stream);
 	set_background(stream);
 	rc = weft__receive_start(stream);
 	if (rc < 0) { /* a stream that did not start gets no callbacks */

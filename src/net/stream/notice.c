@@ -40,7 +40,7 @@ weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 
 /* The caller holds the lock of the loop's list. */
 static void
-unlist(struct weft__notice *notice)
+notice_unlist(struct weft__notice *notice)
 {
 	*notice->link = notice->next;
 	if (notice->next)
@@ -58,21 +58,21 @@ weft__notice_drop(struct weft__notice *notice)
 	weft__lock_take(&notice->lock);
 	weft__lock_take(&all->lock);
 	if (notice->link)
-		unlist(notice);
+		notice_unlist(notice);
 	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
 	weft__lock_give(&all->lock);
 	weft__lock_give(&notice->lock);
 }
 
 static struct weft__notice *
-pop(struct notices *all)
+notice_pop(struct notices *all)
 {
 	struct weft__notice *notice;
 
 	weft__lock_take(&all->lock);
 	notice = all->first;
 	if (notice)
-		unlist(notice);
+		notice_unlist(notice);
 	else
 		all->queued = false;
 	weft__lock_give(&all->lock);
@@ -86,13 +86,13 @@ on_told(void *arg)
 	struct weft__notice *notice;
 
 	all->loop->own_run++;
-	while ((notice = pop(all)))
+	while ((notice = notice_pop(all)))
 		if (weft__notice_is_marked(notice))
 			notice->tell(notice);
 }
 
 static void
-list(struct weft__notice *notice, weft_loop *loop)
+notice_list(struct weft__notice *notice, weft_loop *loop)
 {
 	struct notices *all = loop->notices;
 
@@ -127,6 +127,6 @@ weft__notice_send(struct weft__notice *notice)
 	weft__lock_take(&notice->lock);
 	loop = weft__notice_loop(notice);
 	if (loop)
-		list(notice, loop);
+		notice_list(notice, loop);
 	weft__lock_give(&notice->lock);
 }

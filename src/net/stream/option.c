@@ -38,7 +38,7 @@ static const struct option {
 };
 
 static const struct option *
-find(const char *name)
+stream_option_find(const char *name)
 {
 	for (size_t i = 0; name && i < sizeof(options) / sizeof(*options); i++)
 		if (strcmp(options[i].name, name) == 0)
@@ -47,13 +47,13 @@ find(const char *name)
 }
 
 static int
-begin(weft_stream *stream, const char *name, const struct option **out)
+stream_option_begin(weft_stream *stream, const char *name, const struct option **out)
 {
 	int rc = weft__stream_check(stream, "stream option");
 
 	if (rc < 0)
 		return rc;
-	*out = find(name);
+	*out = stream_option_find(name);
 	return *out ? 0 : weft_fail(WEFT_ENOENT, "no stream option \"%s\"", name ? name : "");
 }
 
@@ -124,7 +124,7 @@ int
 weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 {
 	const struct option *option;
-	int rc = begin(stream, name, &option);
+	int rc = stream_option_begin(stream, name, &option);
 	char *field;
 
 	if (rc < 0)
@@ -156,7 +156,7 @@ int
 weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 {
 	const struct option *option;
-	int rc = begin(stream, name, &option);
+	int rc = stream_option_begin(stream, name, &option);
 	const char *field;
 
 	if (rc == 0 && !out)

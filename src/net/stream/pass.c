@@ -121,7 +121,7 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 /* --- sending ------------------------------------------------------------ */
 
 static void
-fill(struct weft__passing *passing, int fd)
+stream_pass_fill(struct weft__passing *passing, int fd)
 {
 	static char byte;
 
@@ -146,7 +146,7 @@ send_now(weft_stream *stream, int fd)
 	struct weft__passing passing;
 	int64_t n = -EAGAIN;
 
-	fill(&passing, fd);
+	stream_pass_fill(&passing, fd);
 	if (!stream->first)
 		n = weft__ready_send_now(&weft__stream_loop(stream)->backend, stream->fd,
 		                         &passing.msg, true);
@@ -169,7 +169,7 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 		return rc;
 	if (deadline_ns == WEFT_NOWAIT)
 		return send_now(stream, fd);
-	fill(&passing, fd);
+	stream_pass_fill(&passing, fd);
 	return (int)weft__send_wait(
 		stream, (struct weft__write){ .kind = WEFT__WRITE_FD, .passing = &passing },
 		deadline_ns);

@@ -64,7 +64,7 @@ room_in(const struct weft__chunk *chunk)
 }
 
 static void
-append(struct weft__queue *queue, struct weft__chunk *chunk)
+stream_queue_append(struct weft__queue *queue, struct weft__chunk *chunk)
 {
 	if (queue->last)
 		queue->last->next = chunk;
@@ -74,7 +74,7 @@ append(struct weft__queue *queue, struct weft__chunk *chunk)
 }
 
 static void
-fill(struct weft__chunk *chunk, const char *bytes, size_t size)
+stream_queue_fill(struct weft__chunk *chunk, const char *bytes, size_t size)
 {
 	memcpy(chunk->data + chunk->end, bytes, size);
 	chunk->end += (uint32_t)size;
@@ -94,10 +94,10 @@ weft__queue_add(struct weft__queue *queue, struct weft__chunks *spare, const voi
 			return WEFT_ENOMEM;
 	}
 	if (here > 0)
-		fill(queue->last, bytes, here);
+		stream_queue_fill(queue->last, bytes, here);
 	if (chunk) {
-		fill(chunk, (const char *)bytes + here, size - here);
-		append(queue, chunk);
+		stream_queue_fill(chunk, (const char *)bytes + here, size - here);
+		stream_queue_append(queue, chunk);
 	}
 	queue->size += size;
 	return 0;
@@ -164,7 +164,7 @@ weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare, size_t m
 	if (!whole)
 		return false;
 	whole->end = (uint32_t)weft__queue_take(queue, spare, whole->data, size);
-	append(queue, whole);
+	stream_queue_append(queue, whole);
 	queue->size = size;
 	return true;
 }

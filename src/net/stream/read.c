@@ -12,7 +12,7 @@ chunks_of(weft_stream *stream)
 
 /* Check whether the caller may read now.  Returns 0 or an error. */
 static int
-begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
+stream_read_begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 {
 	int rc = weft__stream_wait(stream, deadline_ns, call);
 
@@ -25,7 +25,7 @@ begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 
 /* Take bytes from the queue. */
 static ssize_t
-take(weft_stream *stream, void *buf, size_t size)
+stream_read_take(weft_stream *stream, void *buf, size_t size)
 {
 	size_t n = weft__queue_take(&stream->in_queue, chunks_of(stream), buf, size);
 
@@ -121,7 +121,7 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 ssize_t
 weft_stream_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 {
-	int rc = begin(stream, deadline_ns, "weft_stream_read");
+	int rc = stream_read_begin(stream, deadline_ns, "weft_stream_read");
 
 	if (rc < 0)
 		return rc;
@@ -130,13 +130,13 @@ weft_stream_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_
 	if (stream->in_queue.size == 0 && !stream->tls && !(stream->flags & WEFT__STREAM_PASSES))
 		return read_past_queue(stream, buf, size, deadline_ns);
 	rc = gather(stream, 1, deadline_ns);
-	return rc <= 0 ? rc : take(stream, buf, size);
+	return rc <= 0 ? rc : stream_read_take(stream, buf, size);
 }
 
 ssize_t
 weft_stream_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 {
-	int rc = begin(stream, deadline_ns, "weft_stream_read_exact");
+	int rc = stream_read_begin(stream, deadline_ns, "weft_stream_read_exact");
 
 	if (rc < 0)
 		return rc;
@@ -149,13 +149,13 @@ weft_stream_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t dea
 		return rc;
 	if (rc == 0)
 		return weft__fail(WEFT_EOF, "the stream ended before that");
-	return take(stream, buf, size);
+	return stream_read_take(stream, buf, size);
 }
 
 /* Search the first `max` bytes of the queue for `delimiter`.  Returns the length up to its end,
  * or 0.  The search starts at `*seen`, which is set for the next search. */
 static size_t
-find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
+stream_read_find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
 {
 	size_t length = strlen(delimiter), size = stream->in_queue.size;
 	int64_t at = weft__queue_find(&stream->in_queue, delimiter, length, *seen,
@@ -170,13 +170,13 @@ weft_stream_read_until(weft_stream *stream, const char *delimiter, void *buf, si
                        uint64_t deadline_ns)
 {
 	size_t seen = 0, size;
-	int rc = begin(stream, deadline_ns, "weft_stream_read_until");
+	int rc = stream_read_begin(stream, deadline_ns, "weft_stream_read_until");
 
 	if (rc < 0)
 		return rc;
 	if (!buf || !delimiter || !*delimiter)
 		return weft__misuse(WEFT_EINVAL, "weft_stream_read_until: NULL");
-	while ((size = find(stream, delimiter, max, &seen)) == 0) {
+	while ((size = stream_read_find(stream, delimiter, max, &seen)) == 0) {
 		if (stream->in_queue.size >= max)
 			return weft__fail(WEFT_EMSGSIZE, "the delimiter is not within that");
 		rc = gather(stream, stream->in_queue.size + 1, deadline_ns);
@@ -187,7 +187,7 @@ weft_stream_read_until(weft_stream *stream, const char *delimiter, void *buf, si
 		if (rc == 0)
 			return 0;
 	}
-	return take(stream, buf, size);
+	return stream_read_take(stream, buf, size);
 }
 
 /* --- peeking ------------------------------------------------------------ */
@@ -203,7 +203,7 @@ check_min(const weft_stream *stream, size_t min)
 ssize_t
 weft_stream_peek(weft_stream *stream, size_t min, const void **out, uint64_t deadline_ns)
 {
-	int rc = begin(stream, deadline_ns, "weft_stream_peek");
+	int rc = stream_read_begin(stream, deadline_ns, "weft_stream_peek");
 	size_t size;
 
 	if (rc == 0 && !out)

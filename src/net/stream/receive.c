@@ -20,7 +20,7 @@ weft__receive_state(const weft_stream *stream)
 
 /* While a received descriptor is pending, the bytes behind it can wait. */
 static bool
-is_wanted(const weft_stream *stream)
+stream_receive_is_wanted(const weft_stream *stream)
 {
 	return stream->passed < 0
 	       && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED));
@@ -57,7 +57,7 @@ weft__reader_end(weft_stream *stream, int64_t result)
 	stream->min = 0;
 	if (stream->in.pending) {
 		weft__op_of(&stream->in)->buf = NULL;
-		if (!is_wanted(stream))
+		if (!stream_receive_is_wanted(stream))
 			(void)hold(stream, true);
 	}
 	if (reader && weft__claim(reader)) {
@@ -85,7 +85,7 @@ serve_reader(weft_stream *stream)
 }
 
 static void
-tell(weft_stream *stream)
+stream_receive_notify(weft_stream *stream)
 {
 	if (stream->flags & WEFT__STREAM_STARTED)
 		weft__events_tell(stream);
@@ -122,7 +122,7 @@ pass(weft_stream *stream, const char *bytes, size_t size)
 }
 
 static void
-take(weft_stream *stream, const char *bytes, size_t size)
+stream_receive_take(weft_stream *stream, const char *bytes, size_t size)
 {
 	size_t n;
 
@@ -170,7 +170,7 @@ end_input(weft_stream *stream, int64_t result)
 
 /* The op has ended.  A loop that ends its ops starts no others. */
 static void
-end(weft_stream *stream, int64_t result)
+stream_receive_end(weft_stream *stream, int64_t result)
 {
 	if (stream->in.loop->ending)
 		result = stream->in_error = WEFT_ESHUTDOWN;
@@ -207,10 +207,10 @@ on_received(weft_op *op, int64_t result, void *arg)
 		return;
 	}
 	if (result > 0 && weft__receive_state(stream) > 0) /* after an error there would be a gap */
-		take(stream, weft_op_data(op), (size_t)result);
+		stream_receive_take(stream, weft_op_data(op), (size_t)result);
 	if (last)
-		end(stream, result);
-	tell(stream);
+		stream_receive_end(stream, result);
+	stream_receive_notify(stream);
 }
 
 /* --- starting ----------------------------------------------------------- */
@@ -229,13 +229,13 @@ weft__receive_start(weft_stream *stream)
 
 	if (stream->in.pending || weft__receive_state(stream) <= 0
 	    || stream->in_queue.size >= limit_of(stream)) {
-		return stream->in.pending ? hold(stream, !is_wanted(stream)) : 0;
+		return stream->in.pending ? hold(stream, !stream_receive_is_wanted(stream)) : 0;
 	}
 	have_op(stream);
 	weft_op_set_background(&stream->in, !(stream->flags & WEFT__STREAM_STARTED)
 	                                            || (stream->flags & WEFT__STREAM_BACKGROUND));
 	rc = weft_op_recv_multi(&stream->in, stream->fd, WEFT_NEVER);
-	return rc < 0 ? rc : hold(stream, !is_wanted(stream));
+	return rc < 0 ? rc : hold(stream, !stream_receive_is_wanted(stream));
 }
 
 /* A reader gets bytes when there is any room, callbacks when half of the queue is free again. */
@@ -252,12 +252,12 @@ void
 weft__receive_more(weft_stream *stream)
 {
 	if (stream->in.pending && (stream->flags & WEFT__STREAM_PASSES)) {
-		int rc = hold(stream, !is_wanted(stream));
+		int rc = hold(stream, !stream_receive_is_wanted(stream));
 
 		if (rc < 0)
 			stream->in_error = rc;
 	}
-	if (!stream->in.pending && is_wanted(stream) && has_room(stream)) {
+	if (!stream->in.pending && stream_receive_is_wanted(stream) && has_room(stream)) {
 		int rc = weft__receive_start(stream);
 
 		if (rc < 0)
@@ -322,7 +322,7 @@ weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 		end_input(stream, n);
 		n = weft__receive_state(stream);
 	} else if (n > 0 && !buf) {
-		take(stream, backend->data, (size_t)n);
+		stream_receive_take(stream, backend->data, (size_t)n);
 	}
 	return n;
 }

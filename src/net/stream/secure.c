@@ -93,7 +93,7 @@ weft__secure_end(weft_stream *stream)
 
 /* Hand queued writes to the session.  Returns 0, or an error of the session. */
 static int
-hand_over(weft_stream *stream)
+secure_hand_over(weft_stream *stream)
 {
 	for (struct weft__write *w = stream->first; w && w->spans; w = w->next)
 		while (w->left > 0) {
@@ -113,7 +113,7 @@ hand_over(weft_stream *stream)
 int64_t
 weft__secure_output(weft_stream *stream, const void **out)
 {
-	int rc = hand_over(stream);
+	int rc = secure_hand_over(stream);
 
 	return rc < 0 ? rc : (int64_t)weft__session_output(stream->tls, out);
 }
@@ -128,7 +128,7 @@ weft__secure_goodbye(weft_stream *stream)
 
 /* Send the output of the session while the stream is still plain. */
 static int
-tell(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
+secure_notify(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
 	const void *bytes;
 	size_t size;
@@ -174,7 +174,7 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
 	for (;;) {
 		int rc = weft__session_handshake(s);
-		int told = tell(stream, s, deadline_ns);
+		int told = secure_notify(stream, s, deadline_ns);
 
 		if (rc == 0)
 			return end_handshake(stream, told);
@@ -240,7 +240,7 @@ take_over(weft_stream *stream, struct weft__session *s)
 }
 
 static int
-start(weft_stream *stream, weft_tls *tls, int role, const char *name, uint64_t deadline_ns)
+secure_start(weft_stream *stream, weft_tls *tls, int role, const char *name, uint64_t deadline_ns)
 {
 	struct weft__session *s;
 	weft_loop *loop = weft__stream_loop(stream);
@@ -271,7 +271,7 @@ weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name, u
 	if (rc < 0)
 		return rc;
 	stream->guests++; /* invariant 4 */
-	rc = start(stream, tls, role, name, deadline_ns);
+	rc = secure_start(stream, tls, role, name, deadline_ns);
 	left = weft__guest_leave(stream);
 	return left < 0 ? left : rc;
 }

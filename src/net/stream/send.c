@@ -364,7 +364,7 @@ owes_goodbye(const weft_stream *stream)
 	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT)) == WEFT__STREAM_CLOSING;
 }
 
-/* The same as start(), for TLS. */
+/* The same as stream_send_start(), for TLS. */
 static bool
 start_secure(weft_stream *stream)
 {
@@ -416,7 +416,7 @@ start_thing(weft_stream *stream)
 
 /* Start the op for the queue; false if nothing is being sent. */
 static bool
-start(weft_stream *stream)
+stream_send_start(weft_stream *stream)
 {
 	struct weft__sender *out = stream->out;
 	int rc;
@@ -444,7 +444,7 @@ pump(weft_stream *stream)
 {
 	struct weft__sender *out = stream->out;
 
-	if (stream->tls ? start_secure(stream) : start(stream))
+	if (stream->tls ? start_secure(stream) : stream_send_start(stream))
 		return;
 	stream->out = NULL;
 	if (out->lingers)

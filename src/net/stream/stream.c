@@ -60,7 +60,7 @@ weft__net_of(weft_loop *loop)
 
 /* --- creation and freeing ----------------------------------------------- */
 
-static void tell(struct weft__notice *notice);
+static void stream_notify(struct weft__notice *notice);
 
 weft_stream *
 weft__stream_make(int fd, uint32_t flags)
@@ -71,7 +71,7 @@ weft__stream_make(int fd, uint32_t flags)
 		(void)weft__fail(WEFT_ENOMEM, "stream: out of memory");
 		return NULL;
 	}
-	stream->notice.tell = tell;
+	stream->notice.tell = stream_notify;
 	stream->fd = fd;
 	stream->passed = -1;
 	stream->flags = flags;
@@ -306,7 +306,7 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 
 /* Runs on the owner loop.  Ends the wait of the reader, or else of the first write. */
 static void
-tell(struct weft__notice *notice)
+stream_notify(struct weft__notice *notice)
 {
 	weft_stream *stream = weft__notice_stream(notice);
 	bool reads = stream->reader || stream->reader_op;

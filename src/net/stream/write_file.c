@@ -35,7 +35,7 @@ copy_by(weft_stream *stream, struct weft__file_part *part, char *buf, uint64_t d
 }
 
 static int64_t
-copy(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
+write_file_copy(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
 {
 	char *buf = weft__sys->alloc(PIECE);
 	int64_t rc;
@@ -100,7 +100,7 @@ weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t si
 	if (!stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
 		rc = send_part(stream, &part, deadline_ns);
 	if (rc == WEFT_ENOSYS || rc == WEFT_EINVAL)
-		rc = copy(stream, &part, deadline_ns);
+		rc = write_file_copy(stream, &part, deadline_ns);
 	(void)weft__guest_leave(stream);
 	return rc < 0 ? rc : (int64_t)(size - part.left);
 }

@@ -20,7 +20,7 @@ clear_place(struct weft__ticket *place)
 }
 
 static struct weft__ticket *
-find(struct weft__tickets *t, const char *name)
+tls_cache_find(struct weft__tickets *t, const char *name)
 {
 	for (size_t i = 0; i < WEFT__TLS_CACHE_MAX; i++)
 		if (t->places[i].name && weft__tls_same_name(t->places[i].name, name))
@@ -49,7 +49,7 @@ weft__tickets_put(struct weft__tickets *t, const char *name, SSL_SESSION *sessio
 	if (!copy)
 		return false;
 	weft__lock_take(&t->lock);
-	place = find(t, name);
+	place = tls_cache_find(t, name);
 	if (!place)
 		place = oldest(t);
 	before = *place;
@@ -66,7 +66,7 @@ weft__tickets_take(struct weft__tickets *t, const char *name)
 	struct weft__ticket *place, spent = { 0 };
 
 	weft__lock_take(&t->lock);
-	place = find(t, name);
+	place = tls_cache_find(t, name);
 	if (place) {
 		session = place->session;
 		(void)SSL_SESSION_up_ref(session);

@@ -54,7 +54,7 @@ drop_content(struct content *c)
 
 /* Copies instead of resizing, which might leave a key behind. */
 static int
-grow(struct content *c)
+tls_file_grow(struct content *c)
 {
 	size_t room = c->room ? c->room * 2 : READ_MIN;
 	char *bytes;
@@ -75,10 +75,10 @@ grow(struct content *c)
 }
 
 static int
-read_all(int fd, struct content *c)
+tls_file_read_all(int fd, struct content *c)
 {
 	for (;;) {
-		int64_t n = c->size == c->room ? grow(c) : 0;
+		int64_t n = c->size == c->room ? tls_file_grow(c) : 0;
 
 		if (n == 0)
 			n = weft__sys->file_read(fd, c->bytes + c->size, c->room - c->size,
@@ -102,7 +102,7 @@ read_file(const char *path, struct content *out)
 	while (fd == WEFT_EINTR);
 	if (fd < 0)
 		return fail_read(fd, path);
-	rc = read_all(fd, &c);
+	rc = tls_file_read_all(fd, &c);
 	(void)weft__sys->close(fd); /* nothing was written, so no error matters */
 	if (rc < 0) {
 		drop_content(&c);

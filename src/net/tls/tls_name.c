@@ -23,7 +23,7 @@ weft__tls_same_name(const char *a, const char *b)
 }
 
 static SSL_CTX *
-find(const struct weft__tls_set *set, const char *name)
+tls_name_find(const struct weft__tls_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (set->named[i].name && weft__tls_same_name(set->named[i].name, name))
@@ -97,7 +97,7 @@ weft__tls_on_name(SSL *ssl, int *alert, void *arg)
 	const struct weft__tls_set *set = arg;
 	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 	struct weft__session *s = SSL_get_app_data(ssl);
-	SSL_CTX *ctx = name ? find(set, name) : NULL;
+	SSL_CTX *ctx = name ? tls_name_find(set, name) : NULL;
 
 	if (!ctx && name)
 		ctx = find_star(set, name);

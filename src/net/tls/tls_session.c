@@ -107,7 +107,7 @@ begin_client(struct weft__session *s)
 }
 
 static bool
-begin(struct weft__session *s)
+tls_session_begin(struct weft__session *s)
 {
 	bool client = s->role == WEFT_TLS_CLIENT;
 	BIO *bio = BIO_new(s->set->bio);
@@ -159,7 +159,7 @@ weft__session_open(weft_tls *tls, int role, const char *name, struct weft__sessi
 	if (role == WEFT_TLS_CLIENT)
 		s->name = copy_name(name);
 	ERR_clear_error();
-	if ((role == WEFT_TLS_CLIENT && !s->name) || !begin(s)) {
+	if ((role == WEFT_TLS_CLIENT && !s->name) || !tls_session_begin(s)) {
 		ERR_clear_error();
 		weft__session_close(s);
 		return weft__fail(WEFT_ENOMEM, "tls: out of memory");
@@ -360,7 +360,7 @@ plain_for(size_t room)
 
 /* Make room for the records of `size` bytes before OpenSSL begins with them. */
 static bool
-reserve(struct weft__session *s, size_t size)
+tls_session_reserve(struct weft__session *s, size_t size)
 {
 	size_t records = (size + RECORD_PLAIN - 1) / RECORD_PLAIN;
 
@@ -381,7 +381,7 @@ weft__session_write(struct weft__session *s, const void *buf, size_t size)
 	if (fits < size && fits < WORTH)
 		return WEFT_EAGAIN;
 	size = size < fits ? size : fits;
-	if (!reserve(s, size))
+	if (!tls_session_reserve(s, size))
 		return weft__fail(WEFT_ENOMEM, "tls: no memory for output");
 	ERR_clear_error();
 	rc = SSL_write_ex(s->ssl, buf, size, &put);

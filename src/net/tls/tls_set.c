@@ -38,7 +38,7 @@ struct load {
 /* WEFT_ENOMEM if the error queue reports lack of memory, else WEFT_EINVAL with `file` and the
  * reason in the queue. */
 static int
-fail(const char *file, const char *what)
+tls_set_fail(const char *file, const char *what)
 {
 	unsigned long error = ERR_peek_last_error();
 	const char *reason = error ? ERR_reason_error_string(error) : NULL;
@@ -146,12 +146,12 @@ load_trusted(const weft_tls_opts *opts, struct load *load)
 	ERR_clear_error();
 	load->trusted = X509_STORE_new();
 	if (!load->trusted)
-		return fail("authorities", "cannot be kept");
+		return tls_set_fail("authorities", "cannot be kept");
 	if (!load->ca && !X509_STORE_set_default_paths(load->trusted))
-		return fail("the system's authorities", "cannot be used");
+		return tls_set_fail("the system's authorities", "cannot be used");
 	for (int i = 0; i < sk_X509_num(load->ca); i++)
 		if (!X509_STORE_add_cert(load->trusted, sk_X509_value(load->ca, i)))
-			return fail(opts->ca_file, "cannot be trusted");
+			return tls_set_fail(opts->ca_file, "cannot be trusted");
 	ERR_clear_error();
 	return 0;
 }
@@ -223,7 +223,7 @@ use_own(SSL_CTX *ctx, const struct own *own)
 		                 "same name, with the same kind of key",
 		                 own->from->chain_file);
 	}
-	return fail(own->from->chain_file, "the certificate cannot be used");
+	return tls_set_fail(own->from->chain_file, "the certificate cannot be used");
 }
 
 static bool
@@ -262,7 +262,7 @@ add_own(struct weft__tls_set *set, const struct load *load, const struct own *ow
 	int rc;
 
 	if (!ctx)
-		return fail(own->from->chain_file, "no context");
+		return tls_set_fail(own->from->chain_file, "no context");
 	set->named[set->count++] = (struct weft__tls_named){ name, ctx };
 	rc = use_own(ctx, own);
 	if (rc == 0 && same_name(name, client_name(set->opts)))
@@ -331,7 +331,7 @@ build(struct weft__tls_set *set, struct load *load)
 	set->bio = weft__tls_bio_new();
 	set->client = new_ctx(set, load, WEFT_TLS_CLIENT);
 	if (!set->bio || !set->client)
-		return fail("settings", "not taken");
+		return tls_set_fail("settings", "not taken");
 	return load_owns(set, load);
 }
 
@@ -373,7 +373,7 @@ weft__tls_set_new(const weft_tls_opts *opts, struct weft__tls_set **out)
 	if (!set->opts)
 		rc = WEFT_ENOMEM;
 	else if (!OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL))
-		rc = fail("OpenSSL", "does not start");
+		rc = tls_set_fail("OpenSSL", "does not start");
 	else
 		rc = build(set, &load);
 	X509_STORE_free(load.trusted);

@@ -24,7 +24,7 @@ cut(struct piece *piece, size_t size, size_t align)
 }
 
 static const char *
-put_text(struct piece *piece, const char *text)
+tls_setup_put_text(struct piece *piece, const char *text)
 {
 	size_t size;
 	char *copy;
@@ -43,9 +43,9 @@ put_certs(struct piece *piece, const weft_tls_opts *opts, weft_tls_cert *certs)
 {
 	for (size_t i = 0; i < opts->cert_count; i++) {
 		weft_tls_cert cert = {
-			.name = put_text(piece, opts->certs[i].name),
-			.chain_file = put_text(piece, opts->certs[i].chain_file),
-			.key_file = put_text(piece, opts->certs[i].key_file),
+			.name = tls_setup_put_text(piece, opts->certs[i].name),
+			.chain_file = tls_setup_put_text(piece, opts->certs[i].chain_file),
+			.key_file = tls_setup_put_text(piece, opts->certs[i].key_file),
 		};
 
 		if (certs)
@@ -65,13 +65,13 @@ lay_out(struct piece *piece, const weft_tls_opts *opts)
 		protocols++;
 	alpn = cut(piece, (protocols + 1) * sizeof(*alpn), _Alignof(void *));
 	for (size_t i = 0; i < protocols; i++) {
-		const char *text = put_text(piece, opts->alpn[i]);
+		const char *text = tls_setup_put_text(piece, opts->alpn[i]);
 
 		if (alpn)
 			alpn[i] = text;
 	}
 	put_certs(piece, opts, certs);
-	ca_file = put_text(piece, opts->ca_file);
+	ca_file = tls_setup_put_text(piece, opts->ca_file);
 	if (copy) {
 		*copy = *opts;
 		copy->certs = certs;

@@ -76,7 +76,7 @@ static const struct word alerts[] = {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct word *
-find(const struct word *list, size_t count, int reason)
+tls_text_find(const struct word *list, size_t count, int reason)
 {
 	for (size_t i = 0; i < count; i++)
 		if (list[i].reason == reason)
@@ -150,7 +150,7 @@ weft__tls_break_by(struct weft__session *s, int error, const char *format, ...)
 static int
 break_by_alert(struct weft__session *s, int alert)
 {
-	const struct word *word = find(alerts, COUNT(alerts), alert);
+	const struct word *word = tls_text_find(alerts, COUNT(alerts), alert);
 
 	return weft__tls_break_by(s, word ? word->error : WEFT_EPROTO,
 	                          "the peer has ended it: %s (alert %d)",
@@ -173,7 +173,7 @@ break_by_reason(struct weft__session *s, unsigned long error)
 		return break_with(s, WEFT_EPROTO, "no certificate for the name it asks for");
 	if (reason >= SSL_AD_REASON_OFFSET)
 		return break_by_alert(s, reason - SSL_AD_REASON_OFFSET);
-	word = find(words, COUNT(words), reason);
+	word = tls_text_find(words, COUNT(words), reason);
 	if (word)
 		return break_with(s, word->error, word->text);
 	return break_with(s, WEFT_EPROTO, text ? text : "it failed");
