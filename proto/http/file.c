@@ -255,7 +255,7 @@ answer_error(weft_http *http, int error, uint64_t deadline_ns)
 	case -ENOTDIR:
 	case -ELOOP:
 	case -ENAMETOOLONG:
-	case WEFT_EWRONGLOOP: /* it would leave the root */
+	case -EXDEV: /* it would leave the root */
 	case WEFT_EINVAL:
 	case -ENXIO:
 		return weft__http_reply_status(http, 404, deadline_ns);
