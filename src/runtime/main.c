@@ -206,7 +206,9 @@ end_control(struct program *program)
 	for (int i = 0; i < 2; i++)
 		(void)weft_watch_stop(&program->watches[i]);
 	weft_loop_shutdown(program->control);
-	(void)weft_loop_run(program->control); /* run what is left */
+	/* A call that fails would replace weft_detail(), which says why weft_main() failed. */
+	if (weft_loop_state(program->control) != WEFT_STOPPED)
+		(void)weft_loop_run(program->control); /* run what is left */
 	(void)weft_loop_free(program->control);
 }
 

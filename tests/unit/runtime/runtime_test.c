@@ -539,6 +539,8 @@ TEST(threads_of_a_runtime_can_be_bound_to_cpus)
 
 	opts.loop.cpus = "0-";
 	CHECK(weft_runtime_new(&opts) == NULL);
+	CHECK_EQ(weft_main(&opts, return_arg, NULL), 1);
+	CHECK(strstr(weft_detail(), "cpus"));
 	opts.loop.cpus = "0";
 	if (weft_main(&opts, return_arg, NULL) != 0)
 		CHECK_STR(weft_detail(), "weft_loop_new: threads cannot be bound to cpus here");
