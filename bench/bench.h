@@ -55,7 +55,7 @@ bench_die(const char *format, ...)
 
 #define BENCH_CHECK(cond) \
 	((cond) ? (void)0 \
-	        : bench_die("%s:%d: not so: %s", __FILE__, __LINE__, #cond))
+	        : bench_die("%s:%d: check failed: %s", __FILE__, __LINE__, #cond))
 
 static inline uint64_t
 bench_clock(clockid_t clock)

@@ -54,7 +54,7 @@ redis_await(int port, pid_t child)
 		if (fd >= 0)
 			return fd;
 		if (waitpid(child, &status, WNOHANG) == child)
-			bench_skip("there is no redis-server");
+			bench_skip("redis-server is not installed");
 		bench_sleep(5 * BENCH_MS);
 	}
 	bench_die("redis-server does not listen");

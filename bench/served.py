@@ -95,7 +95,7 @@ def until(condition, what):
     end = time.monotonic() + WAIT_S
     while not condition():
         if time.monotonic() > end:
-            sys.exit(f"{what}: not within {WAIT_S} s")
+            sys.exit(f"{what}: timed out after {WAIT_S} s")
         time.sleep(0.01)
 
 
@@ -156,7 +156,7 @@ class Server:
     def stop(self):
         if self.reader:
             if self.reader.poll() is not None:
-                sys.exit("nobody has read the events")
+                sys.exit("the client that reads the events has exited")
             self.reader.terminate()
             self.reader.wait(WAIT_S)
         self.process.terminate()

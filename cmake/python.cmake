@@ -1,6 +1,6 @@
 # Python: ask the interpreter where its headers are.
 
-set(WEFT_PYTHON AUTO CACHE STRING "an asyncio loop for Python: ON, OFF, AUTO if it can be had")
+set(WEFT_PYTHON AUTO CACHE STRING "an asyncio loop for Python: ON, OFF, AUTO (if available)")
 set_property(CACHE WEFT_PYTHON PROPERTY STRINGS AUTO ON OFF)
 set(WEFT_PYTHON_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "the Python to build for")
 

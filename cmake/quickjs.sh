@@ -75,9 +75,9 @@ apt_do() {
 
 fetch_index() {
 	uri=$(mirror)
-	[ -n "$uri" ] || { say "apt knows no mirror of Debian"; return 1; }
+	[ -n "$uri" ] || { say "apt has no Debian mirror configured"; return 1; }
 	keys=/usr/share/keyrings/debian-archive-keyring.gpg
-	[ -r "$keys" ] || { say "no $keys"; return 1; }
+	[ -r "$keys" ] || { say "$keys is missing: install debian-archive-keyring"; return 1; }
 	mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/none"
 	echo "deb-src [signed-by=$keys] $uri $suite main" >"$work/sources.list"
 	apt_do apt-get update -qq
@@ -116,7 +116,7 @@ get_source() {
 	rm -rf "$work"
 	[ "$rc" -eq 0 ] && return 0
 	[ -d source ] || return 1
-	say "no news of $package: keeping $(cat source/debian-version)"
+	say "could not update $package: keeping $(cat source/debian-version)"
 }
 
 # Compiled without warnings: it is not our code.

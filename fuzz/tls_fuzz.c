@@ -15,7 +15,7 @@
 #include "fuzz.h"
 #include "net/tls/tls.h"
 
-#define MUST(cond) ORACLE(cond, "not so: %s", #cond)
+#define MUST(cond) ORACLE(cond, "check failed: %s", #cond)
 
 static weft_tls *tls;
 

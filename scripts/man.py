@@ -369,7 +369,7 @@ def self_test():
     for line in wrong:
         print(f"man self-test: {line}")
     print(f"man self-test: 3 planted, {len(found)} found, groff "
-          f"{'not here, so not asked' if warnings is None else 'asked'}")
+          f"{'not installed, pages not checked' if warnings is None else 'asked'}")
     return 1 if wrong else 0
 
 

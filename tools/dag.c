@@ -12,22 +12,22 @@ static const char help[] =
 	"       weft dag check FILE\n"
 	"       weft dag dot [--json] FILE\n"
 	"\n"
-	"  run    run the nodes of a DAG file, each behind those that it waits for\n"
-	"  trace  the same, and write when each ran as a Chrome trace; default FILE.trace.json\n"
-	"  check  say what is wrong with the file, if anything\n"
-	"  dot    the graph for Graphviz, or as JSON\n"
+	"  run    run the nodes of a DAG file, each after its dependencies\n"
+	"  trace  run, and write a Chrome trace of the nodes; default FILE.trace.json\n"
+	"  check  report errors in the file\n"
+	"  dot    print the graph for Graphviz, or as JSON\n"
 	"\n"
-	"  --jobs N         commands at once; default: the number of CPUs\n"
-	"  --deadline TIME  for all of it, as 90s, 5m or 1h\n"
-	"  --grace TIME     from SIGTERM to SIGKILL, for commands that are to end; default 2s\n"
-	"  --keep-going     after a failure, run all that does not wait for it\n"
-	"  --quiet          only what commands print, and failures\n"
-	"  --resume         take what the last, failed run has done from FILE.state\n"
-	"  --redis URL      the server of redis nodes, instead of the file's\n"
-	"  --trace OUT      write a Chrome trace, too\n"
+	"  --jobs N         run at most N commands at once; default: the number of CPUs\n"
+	"  --deadline TIME  for the whole run, such as 90s, 5m or 1h\n"
+	"  --grace TIME     between SIGTERM and SIGKILL when commands are ended; default 2s\n"
+	"  --keep-going     after a failure, run all nodes that do not depend on it\n"
+	"  --quiet          print only the output of commands, and failures\n"
+	"  --resume         reuse the results of the last, failed run, from FILE.state\n"
+	"  --redis URL      server for redis nodes; overrides the file's\n"
+	"  --trace OUT      also write a Chrome trace\n"
 	"\n"
 	"NAME=VALUE sets an input of the file.  Exit status: 0; 1 if a node has failed; 2 if\n"
-	"the file or the words here are wrong; 130 after SIGINT, of which a second one kills.\n";
+	"the file or the arguments are wrong; 130 after SIGINT; a second SIGINT kills.\n";
 
 /* --- the file --------------------------------------------------------------- */
 
@@ -190,9 +190,15 @@ read_words(struct dagrun *run, int argc, char **argv, struct words *words)
 			if (read_flag(&run->opts, word))
 				continue;
 			if (i + 1 == argc)
-				return misused("what is %s?", word);
+				return misused(
+					"unknown command or option, or missing or invalid value: "
+					"%s",
+					word);
 			if (!read_value(&run->opts, word, argv[++i]))
-				return misused("what is %s?", word);
+				return misused(
+					"unknown command or option, or missing or invalid value: "
+					"%s",
+					word);
 		} else if (!run->path) {
 			run->path = word;
 		} else {
@@ -229,7 +235,7 @@ set_inputs(struct dagrun *run, const struct words *words)
 		status = set_input(run, words->inputs[i]);
 	for (uint32_t i = 0; i < run->file->input_count && status == 0; i++)
 		if (!run->values[i]) {
-			fprintf(stderr, "%s:%u:%u: the input %s is not set: give %s=VALUE\n",
+			fprintf(stderr, "%s:%u:%u: the input %s has no value: pass %s=VALUE\n",
 			        run->path, run->file->inputs[i].at.line,
 			        run->file->inputs[i].at.column, run->file->inputs[i].name,
 			        run->file->inputs[i].name);
@@ -361,5 +367,5 @@ verb_dag(int argc, char **argv)
 			unload(&run);
 			return status;
 		}
-	return misused("what is %s?", argv[2]);
+	return misused("unknown command or option, or missing or invalid value: %s", argv[2]);
 }

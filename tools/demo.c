@@ -10,20 +10,20 @@ static const char help[] =
 	"\n"
 	"A service that ranks a feed for each viewer: every request is a graph of steps with a\n"
 	"hundred Redis calls in flight on one loop thread.  A page shows it live, beside the\n"
-	"same work on 8 threads that block.  SIGTERM or SIGINT ends it when all that was let in\n"
-	"is answered.\n"
+	"same work on 8 threads that block.  SIGTERM or SIGINT ends it after all admitted\n"
+	"requests are answered.\n"
 	"\n"
 	"  --redis URL     redis://[USER:PASSWORD@]HOST[:PORT][/DB] or redis+unix:/PATH; keys\n"
-	"                  that begin with demo: are written there; default: a store of its own\n"
+	"                  that begin with demo: are written there; default: the embedded store\n"
 	"  --port N        default 7070, or one of the next ten; 0: the system chooses\n"
-	"  --address A     to listen at; default 127.0.0.1\n"
-	"  --loops N       that serve; default 1\n"
+	"  --address A     address to listen on; default 127.0.0.1\n"
+	"  --loops N       number of serving loops; default 1\n"
 	"  --seed N        of the data set; default 7\n"
-	"  --load N        requests per second that it makes itself; default 50\n"
+	"  --load N        requests per second of the built-in load; default 50\n"
 	"  --fan-out N     candidates of a request, each a Redis call; default 120\n"
-	"  --delay-us N    that Redis seems to be away; default 1000\n"
-	"  --compare 0|1   whether the load goes to the 8 threads, too; default 1\n"
-	"  --quiet         say where the page is, and nothing else\n";
+	"  --delay-us N    simulated round-trip delay to Redis; default 1000\n"
+	"  --compare 0|1   also send the load to the 8 threads; default 1\n"
+	"  --quiet         print only the address of the page\n";
 
 /* Parses a whole number from `min` to `max`. */
 static bool
@@ -86,7 +86,8 @@ demo_read_options(struct demo_opts *opts, int argc, char **argv)
 		}
 		if (i + 1 == argc || !read_option(opts, argv[i], argv[i + 1])) {
 			/* The value is not printed: it may be a password. */
-			fprintf(stderr, "weft demo: %s: no such option, or a bad value\n\n",
+			fprintf(stderr,
+			        "weft demo: %s: unknown option, or missing or invalid value\n\n",
 			        argv[i]);
 			return false;
 		}

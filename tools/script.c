@@ -60,7 +60,7 @@ static bool
 is_forgotten(const weft_value *reason)
 {
 	return reason->type == &weft_type_error && reason->as.integer == WEFT_ECLOSED
-	       && strcmp(weft_detail(), "the script has forgotten its promise") == 0;
+	       && strcmp(weft_detail(), "the script dropped its promise without settling it") == 0;
 }
 
 /* A rejection reason that is not an error is printed as String() formats it. */
@@ -80,7 +80,7 @@ on_rejected(const weft_value *in, weft_value *out, void *arg)
 	         && text.type == &weft_type_text)
 		script_notify(program, text.as.ptr);
 	else
-		script_notify(program, "an error without a text");
+		script_notify(program, "an error without a message");
 	weft_value_drop(&text);
 	return 0;
 }
@@ -164,7 +164,8 @@ script_start(int argc, char **argv, const char *what)
 	if (strcmp(argv[2], "--help") == 0)
 		return VERB_HELP;
 	if (runs && argv[2][0] == '-') {
-		fprintf(stderr, "weft run: there is no option %s; a file of that name is ./%s\n\n",
+		fprintf(stderr,
+		        "weft run: unknown option %s; to run a file of that name, use ./%s\n\n",
 		        argv[2], argv[2]);
 		return VERB_MISUSED;
 	}

@@ -20,19 +20,19 @@ struct program {
 static const char help[] =
 	"usage: weft store [OPTION...]\n"
 	"\n"
-	"A small store that speaks as redis-server 7.0 does.  Everything is in memory, and\n"
-	"gone when it ends: nothing is ever written to a disk.  SIGTERM ends it.\n"
+	"A small store that is compatible with redis-server 7.0.  All data is in memory,\n"
+	"and lost when it ends: nothing is written to disk.  SIGTERM ends it.\n"
 	"\n"
 	"  --listen ADDRESS     tcp://HOST:PORT or unix:PATH, any number of them;\n"
 	"                       default tcp://127.0.0.1:6379\n"
-	"  --memory-max BYTES   of data; then commands that add some fail with OOM\n"
+	"  --memory-max BYTES   limit for data; above it, commands that add data fail with OOM\n"
 	"  --clients-max N      default 10000\n"
-	"  --output-max BYTES   that a client may leave unread; default 256m\n"
-	"  --bulk-max BYTES     of one word of a request; default 512m\n"
+	"  --output-max BYTES   unread output, above which a client is dropped; default 256m\n"
+	"  --bulk-max BYTES     largest argument of a request; default 512m\n"
 	"  --password-env NAME  a variable with the password that AUTH must give\n"
-	"  --without-password   listen beyond this machine though there is no password\n"
-	"  --tracking-max BYTES for what clients that track have read; default 64m\n"
-	"  --debug              allow DEBUG, which can hold up the store\n"
+	"  --without-password   allow non-local addresses without a password\n"
+	"  --tracking-max BYTES memory for client tracking; default 64m\n"
+	"  --debug              allow DEBUG, which can block the store\n"
 	"\n"
 	"BYTES may end with k, m or g.\n";
 
@@ -119,7 +119,8 @@ store_read_options(struct program *program, int argc, char **argv)
 			continue;
 		if (i + 1 == argc || !read_option(program, argv[i], argv[i + 1])) {
 			/* The value is not printed: it may be a password. */
-			fprintf(stderr, "weft store: %s: no such option, or a bad value\n\n",
+			fprintf(stderr,
+			        "weft store: %s: unknown option, or missing or invalid value\n\n",
 			        argv[i]);
 			return false;
 		}

@@ -11,19 +11,19 @@
 static const char help[] =
 	"usage: weft top [OPTION...] [URL|SOCKET]\n"
 	"\n"
-	"Watch a running weft program that has opened its window (weft_admin_open()): its\n"
-	"loops, its threadlets, and values of its own.  The program is named by a URL, as\n"
-	"HOST:PORT, by a port of this machine, or as unix:PATH or the path of a socket;\n"
+	"Monitor a running weft program that has an admin endpoint (weft_admin_open()): its\n"
+	"loops, threadlets, and its own values.  Name the program by a URL, as HOST:PORT,\n"
+	"by a port of this machine, as unix:PATH, or by the path of a socket;\n"
 	"default " DEFAULT_TARGET ".\n"
 	"\n"
-	"  --token TOKEN   that the window wants; default: the variable WEFT_TOKEN,\n"
+	"  --token TOKEN   for the admin endpoint; default: the variable WEFT_TOKEN,\n"
 	"                  which other users cannot read\n"
-	"  --period MS     from one picture to the next, 250 to 10000; default 1000\n"
-	"  --once          print all tables as text, and end; so it does if standard\n"
-	"                  input or output is no terminal, or TERM is dumb\n"
+	"  --period MS     time between two updates, 250 to 10000; default 1000\n"
+	"  --once          print all tables as text and exit; the default if standard\n"
+	"                  input or output is not a terminal, or TERM is dumb\n"
 	"\n"
-	"The key h lists the others.  NO_COLOR turns colours off.  Exit status: 0; 1 if it\n"
-	"cannot be shown; 2 if the words here are wrong; after a signal 128 and its number.\n";
+	"The key h lists all keys.  NO_COLOR turns colors off.  Exit status: 0; 1 if the\n"
+	"program cannot be shown; 2 for wrong arguments; 128 plus the number of a signal.\n";
 
 static int
 misused(const char *format, const char *word)
@@ -72,12 +72,12 @@ read_words(struct top_opts *opts, int argc, char **argv)
 		if (strcmp(argv[i], "--once") == 0)
 			opts->once = true;
 		else if (*argv[i] != '-' && given++)
-			return misused("%s is one too many",
+			return misused("unexpected argument: %s",
 			               weft_addr_mask(argv[i], shown, sizeof(shown)));
 		else if (*argv[i] != '-')
 			target = argv[i];
 		else if (i + 1 == argc || !read_value(opts, argv[i], argv[i + 1]))
-			return misused("what is %s?", argv[i]);
+			return misused("unknown option, or missing or invalid value: %s", argv[i]);
 		else
 			i++;
 	}

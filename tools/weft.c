@@ -13,23 +13,23 @@ struct verb {
 static const struct verb verbs[] = {
 #ifdef WEFT_HAS_JS
 	{ "run", verb_run, "run FILE.js [ARGUMENT...]",
-	  "  run    run the module in FILE.js until nothing of it is left\n" },
+	  "  run    run the module in FILE.js until it has no work left\n" },
 	{ "eval", verb_eval, "eval CODE [ARGUMENT...]",
-	  "  eval   run CODE as a script, and print what it comes to; a promise\n"
-	  "         is waited for\n" },
+	  "  eval   run CODE as a script and print its result; a promise\n"
+	  "         is awaited first\n" },
 #endif
 	{ "dag", verb_dag, "dag run|trace|check|dot FILE",
-	  "  dag    run the commands of a DAG file in their order, or look at it;\n"
-	  "         weft dag --help has its options\n" },
+	  "  dag    run the commands of a DAG file in dependency order, or check it;\n"
+	  "         weft dag --help lists its options\n" },
 	{ "demo", verb_demo, "demo [OPTION...]",
 	  "  demo   serve a ranking service with a page that shows it live;\n"
-	  "         weft demo --help has its options\n" },
+	  "         weft demo --help lists its options\n" },
 	{ "store", verb_store, "store [OPTION...]",
-	  "  store  serve a small store that speaks as Redis does, in memory only;\n"
-	  "         weft store --help has its options\n" },
+	  "  store  serve a small in-memory store that speaks the Redis protocol;\n"
+	  "         weft store --help lists its options\n" },
 	{ "top", verb_top, "top [OPTION...] [URL|SOCKET]",
-	  "  top    watch a running program through its window, in a terminal;\n"
-	  "         weft top --help has its options\n" },
+	  "  top    monitor a running program in a terminal, through its admin endpoint;\n"
+	  "         weft top --help lists its options\n" },
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
@@ -73,6 +73,6 @@ main(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].name) == 0)
 			return run_verb(&verbs[i], argc, argv);
 	if (argc > 1)
-		fprintf(stderr, "weft: there is no verb %s\n\n", argv[1]);
+		fprintf(stderr, "weft: unknown verb: %s\n\n", argv[1]);
 	return usage(stderr, 2);
 }

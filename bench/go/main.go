@@ -29,7 +29,7 @@ func die(format string, args ...any) {
 
 func check(ok bool, what string) {
 	if !ok {
-		die("not so: %s", what)
+		die("check failed: %s", what)
 	}
 }
 

@@ -11,7 +11,7 @@ function die(text) {
 
 function check(ok, what) {
 	if (!ok)
-		die(`not so: ${what}`);
+		die(`check failed: ${what}`);
 }
 
 // In nanoseconds, of all threads: V8 compiles and collects garbage on its own threads.

@@ -11,7 +11,7 @@ def new_loop(name):
     loop = importlib.import_module(name).new_event_loop()
     found = type(loop).__module__.partition(".")[0]
     if found != name:
-        sys.exit(f"asked for a loop of {name}, got one of {found}")
+        sys.exit(f"{name}.new_event_loop() returned a loop of {found}")
     if loop.get_debug():
         sys.exit("the loop is in debug mode")
     return loop

@@ -142,12 +142,15 @@ weft__js_check(weft_js *js, const char *what)
 	weft_state state;
 
 	if (!js)
-		return weft_fail(WEFT_EINVAL, "%s: no engine", what);
+		return weft_fail(WEFT_EINVAL, "%s: js is NULL", what);
 	if (!js->ctx || js->ended)
 		return weft_fail(WEFT_ESHUTDOWN, "%s: the engine has ended", what);
 	state = weft_loop_state(js->loop);
 	if (weft_loop_current() != js->loop && state != WEFT_IDLE && state != WEFT_STOPPED)
-		return weft_fail(WEFT_EWRONGLOOP, "%s: of another loop", what);
+		return weft_fail(
+			WEFT_EWRONGLOOP,
+			"%s: the engine belongs to another loop; call it from that loop's thread",
+			what);
 	return 0;
 }
 
@@ -249,7 +252,8 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 	if (!loop)
 		loop = weft_loop_current();
 	if (!loop) {
-		(void)weft_fail(WEFT_EINVAL, "weft_js_new: no loop");
+		(void)weft_fail(WEFT_EINVAL,
+		                "weft_js_new: loop is NULL, and the caller is not on a loop");
 		return NULL;
 	}
 	js = weft_alloc(sizeof(*js));
@@ -309,7 +313,9 @@ weft_js_free(weft_js *js)
 	if (!js)
 		return 0;
 	if (js->depth > 0)
-		return weft_fail(WEFT_EBUSY, "weft_js_free: inside of a script");
+		return weft_fail(
+			WEFT_EBUSY,
+			"weft_js_free: the engine cannot be freed while one of its scripts runs");
 	js->ended = true;
 	weft_loop_drop_hook(js->loop, &js->hook);
 	js->freeing = true;
@@ -450,7 +456,7 @@ weft_js_eval(weft_js *js, const char *source, const char *file, weft_value *out)
 	struct script script = { source, file ? file : "<eval>", out };
 
 	if (!source)
-		return weft_fail(WEFT_EINVAL, "weft_js_eval: no source");
+		return weft_fail(WEFT_EINVAL, "weft_js_eval: source is NULL");
 	return weft__js_do(js, "weft_js_eval", eval, &script);
 }
 
@@ -468,7 +474,7 @@ weft_js_load(weft_js *js, const char *file, weft_value *out)
 	struct script script = { NULL, file, out };
 
 	if (!file)
-		return weft_fail(WEFT_EINVAL, "weft_js_load: no file");
+		return weft_fail(WEFT_EINVAL, "weft_js_load: file is NULL");
 	return weft__js_do(js, "weft_js_load", engine_load, &script);
 }
 
@@ -541,7 +547,8 @@ engine_call(weft_js *js, void *arg)
 	if (JS_IsException(fn)) {
 		rc = weft__js_failure(js);
 	} else if (!JS_IsFunction(ctx, fn)) {
-		rc = weft_fail(WEFT_ENOENT, "no function %s in the script", call->path);
+		rc = weft_fail(WEFT_ENOENT, "weft_js_call: the script has no function %s",
+		               call->path);
 	} else {
 		args = make_args(js, call->args, call->count);
 		if (args)
@@ -561,7 +568,8 @@ weft_js_call(weft_js *js, const char *path, const weft_value *args, size_t count
 	struct call arg = { path, args, count, out };
 
 	if (!path || (!args && count > 0) || count > 65535)
-		return weft_fail(WEFT_EINVAL, "weft_js_call: path or args");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_js_call: path or args is NULL, or count is above 65535");
 	return weft__js_do(js, "weft_js_call", engine_call, &arg);
 }
 

@@ -83,7 +83,7 @@ limit_of(const weft_js *js, int number)
 {
 	if (number == WEFT_ENOMEM && js->over)
 		return "out of memory: ";
-	return number == WEFT_ETIMEDOUT && js->stopped ? "ran too long: " : "";
+	return number == WEFT_ETIMEDOUT && js->stopped ? "time limit exceeded: " : "";
 }
 
 /* "TypeError: message", followed by the stack on the next lines.  For a value that is not an
@@ -104,7 +104,7 @@ js_error_describe(weft_js *js, JSValueConst error, int number)
 	text = join(limit_of(js, number),
 	            parts[0]   ? parts[0]
 	            : parts[1] ? "InternalError"
-	                       : "an error without a text",
+	                       : "an error without a message",
 	            parts[1] ? parts[1] : "", parts[2] ? parts[2] : "");
 	for (int i = 0; i < 3; i++)
 		if (parts[i])

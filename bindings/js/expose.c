@@ -185,7 +185,8 @@ step_into(JSContext *ctx, JSValue within, JSAtom name)
 		}
 	} else if (!JS_IsException(inner) && !JS_IsObject(inner)) {
 		JS_FreeValue(ctx, inner);
-		inner = JS_ThrowTypeError(ctx, "not an object");
+		inner = JS_ThrowTypeError(ctx,
+		                          "weft_js_expose: a part of the path is not an object");
 	}
 	JS_FreeValue(ctx, within);
 	return inner;
@@ -238,7 +239,8 @@ weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn, void
 	int rc;
 
 	if (!is_path(path) || !fn)
-		return weft_fail(WEFT_EINVAL, "weft_js_expose: path or fn");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_js_expose: path is not a valid path, or fn is NULL");
 	rc = weft__js_do(js, "weft_js_expose", expose_put, &what);
 	return rc == WEFT_ESCRIPT ? WEFT_EINVAL : rc;
 }

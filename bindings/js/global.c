@@ -258,7 +258,7 @@ report_error(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *a
 
 	(void)this_value;
 	if (count < 1)
-		return JS_ThrowTypeError(ctx, "an error is needed");
+		return JS_ThrowTypeError(ctx, "reportError: an argument is required");
 	weft__js_report(js, args[0]);
 	return weft__js_is_over(js) ? weft__js_interrupted(js) : JS_UNDEFINED;
 }

@@ -153,7 +153,7 @@ weft__js_held_value(weft_js *js, const weft_value *value)
 	const struct weft__js_held *held = value->as.ptr;
 
 	if (held->js != js)
-		return JS_ThrowTypeError(js->ctx, "a value of another engine");
+		return JS_ThrowTypeError(js->ctx, "the value belongs to another engine");
 	return JS_DupValue(js->ctx, held->value);
 }
 

@@ -40,7 +40,7 @@ finalize_link(JSRuntime *rt, JSValue object)
 		return;
 	(void)snprintf(kept, sizeof(kept), "%s", weft_detail());
 	(void)weft_fail(error, js->freeing ? "the engine of the script was freed"
-	                                   : "the script has forgotten its promise");
+	                                   : "the script dropped its promise without settling it");
 	(void)weft_promise_reject(promise, weft_value_error(error));
 	(void)weft_promise_unref(promise);
 	(void)weft_fail(error, "%s", kept);

@@ -320,11 +320,14 @@ static JSValue
 js_module_load(weft_js *js, const char *name)
 {
 	if (*name == '<')
-		return JS_ThrowTypeError(js->ctx, "import of '%.*s': neither a path nor relative",
-		                         (int)strlen(name) - 2, name + 1);
+		return JS_ThrowTypeError(
+			js->ctx,
+			"import of '%.*s': use an absolute path or one that begins with ./ or ../",
+			(int)strlen(name) - 2, name + 1);
 	if (!(js->opts.grants & WEFT_JS_FILES))
-		return weft__js_throw(
-			js, weft_fail(WEFT_EPERM, "import of %s: files are not granted", name));
+		return weft__js_throw(js, weft_fail(WEFT_EPERM,
+		                                    "import of %s: the host has not granted files",
+		                                    name));
 	return compile(js, name, false);
 }
 

@@ -156,7 +156,7 @@ net_take(const weft_value *args, size_t count)
 	if (count > 0 && args[0].type == &type_exchange)
 		exchange = args[0].as.ptr;
 	if (!exchange || exchange->busy || exchange->ended) {
-		(void)weft_fail(WEFT_ECANCELED, "fetch: it was ended");
+		(void)weft_fail(WEFT_ECANCELED, "fetch: the request was ended");
 		return NULL;
 	}
 	exchange->busy = true;
@@ -172,7 +172,7 @@ net_give_back(struct exchange *exchange, int rc)
 	if (!exchange->ended)
 		return rc;
 	net_end(exchange);
-	return rc < 0 ? rc : weft_fail(WEFT_ECANCELED, "fetch: it was ended");
+	return rc < 0 ? rc : weft_fail(WEFT_ECANCELED, "fetch: the request was ended");
 }
 
 /* --- opening ----------------------------------------------------------------------- */
@@ -245,11 +245,12 @@ make_fields(const weft_value *value, weft_http_field **out)
 	char *text;
 
 	if (value->type != &weft_type_list || list->count % 2)
-		return weft_fail(WEFT_EINVAL, "fetch: no list of fields");
+		return weft_fail(WEFT_EINVAL,
+		                 "fetch: the headers are not a list of names and values");
 	count = list->count / 2;
 	size = size_of_texts(list);
 	if (size == 0)
-		return weft_fail(WEFT_EINVAL, "fetch: a bad field");
+		return weft_fail(WEFT_EINVAL, "fetch: a header is not a text");
 	*out = weft_alloc(count * sizeof(**out) + size);
 	if (!*out)
 		return WEFT_ENOMEM;
@@ -329,7 +330,9 @@ make_request(const weft_value *args, weft_http_request *request, weft_http_field
 	if (args[4].type == &weft_type_bytes)
 		request->body = *(const weft_span *)args[4].as.ptr;
 	request->no_redirect = args[5].as.integer == 0;
-	return request->method && request->url ? 0 : weft_fail(WEFT_EINVAL, "fetch: method or URL");
+	return request->method && request->url
+	               ? 0
+	               : weft_fail(WEFT_EINVAL, "fetch: the method or the URL is not a text");
 }
 
 static int

@@ -32,7 +32,7 @@ check_file(int fd, const char *path, size_t *out)
 	if (!S_ISREG(info.st_mode))
 		return weft_fail(WEFT_EINVAL, "%s: not a regular file", path);
 	if ((uint64_t)info.st_size > FILE_MAX)
-		return weft_fail(WEFT_EMSGSIZE, "%s: more than 16 MiB", path);
+		return weft_fail(WEFT_EMSGSIZE, "%s: the file is larger than 16 MiB", path);
 	*out = (size_t)info.st_size;
 	return 0;
 }

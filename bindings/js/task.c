@@ -306,7 +306,7 @@ set_timer(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args
 
 	(void)this_value;
 	if (count < 1)
-		return JS_ThrowTypeError(ctx, "a function is needed");
+		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	fn = handler_of(ctx, args[0]);
 	if (JS_IsException(fn))
 		return fn;
@@ -347,7 +347,7 @@ set_immediate(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 
 	(void)this_value;
 	if (!JS_IsFunction(ctx, args[0]))
-		return JS_ThrowTypeError(ctx, "a function is needed");
+		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	task = task_take(js, IMMEDIATE, args[0], count - 1, args + 1);
 	if (!task)
 		return JS_EXCEPTION;
@@ -372,7 +372,7 @@ weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count, JSValueCo
 
 	(void)this_value;
 	if (!JS_IsFunction(ctx, args[0]))
-		return JS_ThrowTypeError(ctx, "a function is needed");
+		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	task = task_take(js, TICK, args[0], count - 1, args + 1);
 	if (!task)
 		return JS_EXCEPTION;
@@ -468,7 +468,7 @@ queue_microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst
 	(void)this_value;
 	(void)count;
 	if (!JS_IsFunction(ctx, args[0]))
-		return JS_ThrowTypeError(ctx, "a function is needed");
+		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION : JS_UNDEFINED;
 }
 

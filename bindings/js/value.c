@@ -144,7 +144,7 @@ spend(struct walk *walk, size_t size)
 {
 	size += BLOCK_BYTES;
 	if (size > walk->left)
-		return weft_fail(WEFT_EMSGSIZE, "more than memory_bytes in one value for the host");
+		return weft_fail(WEFT_EMSGSIZE, "a value for the host is larger than memory_bytes");
 	walk->left -= size;
 	return 0;
 }
@@ -273,7 +273,7 @@ to_list(struct walk *walk, JSValueConst array, weft_value *out)
 	if (rc < 0)
 		return rc;
 	if (walk->depth >= DEPTH_MAX)
-		return weft_fail(WEFT_EINVAL, "arrays more than 64 deep");
+		return weft_fail(WEFT_EINVAL, "arrays are nested more than 64 levels deep");
 	rc = spend(walk, ((size_t)count + 1) * sizeof(*items));
 	if (rc < 0)
 		return rc;

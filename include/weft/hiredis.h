@@ -184,10 +184,11 @@ weft_redis_attach_hiredis(weft_loop *loop, redisAsyncContext *context)
 	int rc;
 
 	if (!context)
-		return weft_fail(WEFT_EINVAL, "weft_redis_attach_hiredis: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_attach_hiredis: the context is NULL");
 	if (context->ev.data)
 		return weft_fail(WEFT_EBUSY,
-		                 "weft_redis_attach_hiredis: attached before");
+		                 "weft_redis_attach_hiredis: the context is already attached to "
+		                 "an event loop");
 	e = (struct weft__hiredis *)weft_alloc(sizeof(*e));
 	if (!e)
 		return WEFT_ENOMEM;

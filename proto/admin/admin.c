@@ -124,8 +124,10 @@ check_address(const char *address, const weft_admin *admin)
 		return 0;
 	if (weft_addr_parse(address, &addr) < 0 || weft_addr_is_local(&addr))
 		return 0; /* errors in the address are reported when it is opened */
-	return weft_fail(WEFT_EPERM,
-	                 "weft_admin_open %s: others can reach it, so a token is needed", address);
+	return weft_fail(
+		WEFT_EPERM,
+		"weft_admin_open %s: other machines can reach this address, so a token is required",
+		address);
 }
 
 /* Close the listener, if it is not closed yet.  Both weft_admin_close() and the serving
@@ -182,9 +184,11 @@ open_listener(weft_admin *admin, const char *address)
 	if (rc == 0)
 		rc = weft_listener_local(admin->listener, &admin->addr);
 	if (rc == 0 && !admin->token && !weft_addr_is_local(&admin->addr))
-		rc = weft_fail(WEFT_EPERM,
-		               "weft_admin_open %s: others can reach it, so a token is needed",
-		               address);
+		rc = weft_fail(
+			WEFT_EPERM,
+			"weft_admin_open %s: other machines can reach this address, so a token "
+			"is required",
+			address);
 	return rc;
 }
 
@@ -224,10 +228,12 @@ weft_admin_open(const char *address, const weft_admin_opts *opts, weft_admin **o
 
 	opts = opts ? opts : &defaults;
 	if (!out || (!opts->loop && !weft_loop_current()))
-		return weft_fail(WEFT_EINVAL, "weft_admin_open: no loop");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_admin_open: out is NULL, or no loop was given and none runs here");
 	if (opts->token && !is_token(opts->token))
-		return weft_fail(WEFT_EINVAL, "weft_admin_open: a token has 1 to 256 bytes, "
-		                              "no line end, and no blank at its ends");
+		return weft_fail(WEFT_EINVAL, "weft_admin_open: a token must have 1 to 256 bytes, "
+		                              "no control bytes, and no blank at its ends");
 	admin = admin_make(opts);
 	if (!admin)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");
@@ -246,9 +252,11 @@ int
 weft_admin_local(weft_admin *admin, weft_addr *out)
 {
 	if (!admin || !out)
-		return weft_fail(WEFT_EINVAL, "weft_admin_local: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_admin_local: an argument is NULL");
 	if (!admin->server)
-		return weft_fail(WEFT_ENOENT, "weft_admin_local: it is only mounted");
+		return weft_fail(
+			WEFT_ENOENT,
+			"weft_admin_local: the admin endpoint is only mounted and has no address");
 	*out = admin->addr;
 	return 0;
 }
@@ -266,7 +274,10 @@ weft_admin_close(weft_admin *admin)
 	if (!admin)
 		return;
 	if (weft_loop_current() && weft_loop_current() != admin->loop) {
-		(void)weft_fail(WEFT_EWRONGLOOP, "weft_admin_close: a window of another loop");
+		(void)weft_fail(
+			WEFT_EWRONGLOOP,
+			"weft_admin_close: the admin endpoint belongs to another loop; nothing "
+			"was closed");
 		return;
 	}
 	waits = weft_self() && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
@@ -316,7 +327,10 @@ weft_admin_mount(weft_admin *admin, weft_http_server *server, const char *prefix
 	size_t size;
 
 	if (!admin || !server || !prefix || !is_prefix(prefix))
-		return weft_fail(WEFT_EINVAL, "weft_admin_mount: a prefix is \"\" or \"/path\"");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_admin_mount: an argument is NULL, or the prefix is not \"\" or "
+			"\"/path\"");
 	size = strlen(prefix) + 1;
 	mount = weft_alloc(sizeof(*mount) + size);
 	if (!mount)
@@ -360,10 +374,15 @@ weft_admin_add_metric(weft_admin *admin, const char *name, const char *help,
 	size_t size, help_size;
 
 	if (!admin || !name || !fn || !is_name(name))
-		return weft_fail(WEFT_EINVAL, "weft_admin_add_metric: not a name");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_admin_add_metric: an argument is NULL, or the name is not a valid "
+			"metric name");
 	link = find_value(admin, name);
 	if (*link || weft__admin_is_metric(name))
-		return weft_fail(WEFT_EEXIST, "weft_admin_add_metric %s: there is one", name);
+		return weft_fail(WEFT_EEXIST,
+		                 "weft_admin_add_metric %s: a metric of this name already exists",
+		                 name);
 	help = help ? help : "";
 	size = strlen(name) + 1;
 	help_size = strlen(help) + 1;
@@ -384,7 +403,7 @@ weft_admin_add_panel(weft_admin *admin, const char *title, const char *html, con
 	struct weft__admin_panel *panel, **link;
 
 	if (!admin || !title || !html)
-		return weft_fail(WEFT_EINVAL, "weft_admin_add_panel: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_admin_add_panel: an argument is NULL");
 	panel = weft_alloc(sizeof(*panel));
 	if (!panel)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_add_panel: no memory");

@@ -134,7 +134,7 @@ weft__admin_events(weft_http *http, weft_admin *admin)
 			rc = tell_on(http, admin, ms * WEFT_MS);
 	} else {
 		(void)weft_http_set_header(http, "Retry-After", "5");
-		rc = weft__admin_say(http, 503, "too many read events");
+		rc = weft__admin_say(http, 503, "too many readers of events");
 	}
 	(void)__atomic_sub_fetch(&admin->readers, 1, __ATOMIC_RELAXED);
 	return rc;

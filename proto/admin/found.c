@@ -190,11 +190,11 @@ write_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 		weft__admin_puts(text, number < FD_MAX ? " " : " #");
 		weft__admin_put_number(text, (uint64_t)number);
 	}
-	weft__admin_puts(text, ", since ");
+	weft__admin_puts(text, ", for ");
 	put_seconds(text, now > info->since_ns ? now - info->since_ns : 0);
 	if (info->deadline_ns == WEFT_NEVER)
 		return;
-	weft__admin_puts(text, ", until in ");
+	weft__admin_puts(text, ", times out in ");
 	put_seconds(text, info->deadline_ns > now ? info->deadline_ns - now : 0);
 }
 
@@ -207,7 +207,7 @@ write_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
 	weft__admin_put_number(text, info->stack_used);
 	weft__admin_puts(text, " bytes in use, ");
 	weft__admin_put_number(text, info->stack_high);
-	weft__admin_puts(text, " at most, of ");
+	weft__admin_puts(text, " at peak, of ");
 	weft__admin_put_number(text, info->stack_bytes);
 	weft__admin_puts(text, "\n");
 	for (int i = 0; i < FRAMES && info->frames[i]; i++) {

@@ -176,8 +176,8 @@ check_peer(weft_admin *admin, weft_http *http)
 			http, 403, "only peers on this machine are answered without a token");
 	if (!is_unix(&peer) && !is_own_name(weft_http_header(http, "Host")))
 		return admin_guard_refuse(http, 403,
-		                          "ask for localhost, 127.0.0.1 or [::1]: a page "
-		                          "of another site may use any other name");
+		                          "use the host name localhost, 127.0.0.1 or [::1]: "
+		                          "another site could use any other name (DNS rebinding)");
 	return 0;
 }
 
@@ -186,11 +186,11 @@ check_writing(weft_admin *admin, weft_http *http, int site)
 {
 	if (strcmp(weft_http_method(http), "POST") != 0) {
 		(void)weft_http_set_header(http, "Allow", "POST");
-		return admin_guard_refuse(http, 405, "this is for POST alone");
+		return admin_guard_refuse(http, 405, "only POST is allowed here");
 	}
 	if (site == 1 || weft__admin_shows_bearer(admin, http))
 		return 0;
-	return admin_guard_refuse(http, 403, "only the page itself may change something");
+	return admin_guard_refuse(http, 403, "only the dashboard itself may make changes");
 }
 
 int
@@ -202,7 +202,7 @@ weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use)
 	if (rc < 0)
 		return rc;
 	if (site < 0 && !(use == WEFT__ADMIN_VISITS && is_visit(http)))
-		return admin_guard_refuse(http, 403, "another site asks for this");
+		return admin_guard_refuse(http, 403, "requests from other sites are refused");
 	return use == WEFT__ADMIN_WRITES ? check_writing(admin, http, site) : 0;
 }
 
@@ -210,6 +210,6 @@ int
 weft_admin_authorize(weft_admin *admin, weft_http *http, bool writes)
 {
 	if (!admin || !http)
-		return weft_fail(WEFT_EINVAL, "weft_admin_authorize: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_admin_authorize: an argument is NULL");
 	return weft__admin_guard(admin, http, writes ? WEFT__ADMIN_WRITES : WEFT__ADMIN_READS);
 }

@@ -120,14 +120,15 @@ put_info(struct reading *reading)
 {
 	struct weft__admin_text *text = &reading->text;
 
-	put_head(text, "weft_loop_info", "What the loop waits with, and why.", "gauge");
+	put_head(text, "weft_loop_info", "The backend of the loop, and why it was chosen.",
+	         "gauge");
 	for (unsigned i = 0; i < reading->count; i++) {
 		begin_sample(text, "weft_loop_info", &reading->loops[i]);
 		put_label(text, "backend", reading->loops[i].backend);
 		put_label(text, "reason", reading->loops[i].backend_reason);
 		end_whole(text, 1);
 	}
-	put_head(text, "weft_loop_threadlets", "Threadlets that live.", "gauge");
+	put_head(text, "weft_loop_threadlets", "Live threadlets.", "gauge");
 	for (unsigned i = 0; i < reading->count; i++) {
 		begin_sample(text, "weft_loop_threadlets", &reading->loops[i]);
 		end_whole(text, reading->loops[i].threadlets);
@@ -150,7 +151,7 @@ put_phases(struct reading *reading)
 	struct weft__admin_text *text = &reading->text;
 
 	put_head(text, "weft_loop_phase_seconds_total",
-	         "Time by phase of the turn, while observed.", "counter");
+	         "Time per phase of the loop iteration, while observed.", "counter");
 	for (unsigned i = 0; i < reading->count; i++)
 		for (int p = 0; p < WEFT_PHASES && is_timed(&reading->loops[i]); p++) {
 			begin_sample(text, "weft_loop_phase_seconds_total", &reading->loops[i]);
@@ -211,16 +212,16 @@ put_loops(struct reading *reading)
 		put_count(reading, c);
 	put_phases(reading);
 	put_depth(reading, "weft_loop_inbox_depth",
-	          "Posts that wait, now and at most in ten seconds.",
+	          "Pending posts, now and maximum of the last ten seconds.",
 	          offsetof(struct weft_loop_stats, inbox));
 	put_depth(reading, "weft_loop_microtask_depth",
-	          "Microtasks as a drain began, now and at most in ten seconds.",
+	          "Microtasks pending when a drain began, now and maximum of the last ten seconds.",
 	          offsetof(struct weft_loop_stats, microtasks));
 	put_quantiles(reading, "weft_loop_turn_seconds",
-	              "How long turns lasted in the last ten seconds.",
+	              "Duration of loop iterations in the last ten seconds.",
 	              offsetof(struct weft_loop_stats, turn));
 	put_quantiles(reading, "weft_loop_lag_seconds",
-	              "How late timers and posts ran in the last ten seconds.",
+	              "Latency of timers and posts in the last ten seconds.",
 	              offsetof(struct weft_loop_stats, lag));
 }
 
@@ -239,10 +240,11 @@ put_process(struct weft__admin_text *text)
 	put_plain(text, "process_virtual_memory_bytes", "Virtual memory size.",
 	          (double)p.virtual_bytes);
 	put_plain(text, "process_open_fds", "Open file descriptors.", (double)p.fds);
-	put_plain(text, "process_max_fds", "Most file descriptors.", (double)p.fds_max);
-	put_plain(text, "process_threads", "Threads of the system.", (double)p.threads);
-	put_plain(text, "process_start_time_seconds", "Start of the process since 1970.",
-	          (double)p.started_ms / 1e3);
+	put_plain(text, "process_max_fds", "Maximum number of open file descriptors.",
+	          (double)p.fds_max);
+	put_plain(text, "process_threads", "Operating system threads.", (double)p.threads);
+	put_plain(text, "process_start_time_seconds",
+	          "Start time of the process in seconds since 1970.", (double)p.started_ms / 1e3);
 }
 
 static void

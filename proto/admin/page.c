@@ -160,7 +160,7 @@ weft__admin_page(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (!draw_nonce(page.nonce))
-		return weft__admin_say(http, 503, "there are no random numbers");
+		return weft__admin_say(http, 503, "the system has no random numbers");
 	put_page(&page);
 	rc = send_page(http, &page);
 	weft__admin_text_fini(&page.text);

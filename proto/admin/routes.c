@@ -112,7 +112,7 @@ answer(weft_http *http, weft_admin *admin, answer_fn fn, enum weft__admin_use us
 
 	weft__admin_hold(admin);
 	if (weft__admin_is_closing(admin)) {
-		rc = weft__admin_say(http, 503, "the window closes");
+		rc = weft__admin_say(http, 503, "the admin endpoint is closing");
 		weft__admin_drop(admin);
 		return rc;
 	}
@@ -185,7 +185,9 @@ go_behind(weft_http *http, weft_admin *admin)
 	(void)admin;
 	(void)snprintf(place, sizeof(place), "%s/", weft_http_path(http));
 	rc = weft_http_set_header(http, "Location", place);
-	return rc < 0 ? rc : weft__admin_say(http, 308, "it is behind a slash");
+	return rc < 0 ? rc
+	              : weft__admin_say(http, 308,
+	                                "the page is at this path with a slash at the end");
 }
 
 static int

@@ -53,7 +53,7 @@ read_query(struct weft__admin_look *look)
 	if (!weft__admin_query(http, "max", (uint64_t[2]){ 1, MAX_EVER }, &look->max))
 		return "max is a number from 1 to 20000";
 	if (!weft__admin_query(http, "loop", (uint64_t[2]){ 1, UINT64_MAX }, &look->loop))
-		return "loop is the number of one";
+		return "loop is the ID of a loop";
 	return NULL;
 }
 
@@ -261,7 +261,7 @@ weft__admin_threadlets(weft_http *http, weft_admin *admin)
 		rc = threadlets_list(http, admin);
 	} else {
 		(void)weft_http_set_header(http, "Retry-After", "1");
-		rc = weft__admin_say(http, 503, "others are listing threadlets");
+		rc = weft__admin_say(http, 503, "too many requests are listing threadlets now");
 	}
 	(void)__atomic_sub_fetch(&admin->dumps, 1, __ATOMIC_RELAXED);
 	return rc;

@@ -146,7 +146,7 @@ weft__admin_greet(weft_admin *admin, weft_http *http)
 	if (!admin->token || !given)
 		return 0;
 	if (!is_token(given, strlen(given), admin->token)) {
-		rc = weft__admin_say(http, 401, "that is not the token");
+		rc = weft__admin_say(http, 401, "the token is wrong");
 		return rc < 0 ? rc : 1;
 	}
 	rc = set_cookie(admin, http);

@@ -113,7 +113,7 @@ admin_trace_begin(weft_http *http, weft_admin *admin, weft_trace **out)
 		__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 	if (rc != WEFT_EBUSY)
 		return rc;
-	rc = weft__admin_say(http, 409, "somebody records already");
+	rc = weft__admin_say(http, 409, "a trace is already being recorded");
 	return rc < 0 ? rc : 1;
 }
 

@@ -185,7 +185,7 @@ trailer_step(struct weft__http_body *body, const char *data, size_t at, size_t s
 		struct weft__http_field *last = &lines->fields[lines->count - 1];
 
 		if (weft__http_not_a_trailer(part_text(input.data, last->name)))
-			return body_refuse(body, "field not allowed as a trailer");
+			return body_refuse(body, "header not allowed as a trailer");
 	}
 	if (rc < 0)
 		return rc;
@@ -238,7 +238,7 @@ weft__http_body_close(struct weft__http_body *body)
 		body->state = BODY_OVER;
 	if (body->state == BODY_OVER)
 		return 0;
-	return weft_fail(WEFT_ETRUNCATED, "http: body ended before its end");
+	return weft_fail(WEFT_ETRUNCATED, "http: the connection ended within the body");
 }
 
 void

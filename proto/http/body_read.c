@@ -126,11 +126,12 @@ static int
 body_read_begin(weft_http *http, uint64_t deadline_ns)
 {
 	if (!http->in.text)
-		return weft_fail(WEFT_EINVAL, "http: there is no reply yet");
+		return weft_fail(WEFT_EINVAL, "http: the reply has not been received yet");
 	if (http->in.over)
 		return 0;
 	if (http->in.lost)
-		return weft_fail(http->in.lost, "http: the body is lost");
+		return weft_fail(http->in.lost,
+		                 "http: the body cannot be read after an earlier error");
 	if (http->in.asks) {
 		int rc = allow(http, deadline_ns);
 
@@ -161,7 +162,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 	int rc;
 
 	if (!http || !buf || size == 0)
-		return weft_fail(WEFT_EINVAL, "weft_http_read: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_http_read: an argument is NULL, or size is 0");
 	rc = begin_guarded(http, deadline_ns);
 	if (rc <= 0)
 		return rc < 0 ? weft__http_told(http, rc) : 0;
@@ -189,14 +190,15 @@ weft_http_read_all(weft_http *http, void *buf, size_t size, uint64_t deadline_ns
 	ssize_t n;
 
 	if (!http || (!buf && size > 0))
-		return weft_fail(WEFT_EINVAL, "weft_http_read_all: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_http_read_all: an argument is NULL");
 	do {
 		bool full = got == size;
 
 		n = weft_http_read(http, full ? &more : (char *)buf + got, full ? 1 : size - got,
 		                   deadline_ns);
 		if (n > 0 && full)
-			return weft_fail(WEFT_EMSGSIZE, "weft_http_read_all: more than %zu bytes",
+			return weft_fail(WEFT_EMSGSIZE,
+			                 "weft_http_read_all: the body has more than %zu bytes",
 			                 size);
 		got += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
@@ -215,5 +217,5 @@ weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns)
 		dropped += http->in.ready;
 		http->in.ready = 0;
 	}
-	return weft_fail(WEFT_EMSGSIZE, "http: more than is worth reading");
+	return weft_fail(WEFT_EMSGSIZE, "http: the unread body is too large to be skipped");
 }

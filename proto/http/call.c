@@ -153,9 +153,9 @@ static const char *
 why_unfit(struct weft__http_call *call, int status)
 {
 	if (status == 101)
-		return "switches to a protocol that nobody asked for";
+		return "the server switched protocols without being asked";
 	if (status < 200 && ++call->interim > WEFT__HTTP_INTERIM)
-		return "too many replies with 1xx";
+		return "too many 1xx replies";
 	return NULL;
 }
 

@@ -31,7 +31,9 @@ weft_http_client_new(const weft_http_client_opts *opts)
 	weft_http_client *client;
 
 	if (!loop) {
-		(void)weft_fail(WEFT_EINVAL, "weft_http_client_new: no loop runs here");
+		(void)weft_fail(
+			WEFT_EINVAL,
+			"weft_http_client_new: no loop was given and none runs on this thread");
 		return NULL;
 	}
 	client = weft_alloc(sizeof(*client));
@@ -61,7 +63,8 @@ weft_http_client_free(weft_http_client *client)
 	if (!client)
 		return 0;
 	if (client->open > 0)
-		return weft_fail(WEFT_EBUSY, "%u exchanges are open", (unsigned)client->open);
+		return weft_fail(WEFT_EBUSY, "weft_http_client_free: %u exchanges are still open",
+		                 (unsigned)client->open);
 	weft__http_pool_fini(&client->pool);
 	(void)weft_loop_unref(client->pool.loop);
 	weft_release(client);
@@ -76,9 +79,10 @@ check_method(const char *method)
 	struct text text = { method, strlen(method) };
 
 	if (text.size > WEFT__HTTP_METHOD_MAX || !weft__http_is_token(text))
-		return weft_fail(WEFT_EINVAL, "no proper method");
+		return weft_fail(WEFT_EINVAL, "weft_http_fetch: the method is malformed");
 	if (strcmp(method, "CONNECT") == 0)
-		return weft_fail(WEFT_EINVAL, "CONNECT is not for requests");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_fetch: the method CONNECT is not supported");
 	return 0;
 }
 
@@ -89,11 +93,14 @@ check_field(const weft_http_field *field)
 	struct text value = { field->value, field->value ? strlen(field->value) : 0 };
 
 	if (!field->name || !weft__http_is_token(name))
-		return weft_fail(WEFT_EINVAL, "no proper name of a field");
+		return weft_fail(WEFT_EINVAL, "weft_http_fetch: malformed header name");
 	if (!field->value || !weft__http_is_value(value))
-		return weft_fail(WEFT_EINVAL, "no proper value of %.40s", field->name);
+		return weft_fail(WEFT_EINVAL, "weft_http_fetch: malformed value of header %.40s",
+		                 field->name);
 	if (weft__http_is_ours(field->name))
-		return weft_fail(WEFT_EINVAL, "%s is not the caller's to say", field->name);
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_fetch: header %s cannot be set; the client manages it",
+		                 field->name);
 	return 0;
 }
 
@@ -103,9 +110,10 @@ check_request(const weft_http_request *request)
 	int rc;
 
 	if (!request->url)
-		return weft_fail(WEFT_EINVAL, "a request without a URL");
+		return weft_fail(WEFT_EINVAL, "weft_http_fetch: the request has no URL");
 	if (request->streamed && request->body.size > 0)
-		return weft_fail(WEFT_EINVAL, "a body that is given and streamed");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_fetch: a streamed request must not have a body");
 	rc = request->method ? check_method(request->method) : 0;
 	for (size_t i = 0; i < request->field_count && rc == 0; i++)
 		rc = check_field(&request->fields[i]);
@@ -203,12 +211,14 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft
 	int rc;
 
 	if (!client || !request || !out)
-		return weft_fail(WEFT_EINVAL, "weft_http_fetch: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_http_fetch: an argument is NULL");
 	if (client->pool.loop != weft_loop_current())
-		return weft_fail(WEFT_EWRONGLOOP, "a client of another loop");
+		return weft_fail(WEFT_EWRONGLOOP,
+		                 "weft_http_fetch: the client belongs to another loop");
 	if (!weft_self())
-		return weft_fail(WEFT_ENOSUSPEND,
-		                 "outside of threadlets there is nothing to suspend");
+		return weft_fail(
+			WEFT_ENOSUSPEND,
+			"weft_http_fetch: it suspends, so it must be called in a threadlet");
 	rc = check_request(request);
 	if (rc == 0)
 		rc = make_call(client, request, &call);
@@ -255,10 +265,13 @@ weft_http_finish(weft_http *http, uint64_t deadline_ns)
 	int rc = 0;
 
 	if (!http || http->is_server)
-		return weft_fail(WEFT_EINVAL, "weft_http_finish: of a server");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_finish: http is NULL or an exchange of a server");
 	call = weft__http_call_of(http);
 	if (!call->streamed)
-		return weft_fail(WEFT_EALREADY, "nothing is left to be sent");
+		return weft_fail(
+			WEFT_EALREADY,
+			"weft_http_finish: the request was not streamed, or is already finished");
 	forget_detail();
 	if (!http->in.text)
 		rc = http_client_finish(call, deadline_ns);

@@ -17,7 +17,7 @@
 #define WEFT__HTTP_DRAIN_NS  WEFT_S      /* time to do so before a redirect */
 #define WEFT__HTTP_INTERIM   16          /* 1xx replies before the final one */
 
-#define WEFT__HTTP_REFUSED   "the peer takes no more of the request"
+#define WEFT__HTTP_REFUSED   "the peer accepts no more of the request"
 
 struct weft_http_client {
 	struct weft__http_pool pool;

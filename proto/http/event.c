@@ -225,9 +225,13 @@ static int
 check_event(weft_http *http, const char *event, const char *data)
 {
 	if (!http || !http->is_server || !data || (event && event[strcspn(event, "\r\n")]))
-		return weft_fail(WEFT_EINVAL, "weft_http_send_event: not an event");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_http_send_event: not an exchange of a server, data is NULL, or "
+			"event has several lines");
 	if (http->out.stage == WEFT__HTTP_ENDED)
-		return weft_fail(WEFT_EALREADY, "http: all was said");
+		return weft_fail(WEFT_EALREADY,
+		                 "weft_http_send_event: the response is already complete");
 	return 0;
 }
 
@@ -245,7 +249,8 @@ weft_http_send_event(weft_http *http, const char *event, const char *data, uint6
 	if (!conn->endless)
 		rc = event_begin(conn, http, deadline_ns);
 	if (rc == 0 && (http->out.bodyless || conn->gone))
-		rc = weft_fail(WEFT_EPIPE, "http: nobody reads the events");
+		rc = weft_fail(WEFT_EPIPE,
+		               "weft_http_send_event: the peer is gone, or the request was a HEAD");
 	if (rc == 0)
 		rc = weft_check_canceled();
 	size = size_of(event, data);

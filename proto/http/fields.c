@@ -69,7 +69,7 @@ more_room(weft_http *http, size_t size, int *error)
 	char *lines;
 
 	if (size > WEFT__HTTP_LINES_MAX - out->lines_size) {
-		*error = weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of fields");
+		*error = weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of headers");
 		return NULL;
 	}
 	if (size <= out->lines_room - out->lines_size)
@@ -126,7 +126,8 @@ set_length(struct weft__http_out *out, const char *value)
 	if (value
 	    && (!weft__http_decimal((struct text){ value, strlen(value) }, &length)
 	        || length == WEFT__HTTP_UNKNOWN))
-		return weft_fail(WEFT_EINVAL, "http: not a length");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_set_header: Content-Length is not a number");
 	out->length = length;
 	return 0;
 }
@@ -135,7 +136,8 @@ static int
 set_connection(struct weft__http_out *out, const char *value)
 {
 	if (value && !is((struct text){ value, strlen(value) }, "close"))
-		return weft_fail(WEFT_EINVAL, "http: Connection is for \"close\"");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_set_header: Connection can only be \"close\"");
 	out->close = value != NULL;
 	return 0;
 }
@@ -149,8 +151,9 @@ set_special(weft_http *http, struct text name, const char *value)
 	if (is(name, "connection"))
 		return set_connection(&http->out, value);
 	if (is(name, "transfer-encoding") || is(name, "upgrade") || is(name, "keep-alive"))
-		return weft_fail(WEFT_EINVAL, "http: %.*s is not to be set", (int)name.size,
-		                 name.data);
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_set_header: %.*s cannot be set; the library manages it",
+		                 (int)name.size, name.data);
 	if (is(name, "date"))
 		http->out.has_date = value != NULL;
 	return 1;
@@ -162,13 +165,15 @@ static int
 check_trailer(const struct weft__http_out *out, struct text name)
 {
 	if (out->stage == WEFT__HTTP_ENDED)
-		return weft_fail(WEFT_EALREADY, "http: all was said");
+		return weft_fail(WEFT_EALREADY,
+		                 "weft_http_set_header: the message is already complete");
 	if (weft__http_not_a_trailer(name))
-		return weft_fail(WEFT_EINVAL, "http: not for trailers");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_set_header: this header is not allowed as a trailer");
 	if (out->framing == WEFT__HTTP_UNTIL_CLOSE)
 		return 0;
 	if (out->framing != WEFT__HTTP_CHUNKED)
-		return weft_fail(WEFT_EINVAL, "http: trailers come after chunks");
+		return weft_fail(WEFT_EINVAL, "weft_http_set_header: trailers need a chunked body");
 	return 1;
 }
 
@@ -179,7 +184,7 @@ weft__http_add_field(weft_http *http, const char *name, const char *value)
 	struct text v = { value, value ? strlen(value) : 0 };
 
 	if (!weft__http_is_token(n) || !value || !weft__http_is_value(v))
-		return weft_fail(WEFT_EINVAL, "http: not a field");
+		return weft_fail(WEFT_EINVAL, "http: malformed header name or value");
 	return fields_append(http, n, v);
 }
 
@@ -191,7 +196,10 @@ weft_http_set_header(weft_http *http, const char *name, const char *value)
 
 	if (!http || !weft__http_is_token(n)
 	    || (value && !weft__http_is_value((struct text){ value, strlen(value) })))
-		return weft_fail(WEFT_EINVAL, "weft_http_set_header: cannot stand in a header");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_http_set_header: http is NULL, or the header name or value is "
+			"malformed");
 	rc = http->out.stage == WEFT__HTTP_NOT_BEGUN ? set_special(http, n, value)
 	                                             : check_trailer(&http->out, n);
 	if (rc <= 0)

@@ -289,9 +289,13 @@ weft_http_reply_file(weft_http *http, const char *root, const char *name, uint64
 	int rc;
 
 	if (!http || !http->is_server || !root || !name)
-		return weft_fail(WEFT_EINVAL, "weft_http_reply_file: NULL");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_http_reply_file: an argument is NULL, or not an exchange of a "
+			"server");
 	if (http->out.stage != WEFT__HTTP_NOT_BEGUN)
-		return weft_fail(WEFT_EALREADY, "http: it has begun");
+		return weft_fail(WEFT_EALREADY,
+		                 "weft_http_reply_file: the reply has already begun");
 	if (!check_method(http)) {
 		rc = weft_http_set_header(http, "Allow", "GET, HEAD");
 		return rc < 0 ? rc : weft__http_reply_status(http, 405, deadline_ns);

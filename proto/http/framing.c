@@ -30,7 +30,7 @@ note_host(struct weft__http_head *head, struct text value, struct weft__http_par
 	if (head->is_response)
 		return 0;
 	if (head->seen & SEEN_HOST)
-		return framing_refuse(head, "several Host fields");
+		return framing_refuse(head, "several Host headers");
 	if (!weft__http_host_ok(value, false))
 		return framing_refuse(head, "bad Host");
 	head->seen |= SEEN_HOST;
@@ -43,7 +43,7 @@ static int
 note_length(struct weft__http_head *head, struct text value)
 {
 	if (head->seen & SEEN_LENGTH)
-		return framing_refuse(head, "several Content-Length fields");
+		return framing_refuse(head, "several Content-Length headers");
 	if (!weft__http_decimal(value, &head->length))
 		return framing_refuse(head, "bad Content-Length");
 	head->seen |= SEEN_LENGTH;
@@ -69,7 +69,7 @@ note_coding(struct weft__http_head *head, struct text list)
 		if (!weft__http_same(name, "chunked"))
 			head->seen |= SEEN_CODING;
 		else if (name.size != coding.size)
-			return framing_refuse(head, "parameter of chunked");
+			return framing_refuse(head, "chunked must not have a parameter");
 		else
 			head->seen |= SEEN_CHUNKED;
 	}
@@ -192,7 +192,7 @@ conclude_request(struct weft__http_head *head)
 	enum weft__http_framing framing = framing_of_fields(head);
 
 	if (!(head->seen & SEEN_HOST) && head->minor > 0)
-		return framing_refuse(head, "no Host");
+		return framing_refuse(head, "no Host header");
 	if (head->form == WEFT__HTTP_AUTHORITY && framing != WEFT__HTTP_NO_BODY)
 		return framing_refuse(head, "CONNECT with a body");
 	if ((head->seen & SEEN_EXPECT) && head->minor > 0)
@@ -230,7 +230,7 @@ conclude_response(struct weft__http_head *head)
 {
 	if (is_bodiless(head->status) && head->asked == WEFT__HTTP_ASKED_OTHER
 	    && framing_of_fields(head) != WEFT__HTTP_NO_BODY)
-		return framing_refuse(head, "body of a status that has none");
+		return framing_refuse(head, "a response with this status must not have a body");
 	head->framing = (uint8_t)framing_of_response(head);
 	return 0;
 }

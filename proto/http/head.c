@@ -26,7 +26,8 @@ weft__http_line_read(struct weft__http_lines *lines, struct weft__http_fault *fa
 	size_t stop;
 
 	if (lines->at > size)
-		return weft_fail(WEFT_EINVAL, "http: fewer bytes than before");
+		return weft_fail(WEFT_EINVAL,
+		                 "http: the head parser was given fewer bytes than before");
 	stop = weft__http_scan_text(input.data, lines->at, size);
 	lines->at = (uint32_t)stop;
 	if (stop == size)
@@ -49,10 +50,10 @@ static const char *
 no_name(const char *data, uint32_t line, uint32_t at)
 {
 	if (is_blank(data[line]))
-		return "folded line or space before a field name";
+		return "folded header line, or space before a header name";
 	if (is_blank(data[at]))
-		return "space after a field name";
-	return at == line ? "no field name" : "bad field name";
+		return "space after a header name";
+	return at == line ? "empty header name" : "malformed header name";
 }
 
 /* Where the name at the beginning of the line ends.  That is at the CR at the latest. */
@@ -81,7 +82,7 @@ field_split(struct weft__http_lines *lines, struct weft__http_fault *fault, stru
 	if (data[at] != ':' || at == line)
 		return weft__http_refuse(fault, 400, no_name(data, line, at));
 	if (lines->count == lines->room)
-		return weft__http_refuse(fault, 431, "too many fields");
+		return weft__http_refuse(fault, 431, "too many headers");
 	for (from = at + 1; from < end && is_blank(data[from]);)
 		from++;
 	while (to > from && is_blank(data[to - 1]))
@@ -145,7 +146,8 @@ empty_line(struct weft__http_head *head)
 	if (head->is_response)
 		return weft__http_refuse(&head->fault, 400, "no status line");
 	if (head->empty == WEFT__HTTP_EMPTY_MAX)
-		return weft__http_refuse(&head->fault, 400, "empty lines before a request");
+		return weft__http_refuse(&head->fault, 400,
+		                         "too many empty lines before a request");
 	head->empty++;
 	head->lines.line = head->lines.at;
 	return 0;

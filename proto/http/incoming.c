@@ -38,9 +38,10 @@ weft__http_receive(weft_http *http, uint64_t deadline_ns)
 		if (n < 0)
 			return (int)n;
 		if (n == 0)
-			return weft_fail(WEFT_EPIPE, "http: the peer has closed");
+			return weft_fail(WEFT_EPIPE, "http: the peer closed the connection");
 		if ((size_t)n < min)
-			return weft_fail(WEFT_ETRUNCATED, "http: head ended before its end");
+			return weft_fail(WEFT_ETRUNCATED,
+			                 "http: the connection ended within the head");
 		rc = weft__http_head_parse(&http->in.head, data, (size_t)n);
 		if (rc == WEFT__HTTP_DONE)
 			return take_head(http, data);
@@ -165,9 +166,9 @@ int
 weft_http_peer(weft_http *http, weft_addr *out)
 {
 	if (!http || !out)
-		return weft_fail(WEFT_EINVAL, "weft_http_peer: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_http_peer: an argument is NULL");
 	if (!http->wire || !http->wire->stream)
-		return weft_fail(WEFT_EPIPE, "weft_http_peer: no connection");
+		return weft_fail(WEFT_EPIPE, "weft_http_peer: the connection is gone");
 	return weft_stream_peer(http->wire->stream, out);
 }
 

@@ -118,7 +118,7 @@ static int
 check_begin(const weft_http *http)
 {
 	if (http->out.stage != WEFT__HTTP_NOT_BEGUN)
-		return weft_fail(WEFT_EALREADY, "http: it has begun");
+		return weft_fail(WEFT_EALREADY, "http: the message has already begun");
 	return http->wire->error;
 }
 
@@ -133,7 +133,10 @@ weft__http_begin_reply(weft_http *http, int status, const char *type, uint64_t l
 	if (rc < 0)
 		return rc;
 	if (status < 101 || status > 999 || kind.size > TYPE_MAX || !weft__http_is_value(kind))
-		return weft_fail(WEFT_EINVAL, "http: no such status or type");
+		return weft_fail(
+			WEFT_EINVAL,
+			"http: the status is not from 101 to 999, or the type is malformed or "
+			"longer than 1 KiB");
 	frame_reply(http, status, length);
 	if (type && http->out.lines_size > 0)
 		weft__http_cut_field(http, "content-type");
@@ -202,13 +205,15 @@ write_piece(weft_http *http, weft_span body, uint64_t deadline_ns)
 
 	if (out->framing == WEFT__HTTP_LENGTH) {
 		if (body.size > out->left)
-			return weft_fail(WEFT_EINVAL, "http: more than Content-Length");
+			return weft_fail(
+				WEFT_EINVAL,
+				"weft_http_write: more bytes than Content-Length announces");
 		out->left -= body.size;
 	}
 	if (out->bodyless)
 		return 0;
 	if (out->framing == WEFT__HTTP_NO_BODY)
-		return weft_fail(WEFT_EINVAL, "http: it has no body");
+		return weft_fail(WEFT_EINVAL, "weft_http_write: this message has no body");
 	if (out->framing == WEFT__HTTP_CHUNKED)
 		return write_chunk(http, body, deadline_ns);
 	return weft__http_wire_send(http->wire, &body, 1, true, deadline_ns);
@@ -236,7 +241,8 @@ weft_http_write(weft_http *http, const void *buf, size_t size, uint64_t deadline
 	int rc = 0;
 
 	if (!http || (!buf && size > 0) || size > INT64_MAX)
-		return weft_fail(WEFT_EINVAL, "weft_http_write: NULL");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_write: an argument is NULL, or size is too large");
 	if (http->out.stage == WEFT__HTTP_NOT_BEGUN && http->is_server)
 		rc = weft__http_begin_reply(http, 200, NULL, WEFT__HTTP_UNKNOWN, deadline_ns);
 	if (rc < 0)
@@ -244,7 +250,7 @@ weft_http_write(weft_http *http, const void *buf, size_t size, uint64_t deadline
 	if (http->out.cut)
 		return weft__http_told(http, WEFT_EPIPE);
 	if (http->out.stage != WEFT__HTTP_BEGUN)
-		return weft_fail(WEFT_EALREADY, "http: all was said");
+		return weft_fail(WEFT_EALREADY, "weft_http_write: the message is already complete");
 	rc = write_guarded(http, body, deadline_ns);
 	return rc < 0 ? weft__http_told(http, rc) : (ssize_t)size;
 }
@@ -262,7 +268,8 @@ weft__http_finish_message(weft_http *http, uint64_t deadline_ns)
 		return http->wire->error;
 	if (out->framing == WEFT__HTTP_LENGTH && out->left > 0) {
 		out->close = true;
-		return weft_fail(WEFT_ETRUNCATED, "http: less was written than Content-Length");
+		return weft_fail(WEFT_ETRUNCATED,
+		                 "http: fewer bytes were written than Content-Length announced");
 	}
 	if (out->framing == WEFT__HTTP_CHUNKED)
 		return weft__http_wire_send(http->wire, end, 3, false, deadline_ns);

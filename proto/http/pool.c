@@ -307,7 +307,7 @@ get_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 		return 0;
 	}
 	if (host->waiting >= pool->queue_max)
-		return weft_fail(WEFT_EAGAIN, "%u wait for a connection to %s already",
+		return weft_fail(WEFT_EAGAIN, "%u requests already wait for a connection to %s",
 		                 (unsigned)host->waiting, host->address);
 	return wait_for_slot(slot, deadline_ns);
 }

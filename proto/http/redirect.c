@@ -63,9 +63,9 @@ check_next(const struct weft__http_url *from, const struct weft__http_url *to)
 	const char *why = NULL;
 
 	if (from->secure && !to->secure)
-		why = "leaves https";
+		why = "would leave https";
 	else if (to->local && strcmp(from->address, to->address) != 0)
-		why = "leads to a socket of this machine";
+		why = "would lead to a Unix socket of this machine";
 	if (!why)
 		return 0;
 	return weft_fail(WEFT_EPERM, "redirect to %.*s %s", weft__http_url_shown(to), to->text,
@@ -89,7 +89,7 @@ weft__http_redirect(struct weft__http_call *call, struct weft__http_url *next)
 		                 (unsigned)call->client->redirects_max);
 	rc = weft__http_url_resolve(&call->url, location, &url);
 	if (rc == WEFT_EINVAL) /* the server's mistake, not the caller's */
-		rc = weft_fail(WEFT_EPROTO, "redirect to no proper URL");
+		rc = weft_fail(WEFT_EPROTO, "redirect to a malformed URL");
 	if (rc < 0)
 		return rc;
 	rc = check_next(&call->url, &url);

@@ -5,7 +5,7 @@ static int
 http_reply_check(weft_http *http, const char *call)
 {
 	if (!http || !http->is_server)
-		return weft_fail(WEFT_EINVAL, "%s: not a server's", call);
+		return weft_fail(WEFT_EINVAL, "%s: not an exchange of a server", call);
 	return 0;
 }
 
@@ -15,9 +15,9 @@ weft_http_reply(weft_http *http, int status, const char *type, weft_span body, u
 	int rc = http_reply_check(http, "weft_http_reply");
 
 	if (rc == 0 && (!body.data && body.size > 0))
-		rc = weft_fail(WEFT_EINVAL, "weft_http_reply: NULL");
+		rc = weft_fail(WEFT_EINVAL, "weft_http_reply: body.data is NULL");
 	if (rc == 0 && status < 200)
-		rc = weft_fail(WEFT_EINVAL, "weft_http_reply: not a status");
+		rc = weft_fail(WEFT_EINVAL, "weft_http_reply: the status must be 200 or above");
 	if (rc == 0)
 		rc = weft__http_begin_reply(http, status, type, body.size, deadline_ns);
 	if (rc < 0)
@@ -35,7 +35,7 @@ weft_http_begin(weft_http *http, int status, const char *type, uint64_t deadline
 	int rc = http_reply_check(http, "weft_http_begin");
 
 	if (rc == 0 && status < 200)
-		rc = weft_fail(WEFT_EINVAL, "weft_http_begin: not a status");
+		rc = weft_fail(WEFT_EINVAL, "weft_http_begin: the status must be 200 or above");
 	return rc < 0 ? rc
 	              : weft__http_begin_reply(http, status, type, WEFT__HTTP_UNKNOWN, deadline_ns);
 }
@@ -73,11 +73,15 @@ check_protocol(weft_http *http, const char *protocol)
 	struct text element;
 
 	if (!(http->in.head.flags & WEFT__HTTP_UPGRADE) || !http->in.over)
-		return weft_fail(WEFT_EINVAL, "weft_http_upgrade: not asked for");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_http_upgrade: the client did not request an upgrade, or its body "
+			"was not read");
 	while (weft__http_list_next(&list, &element))
 		if (weft__http_same(element, protocol))
 			return 0;
-	return weft_fail(WEFT_EINVAL, "weft_http_upgrade: not to that");
+	return weft_fail(WEFT_EINVAL,
+	                 "weft_http_upgrade: the client did not request this protocol");
 }
 
 /* The stream now belongs to the caller: a drain must no longer touch it. */
@@ -100,11 +104,11 @@ weft_http_upgrade(weft_http *http, const char *protocol, weft_stream **out, uint
 	int rc = http_reply_check(http, "weft_http_upgrade");
 
 	if (rc == 0 && (!protocol || !out))
-		rc = weft_fail(WEFT_EINVAL, "weft_http_upgrade: NULL");
+		rc = weft_fail(WEFT_EINVAL, "weft_http_upgrade: an argument is NULL");
 	if (rc == 0)
 		rc = check_protocol(http, protocol);
 	if (rc == 0 && http->out.stage != WEFT__HTTP_NOT_BEGUN)
-		rc = weft_fail(WEFT_EALREADY, "http: it has begun");
+		rc = weft_fail(WEFT_EALREADY, "weft_http_upgrade: the reply has already begun");
 	if (rc == 0)
 		rc = weft__http_add_field(http, "Upgrade", protocol);
 	if (rc == 0)

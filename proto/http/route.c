@@ -73,14 +73,14 @@ read_segment(struct text segment, struct text *name, bool *is_rest)
 	if (!memchr(segment.data, '{', segment.size) && !memchr(segment.data, '}', segment.size))
 		return 0;
 	if (segment.size < 3 || segment.data[0] != '{' || segment.data[segment.size - 1] != '}')
-		return bad("a parameter is a whole segment");
+		return bad("a parameter must be a whole segment");
 	if (inside.size > 3 && memcmp(inside.data + inside.size - 3, "...", 3) == 0) {
 		*is_rest = true;
 		inside.size -= 3;
 	}
 	for (size_t i = 0; i < inside.size; i++)
 		if (!byte_is(inside.data[i], BYTE_ALPHA | BYTE_DIGIT) && inside.data[i] != '_')
-			return bad("bad name of a parameter");
+			return bad("a parameter name may only have letters, digits and _");
 	*name = inside;
 	return 0;
 }
@@ -114,7 +114,7 @@ add_name(struct weft__http_route *route, struct text name, char **at)
 	(*at)[name.size] = '\0';
 	for (uint32_t i = 0; i < route->count; i++)
 		if (strcmp(route->names[i], *at) == 0)
-			return bad("two parameters of one name");
+			return bad("two parameters have the same name");
 	route->names[route->count++] = *at;
 	*at += name.size + 1;
 	return 0;
@@ -125,7 +125,8 @@ link_route(struct weft__http_route **list, struct weft__http_route *route)
 {
 	for (; *list; list = &(*list)->next)
 		if (strcmp((*list)->method, route->method) == 0)
-			return weft_fail(WEFT_EEXIST, "weft_http_route: there is one");
+			return weft_fail(WEFT_EEXIST,
+			                 "weft_http_route: this pattern already has a route");
 	*list = route;
 	return 0;
 }
@@ -148,7 +149,7 @@ place(struct weft__http_node *node, struct weft__http_route *route, struct text 
 		if (rc == 0 && name.data)
 			rc = add_name(route, name, &names);
 		if (rc == 0 && is_rest && more)
-			rc = bad("{x...} is the last of a pattern");
+			rc = bad("{x...} must be the last segment");
 		if (rc == 0 && depth == DEPTH_MAX)
 			rc = bad("more than 64 segments");
 		if (rc < 0)
@@ -175,9 +176,9 @@ weft__http_route_add(struct weft__http_node *root, const char *pattern, weft_htt
 	if (method.size > 0
 	    && (*path++ != ' ' || method.size > WEFT__HTTP_METHOD_MAX
 	        || !weft__http_is_token(method)))
-		return bad("\"METHOD /path\" or \"/path\"");
+		return bad("a pattern must be \"METHOD /path\" or \"/path\"");
 	if (*path != '/')
-		return bad("a path begins with a slash");
+		return bad("the path must begin with a slash");
 	route = make_route(method, strlen(path));
 	if (!route)
 		return weft_fail(WEFT_ENOMEM, "weft_http_route: no memory");

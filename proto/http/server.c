@@ -83,7 +83,7 @@ weft_http_server_free(weft_http_server *server)
 	if (!server)
 		return 0;
 	if (is_serving(server))
-		return weft_fail(WEFT_EBUSY, "weft_http_server_free: it serves");
+		return weft_fail(WEFT_EBUSY, "weft_http_server_free: the server is still serving");
 	weft__http_routes_free(server->root);
 	weft__http_files_free(server->files);
 	weft_release(server);
@@ -94,9 +94,11 @@ int
 weft_http_route(weft_http_server *server, const char *pattern, weft_http_fn fn, void *arg)
 {
 	if (!server || !pattern || !fn)
-		return weft_fail(WEFT_EINVAL, "weft_http_route: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_http_route: an argument is NULL");
 	if (is_serving(server))
-		return weft_fail(WEFT_EBUSY, "weft_http_route: it serves");
+		return weft_fail(
+			WEFT_EBUSY,
+			"weft_http_route: routes cannot be added while the server is serving");
 	return weft__http_route_add(server->root, pattern, fn, arg);
 }
 
@@ -373,7 +375,7 @@ weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t dead
 	int rc;
 
 	if (!server || !listener)
-		return weft_fail(WEFT_EINVAL, "weft_http_serve: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_http_serve: an argument is NULL");
 	rc = weft_op_init(&service.ended, NULL, NULL, NULL);
 	if (rc == 0)
 		rc = weft_op_begin(&service.ended, on_ask, &service, WEFT_NEVER);

@@ -91,7 +91,7 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 		open = dots > 0;
 		length -= dots;
 		if (dots == 2 && !climb(out, &length))
-			return weft_fail(WEFT_EINVAL, "http: path above its root");
+			return weft_fail(WEFT_EINVAL, "http: the path leads above its root");
 	}
 	out[length] = '\0';
 	return (ssize_t)length;

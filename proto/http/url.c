@@ -76,7 +76,7 @@ url_refuse(const char *url, const char *why)
 static int
 refuse_length(void)
 {
-	return weft_fail(WEFT_EMSGSIZE, "url of more than %u bytes", (unsigned)WEFT__HTTP_URL_MAX);
+	return weft_fail(WEFT_EMSGSIZE, "url: longer than %u bytes", (unsigned)WEFT__HTTP_URL_MAX);
 }
 
 /* Cut a port off the end of a host that weft__http_host_ok() has accepted. */
@@ -95,7 +95,7 @@ split_port(struct given *given)
 	if (at == all.size)
 		return 0;
 	(void)weft__http_decimal((struct text){ all.data + at, all.size - at }, &given->port);
-	return given->port > 0 ? 0 : url_refuse(given->url, "no such port");
+	return given->port > 0 ? 0 : url_refuse(given->url, "the port must not be 0");
 }
 
 /* At least one byte, and all of them visible ASCII. */
@@ -114,14 +114,18 @@ split_host(struct given *given)
 	struct text host = given->host;
 
 	if (given->scheme == LOCAL)
-		return is_visible(host) ? 0 : url_refuse(given->url, "no socket");
+		return is_visible(host)
+		               ? 0
+		               : url_refuse(given->url,
+		                            "the socket path is missing or has a byte that is not "
+		                            "visible ASCII");
 	if (memchr(host.data, '@', host.size))
-		return url_refuse(given->url, "a user before the host");
+		return url_refuse(given->url, "user information before the host is not supported");
 	if (memchr(host.data, '%', host.size) || !weft__http_host_ok(host, false))
-		return url_refuse(given->url, "no proper host");
+		return url_refuse(given->url, "the host is malformed");
 	if (split_port(given) < 0)
 		return WEFT_EINVAL;
-	return given->host.size > 0 ? 0 : url_refuse(given->url, "no host");
+	return given->host.size > 0 ? 0 : url_refuse(given->url, "the host is missing");
 }
 
 static int
@@ -131,7 +135,7 @@ split(const char *url, struct given *out)
 
 	out->url = url;
 	if (!split_scheme(url, &out->scheme, &at))
-		return url_refuse(url, "neither http:// nor https://");
+		return url_refuse(url, "the scheme is not http, https or http+unix");
 	out->host = (struct text){ at, strcspn(at, "/?#") };
 	out->rest.data = at + out->host.size;
 	out->rest.size = strcspn(out->rest.data, "#");
@@ -139,7 +143,7 @@ split(const char *url, struct given *out)
 		unsigned char byte = (unsigned char)out->rest.data[i];
 
 		if (byte <= ' ' || byte == 0x7f)
-			return url_refuse(url, "a space or control byte");
+			return url_refuse(url, "contains a space or control byte");
 	}
 	return split_host(out);
 }
@@ -267,7 +271,8 @@ put_origin(char *at, const struct given *given, struct weft__http_url *out)
 	if (given->scheme == LOCAL) {
 		at = put_socket(at, given->host);
 		if (!at)
-			return url_refuse(given->url, "no path of a socket");
+			return url_refuse(given->url,
+			                  "the socket path is malformed or not absolute");
 		out->host = host = at + 1;
 		(void)url_put(host, "localhost", 9);
 		return 0;

@@ -66,7 +66,7 @@ weft__http_wire_file(struct weft__http_wire *wire, int fd, struct weft__http_ran
 	if (n == WEFT_EINTR && wire->slow)
 		n = weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
 	if (n >= 0 && (uint64_t)n < part.size)
-		n = weft_fail(WEFT_ETRUNCATED, "http: the file has shrunk");
+		n = weft_fail(WEFT_ETRUNCATED, "http: the file became shorter while it was sent");
 	wire->error = n < 0 ? (int)n : 0;
 	return wire->error;
 }

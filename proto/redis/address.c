@@ -51,8 +51,9 @@ decode(const char *text, size_t size, char **out)
 		}
 		if (high < 0 || low < 0 || (high == 0 && low == 0)) {
 			weft_release(copy);
-			return weft_fail(WEFT_EINVAL, "user or password of an address: no "
-			                              "byte after a percent sign");
+			return weft_fail(WEFT_EINVAL,
+			                 "weft_redis_open: user or password: two "
+			                 "hexadecimal digits (not 00) must follow a percent sign");
 		}
 		*to++ = (char)(high << 4 | low);
 		i += 2;
@@ -83,7 +84,7 @@ read_database(weft_redis *redis, const char *text)
 	size_t size = strlen(text);
 
 	if (size > 9 || strspn(text, "0123456789") != size)
-		return weft_fail(WEFT_EINVAL, "the database of an address is no number");
+		return weft_fail(WEFT_EINVAL, "weft_redis_open: the database is not a number");
 	while (size > 0 && *text == '0') {
 		text++;
 		size--;
@@ -105,7 +106,7 @@ read_host(weft_redis *redis, const char *scheme, const char *text, size_t size)
 	size_t room = size + 32;
 
 	if (port_size == 0 || port_size > 5 || strspn(port, "0123456789") < port_size)
-		return weft_fail(WEFT_EINVAL, "an address with no proper port");
+		return weft_fail(WEFT_EINVAL, "weft_redis_open: the port is not a number");
 	redis->address = weft_alloc(room);
 	if (!redis->address)
 		return weft_fail(WEFT_ENOMEM, "no memory for an address");
@@ -128,7 +129,7 @@ read_net(weft_redis *redis, const char *scheme, const char *text)
 	if (*rest == '/')
 		rc = read_database(redis, rest + 1);
 	else if (*rest)
-		rc = weft_fail(WEFT_EINVAL, "an address with something behind its host");
+		rc = weft_fail(WEFT_EINVAL, "weft_redis_open: only /db may follow host and port");
 	if (rc == 0 && at)
 		rc = read_user(redis, text, (size_t)(at - text));
 	if (rc < 0)
@@ -146,7 +147,7 @@ read_path(weft_redis *redis, const char *path)
 	size_t size = strlen(path);
 
 	if (size == 0)
-		return weft_fail(WEFT_EINVAL, "an address without a path");
+		return weft_fail(WEFT_EINVAL, "weft_redis_open: the path of the socket is missing");
 	redis->address = weft_alloc(size + 6);
 	if (!redis->address)
 		return weft_fail(WEFT_ENOMEM, "no memory for an address");
@@ -164,6 +165,6 @@ weft__redis_address(weft_redis *redis, const char *text)
 		return read_net(redis, "tls://", text + 9);
 	if (strncmp(text, "redis+unix:", 11) == 0)
 		return read_path(redis, text + 11);
-	return weft_fail(WEFT_EINVAL, "an address that begins neither with "
-	                              "redis:// nor with rediss:// nor with redis+unix:");
+	return weft_fail(WEFT_EINVAL, "weft_redis_open: the address must begin with "
+	                              "redis://, rediss:// or redis+unix:");
 }

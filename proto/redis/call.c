@@ -95,7 +95,9 @@ weft__redis_may_wait(void)
 {
 	if (weft_self() || !weft_loop_current())
 		return weft_check_canceled();
-	return weft_fail(WEFT_ENOSUSPEND, "a callback has nothing to suspend");
+	return weft_fail(WEFT_ENOSUSPEND,
+	                 "redis: a loop callback cannot wait; call from a threadlet, or use "
+	                 "weft_redis_call_op()");
 }
 
 int
@@ -105,7 +107,8 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_red
 	int rc;
 
 	if (deadline_ns == WEFT_NOWAIT)
-		return weft_fail(WEFT_ETIMEDOUT, "a command takes some time");
+		return weft_fail(WEFT_ETIMEDOUT,
+		                 "redis: WEFT_NOWAIT is not allowed; a command needs a round trip");
 	if (weft_loop_current() == redis->loop)
 		return run_here(redis, command, out, deadline_ns);
 	rc = weft__redis_may_wait();
@@ -143,7 +146,7 @@ weft_redis_call(weft_redis *redis, const weft_span *words, size_t count, weft_re
 	int rc;
 
 	if (!redis)
-		return weft_fail(WEFT_EINVAL, "weft_redis_call: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_call: redis is NULL");
 	rc = weft__redis_command_init(redis, &command, words, count);
 	if (rc < 0)
 		return rc;
@@ -161,7 +164,7 @@ weft_redis_callf(weft_redis *redis, weft_redis_reply **out, uint64_t deadline_ns
 	int rc;
 
 	if (!redis || !format)
-		return weft_fail(WEFT_EINVAL, "weft_redis_callf: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_callf: redis or format is NULL");
 	va_start(args, format);
 	rc = weft__resp_format(&words, format, args);
 	va_end(args);

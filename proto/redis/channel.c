@@ -71,7 +71,7 @@ weft__redis_channels_join(weft_redis_subscription *feed, const char *const *name
 		if (is_new)
 			channel = channel_make(redis, *names, is_pattern);
 		if (!channel)
-			return weft_fail(WEFT_ENOMEM, "no memory for a feed");
+			return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
 		member = &feed->members[feed->member_count++];
 		*member = (struct weft__redis_member){ .channel = channel, .feed = feed };
 		weft__redis_link_before(&channel->members, &member->of_channel);

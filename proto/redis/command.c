@@ -8,10 +8,10 @@ weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *co
                          const weft_span *words, size_t count)
 {
 	if (!words || count == 0 || words[0].size == 0)
-		return weft_fail(WEFT_EINVAL, "a command without words");
+		return weft_fail(WEFT_EINVAL, "redis: the command is empty");
 	for (size_t i = 0; i < count; i++)
 		if (!words[i].data && words[i].size > 0)
-			return weft_fail(WEFT_EINVAL, "a word that is NULL");
+			return weft_fail(WEFT_EINVAL, "redis: an argument is NULL");
 	*command = (struct weft__redis_command){
 		.words = words,
 		.count = count,
@@ -45,14 +45,15 @@ int
 weft__redis_check(const weft_redis *redis, const struct weft__redis_command *command)
 {
 	if (command->flags & WEFT__REDIS_NEVER)
-		return command_refuse(command, "not for calls; messages are for feeds");
+		return command_refuse(
+			command, "cannot be sent by a call; weft_redis_subscribe() subscribes");
 	if ((command->flags & WEFT__REDIS_STATE) && !redis->session)
 		return command_refuse(command,
-		                      "would change a connection that is "
-		                      "shared; see weft_redis_multi(), and the option session");
+		                      "would change the state of a shared "
+		                      "connection; use weft_redis_multi() or the option session");
 	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session && redis->connections_max < 2)
-		return command_refuse(command, "needs a connection of its own, and "
-		                               "connections_max leaves none");
+		return command_refuse(command, "blocks at the server, so it needs a connection "
+		                               "of its own; connections_max must be at least 2");
 	return 0;
 }
 
@@ -66,9 +67,9 @@ weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command)
 	if (rc < 0)
 		return rc;
 	if (redis->closed)
-		return weft_fail(WEFT_ESHUTDOWN, "the endpoint is closed");
+		return weft_fail(WEFT_ESHUTDOWN, "redis: the endpoint is closed");
 	if (waiting >= redis->queue_max)
-		return weft_fail(WEFT_EAGAIN, "%u commands wait for %s already", (unsigned)waiting,
+		return weft_fail(WEFT_EAGAIN, "%u commands already wait for %s", (unsigned)waiting,
 		                 redis->address);
 	return 0;
 }
@@ -137,7 +138,7 @@ leave_with_wire(struct weft__redis_command *command, int why)
 	command->state = WEFT__REDIS_LEAVING;
 	line->wire->leaving = command;
 	line->wire->leaving_why = why;
-	(void)weft_fail(why, "%.*s was given up", (int)command->name.size,
+	(void)weft_fail(why, "%.*s was canceled or timed out", (int)command->name.size,
 	                (const char *)command->name.data);
 	if (line->kind == WEFT__REDIS_LEASED)
 		weft__redis_line_close(line, WEFT_ESHUTDOWN);
@@ -197,7 +198,7 @@ weft__redis_tell(struct weft__redis_command *command, int rc, weft_redis_reply *
 	else if (rc == WEFT_EREPLY && weft_redis_text(command->reply, &said) == 0)
 		(void)weft_fail(rc, "%.*s", (int)said.size, (const char *)said.data);
 	else if (rc == WEFT_EAGAIN)
-		(void)weft_fail(rc, "what was watched has changed");
+		(void)weft_fail(rc, "weft_redis_multi: a watched key has changed");
 	else if (rc < 0)
 		(void)weft_fail(rc, "%.*s: %s", (int)command->name.size,
 		                (const char *)command->name.data, weft_strerror(rc));

@@ -28,11 +28,13 @@ open_line(weft_redis *redis)
 	if (redis->feed_line)
 		return 0;
 	if (redis->leased_count + 2 > redis->connections_max && !weft__redis_lease_drop(redis))
-		return weft_fail(WEFT_EAGAIN, "no connection is left for feeds of %u",
-		                 (unsigned)redis->connections_max);
+		return weft_fail(
+			WEFT_EAGAIN,
+			"weft_redis_subscribe: all %u connections are in use (connections_max)",
+			(unsigned)redis->connections_max);
 	line = weft_alloc(sizeof(*line));
 	if (!line)
-		return weft_fail(WEFT_ENOMEM, "no memory for a feed");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
 	weft__redis_line_init(redis, line, WEFT__REDIS_FEEDS);
 	redis->feed_line = line;
 	return 0;
@@ -95,13 +97,17 @@ static int
 redis_feed_check(const weft_redis *redis, const char *const *channels)
 {
 	if (!redis || !channels || !*channels)
-		return weft_fail(WEFT_EINVAL, "weft_redis_subscribe: NULL, or no channel");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_redis_subscribe: an argument is NULL, or there is no channel");
 	if (redis->session)
-		return weft_fail(WEFT_EINVAL, "a session has no feeds");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_redis_subscribe: not available with the option session");
 	if (weft_loop_current() != redis->loop)
-		return weft_fail(WEFT_EWRONGLOOP, "an endpoint of another loop");
+		return weft_fail(WEFT_EWRONGLOOP,
+		                 "weft_redis_subscribe: the endpoint belongs to another loop");
 	if (redis->closed)
-		return weft_fail(WEFT_ESHUTDOWN, "the endpoint is closed");
+		return weft_fail(WEFT_ESHUTDOWN, "weft_redis_subscribe: the endpoint is closed");
 	return weft__redis_may_wait();
 }
 
@@ -120,7 +126,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_subscriptio
 	if (!feed) {
 		if (weft__redis_alone(&redis->feeds))
 			close_line(redis);
-		return weft_fail(WEFT_ENOMEM, "no memory for a feed");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
 	}
 	*feed = (weft_redis_subscription){ .redis = weft__redis_ref(redis), .users = 1 };
 	weft__redis_link_before(&redis->feeds, &feed->of_redis);
@@ -174,7 +180,7 @@ weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_
 		rc = feed->error ? feed->error : wait_for_news(feed, deadline_ns);
 	feed->users--;
 	if (rc < 0) {
-		(void)weft_fail(rc, "feed of %s: %s", channels[0],
+		(void)weft_fail(rc, "weft_redis_subscribe %s: %s", channels[0],
 		                feed->text ? feed->text : weft_strerror(rc));
 		weft_redis_subscription_close(feed);
 		return rc;
@@ -199,8 +205,11 @@ receive(weft_redis_subscription *feed, weft_redis_reply **out, uint64_t deadline
 		rc = wait_for_news(feed, deadline_ns);
 	if (feed->fell_behind) {
 		feed->fell_behind = false;
-		return weft_fail(WEFT_ENOBUFS, "more than %u messages waited: the oldest are lost",
-		                 WEFT__REDIS_BACKLOG);
+		return weft_fail(
+			WEFT_ENOBUFS,
+			"weft_redis_subscription_recv: more than %u messages were pending; the "
+			"oldest are lost",
+			WEFT__REDIS_BACKLOG);
 	}
 	if (feed->count == 0)
 		return rc;
@@ -215,9 +224,11 @@ weft_redis_subscription_recv(weft_redis_subscription *feed, weft_redis_reply **o
 	int rc;
 
 	if (!feed || !out)
-		return weft_fail(WEFT_EINVAL, "weft_redis_subscription_recv: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_subscription_recv: an argument is NULL");
 	if (weft_loop_current() != feed->redis->loop)
-		return weft_fail(WEFT_EWRONGLOOP, "a feed of another loop");
+		return weft_fail(
+			WEFT_EWRONGLOOP,
+			"weft_redis_subscription_recv: the subscription belongs to another loop");
 	feed->users++;
 	rc = receive(feed, out, deadline_ns);
 	redis_feed_leave(feed);
@@ -231,7 +242,7 @@ weft_redis_subscription_close(weft_redis_subscription *feed)
 
 	if (!feed)
 		return;
-	end_feed(feed, WEFT_ESHUTDOWN, "the feed was closed");
+	end_feed(feed, WEFT_ESHUTDOWN, "the subscription was closed");
 	while (feed->count > 0)
 		weft_redis_reply_free(redis_feed_take(feed));
 	feed->fell_behind = false;

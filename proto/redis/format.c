@@ -275,11 +275,11 @@ walk(struct sink *sink, const char *format, struct arguments *args)
 		} else if (*at == '%') {
 			if (!read_conversion(&c, at) || put_value(sink, &c, args) < 0)
 				return redis_format_refuse(format, at,
-				                           "a wrong conversion or value");
+				                           "invalid conversion or value");
 			at = c.end;
 		}
 	}
-	return sink->count > 0 ? 0 : redis_format_refuse(format, at, "no words");
+	return sink->count > 0 ? 0 : redis_format_refuse(format, at, "an empty command");
 }
 
 static int
@@ -302,7 +302,7 @@ weft__resp_format(struct weft__resp_words *out, const char *format, va_list args
 	int rc;
 
 	if (!format)
-		return weft_fail(WEFT_EINVAL, "redis: no format");
+		return weft_fail(WEFT_EINVAL, "redis: the format is NULL");
 	rc = walk_copy(&sink, format, args);
 	if (rc < 0)
 		return rc;

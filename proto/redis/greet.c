@@ -24,7 +24,7 @@ say(struct weft__redis_wire *wire, enum greeting which, const weft_span *words, 
 	struct weft__redis_slot *slot = weft__redis_wire_put(wire, &command);
 
 	if (!slot)
-		return weft_fail(WEFT_ENOMEM, "no memory for a greeting");
+		return weft_fail(WEFT_ENOMEM, "no memory for the handshake");
 	slot->greeting = (uint8_t)which;
 	wire->greetings++;
 	return 0;

@@ -41,8 +41,8 @@ note_part(struct weft__redis_slot *slot, weft_redis_reply *reply)
 		weft_span said = { "", 0 };
 
 		(void)weft_redis_text(reply, &said);
-		(void)weft_fail(WEFT_EREPLY, "command %u of the unit: %.*s", (unsigned)number,
-		                (int)said.size, (const char *)said.data);
+		(void)weft_fail(WEFT_EREPLY, "command %u of the transaction: %.*s",
+		                (unsigned)number, (int)said.size, (const char *)said.data);
 		command->text = weft__redis_copy(weft_detail(), strlen(weft_detail()));
 	}
 	weft_redis_reply_free(reply);
@@ -121,7 +121,9 @@ input_take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *
 	if (wire->head == wire->tail) {
 		if (rc == 0)
 			weft_redis_reply_free(reply);
-		break_off(wire, weft_fail(WEFT_EPROTO, "a reply to nothing"));
+		break_off(wire,
+		          weft_fail(WEFT_EPROTO,
+		                    "redis: the server sent a reply that no command waits for"));
 		return;
 	}
 	if (rc == 0)

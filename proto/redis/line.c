@@ -166,7 +166,8 @@ on_greet_time(weft_timer *timer, void *arg)
 	struct weft__redis_line *line = arg;
 
 	(void)timer;
-	(void)weft_fail(WEFT_ETIMEDOUT, "%s: no answer to the greeting", line->redis->address);
+	(void)weft_fail(WEFT_ETIMEDOUT, "%s: the server did not answer the handshake in time",
+	                line->redis->address);
 	weft__redis_line_failed(line, WEFT_ETIMEDOUT, weft_detail());
 }
 

@@ -15,7 +15,8 @@ check_part(const weft_redis *redis, const weft_redis_command *part)
 	if (rc < 0)
 		return rc;
 	if (command.flags & (WEFT__REDIS_NEVER | WEFT__REDIS_STATE))
-		return weft_fail(WEFT_EINVAL, "%.*s: not in a unit",
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_redis_multi: %.*s is not allowed in a transaction",
 		                 command.name.size < 40 ? (int)command.name.size : 40,
 		                 (const char *)command.name.data);
 	return 0;
@@ -28,7 +29,7 @@ measure(const weft_redis *redis, const weft_redis_command *commands, size_t coun
 	size_t size = weft__resp_size(&multi, 1) + weft__resp_size(&exec, 1);
 
 	if (!commands || count == 0 || count > UINT32_MAX - 2)
-		return weft_fail(WEFT_EINVAL, "a unit without commands");
+		return weft_fail(WEFT_EINVAL, "weft_redis_multi: there are no commands");
 	for (size_t i = 0; i < count; i++) {
 		int rc = check_part(redis, &commands[i]);
 
@@ -51,13 +52,13 @@ weft_redis_multi(weft_redis *redis, const weft_redis_command *commands, size_t c
 	int rc;
 
 	if (!redis)
-		return weft_fail(WEFT_EINVAL, "weft_redis_multi: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_multi: redis is NULL");
 	rc = measure(redis, commands, count, &size);
 	if (rc < 0)
 		return rc;
 	bytes = weft_alloc(size);
 	if (!bytes)
-		return weft_fail(WEFT_ENOMEM, "no memory for a unit");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_multi: no memory");
 	at = weft__resp_put(bytes, &multi, 1);
 	for (size_t i = 0; i < count; i++)
 		at = weft__resp_put(at, commands[i].words, commands[i].count);

@@ -86,7 +86,7 @@ redis_fill(weft_redis *redis, const char *address, const weft_redis_opts *opts)
 	if (rc == 0)
 		rc = copy_option(opts->password, &redis->password);
 	if (rc == 0 && redis->user && !redis->password)
-		rc = weft_fail(WEFT_EINVAL, "a user without a password");
+		rc = weft_fail(WEFT_EINVAL, "weft_redis_open: a user is given without a password");
 	if (rc == 0 && redis->cache_bytes > 0)
 		rc = weft__redis_cache_open(redis);
 	return rc;
@@ -102,7 +102,10 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 	int rc;
 
 	if (!address || !out || !loop)
-		return weft_fail(WEFT_EINVAL, "weft_redis_open: NULL, or no loop");
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_redis_open: address or out is NULL, or no loop was given and none "
+			"runs here");
 	redis = weft_alloc(sizeof(*redis));
 	if (!redis)
 		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
@@ -164,7 +167,7 @@ weft_redis_stats(weft_redis *redis, struct weft_redis_stats *out)
 	const struct weft__redis_wire *wire;
 
 	if (!redis || !out)
-		return weft_fail(WEFT_EINVAL, "weft_redis_stats: NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_stats: an argument is NULL");
 	wire = redis->shared.wire;
 	*out = redis->stats;
 	out->inflight = wire ? (uint32_t)weft__redis_inflight(wire) : 0;

@@ -56,7 +56,7 @@ redis_reply_refuse(const weft_redis_reply *reply, const char *call, const char *
 static int
 refuse_out(const char *call)
 {
-	return weft_fail(WEFT_EINVAL, "%s: NULL", call);
+	return weft_fail(WEFT_EINVAL, "%s: out is NULL", call);
 }
 
 int

@@ -161,7 +161,7 @@ end_bytes(struct weft__resp_scan *scan, const struct input *in)
 		return MORE;
 	WEFT__RESP_LOOKED_AT(2);
 	if (in->data[end] != '\r' || in->data[end + 1] != '\n')
-		return broken("bytes that do not end as announced", end);
+		return broken("a bulk string that is not followed by CRLF", end);
 	if (in->data[scan->start] == '=' && in->data[scan->at + 3] != ':')
 		return broken("a verbatim text without format", scan->start);
 	scan->at = end + 2;
@@ -191,7 +191,7 @@ begin_items(struct weft__resp_scan *scan, const struct input *in, int64_t count)
 		return OPENED;
 	}
 	if (scan->depth > limits->depth_max || scan->depth > WEFT__RESP_DEPTH)
-		return too_much("lists in each other",
+		return too_much("levels of nested lists",
 		                limits->depth_max < WEFT__RESP_DEPTH ? limits->depth_max
 		                                                     : WEFT__RESP_DEPTH,
 		                scan->start);
@@ -214,7 +214,7 @@ take_line(struct weft__resp_scan *scan, const struct input *in)
 	if (line != LINE_BYTES && line != LINE_ITEMS)
 		return line_is_good(line, text, size)
 		               ? ENDED
-		               : broken("a value that is not of its type", scan->start);
+		               : broken("a value that does not match its type", scan->start);
 	WEFT__RESP_LOOKED_AT(size);
 	if (size == 1 && text[0] == '?')
 		return broken("a streamed value, which is not supported", scan->start);
@@ -229,7 +229,7 @@ begin_element(struct weft__resp_scan *scan, const struct input *in)
 {
 	scan->start = scan->at;
 	if (lines[(unsigned char)in->data[scan->at]] == LINE_BAD)
-		return broken("a type that does not exist", scan->at);
+		return broken("an unknown type byte", scan->at);
 	if (scan->nodes >= in->limits->nodes_max)
 		return too_much("items", in->limits->nodes_max, scan->at);
 	scan->nodes++;

@@ -21,7 +21,8 @@ weft_redis_script(weft_redis *redis, const char *script, const weft_span *words,
 	int rc;
 
 	if (!redis || !script || (!words && count > 0) || count > SIZE_MAX / sizeof(*all) - 2)
-		return weft_fail(WEFT_EINVAL, "weft_redis_script: NULL");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_redis_script: an argument is NULL, or count is too large");
 	all = weft_alloc((count + 2) * sizeof(*all));
 	if (!all)
 		return weft_fail(WEFT_ENOMEM, "no memory for a script");

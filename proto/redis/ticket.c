@@ -266,7 +266,7 @@ ticket_hand_over(struct ticket *ticket)
 	if (rc < 0) {
 		ticket_drop(ticket);
 		weft__redis_unref(redis);
-		return weft_fail(rc, "the loop of the endpoint has stopped");
+		return weft_fail(rc, "redis: the endpoint's loop has stopped");
 	}
 	return 0;
 }
@@ -324,8 +324,8 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft
 	int rc;
 
 	if (!redis || !op || !op->loop)
-		return weft_fail(WEFT_EINVAL, "weft_redis_call_op: NULL, or an "
-		                              "op that was not initialised");
+		return weft_fail(WEFT_EINVAL, "weft_redis_call_op: redis or op is NULL, or the "
+		                              "op is not initialized");
 	rc = weft__redis_command_init(redis, &command, words, count);
 	if (rc == 0)
 		rc = op->loop == redis->loop ? weft__redis_admit(redis, &command)
@@ -359,7 +359,7 @@ weft_redis_call_promise(weft_redis *redis, const weft_span *words, size_t count,
 	struct weft__redis_command command;
 	weft_promise *promise = weft_promise_new(NULL);
 	struct ticket *ticket = NULL;
-	int rc = redis ? 0 : weft_fail(WEFT_EINVAL, "weft_redis_call_promise: NULL");
+	int rc = redis ? 0 : weft_fail(WEFT_EINVAL, "weft_redis_call_promise: redis is NULL");
 
 	if (!promise)
 		return NULL;

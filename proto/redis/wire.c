@@ -254,8 +254,8 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	if (!wire->line)
 		return;
 	if (size == 0)
-		weft__redis_line_lost(wire->line, weft_fail(WEFT_EPIPE, "the server has "
-		                                                        "closed it"));
+		weft__redis_line_lost(wire->line, weft_fail(WEFT_EPIPE, "the server closed "
+		                                                        "the connection"));
 	else if (size < 0)
 		weft__redis_line_lost(wire->line,
 		                      weft_fail((int)size, "%s", weft_strerror((int)size)));

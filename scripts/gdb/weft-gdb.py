@@ -68,7 +68,8 @@ class Layout:
         try:
             entry = int(gdb.parse_and_eval("(unsigned long)&weft_gdb_layout"))
         except gdb.error:
-            raise gdb.GdbError("no weft in this program, or it is not loaded yet")
+            raise gdb.GdbError("weft_gdb_layout not found: the program does not use weft, or"
+                               " has not loaded it yet")
         self.at = {}
         while True:
             name = self.memory.text(entry, NAME_BYTES)
@@ -77,7 +78,7 @@ class Layout:
             self.at[name] = self.memory.word(entry + NAME_BYTES)
             entry += PLACE_BYTES
         if self.at.get("version") != 1:
-            raise gdb.GdbError("this script is for another version of weft")
+            raise gdb.GdbError("weft-gdb.py does not match the version of weft in this program")
 
     def loops(self):
         loop = self.memory.word(self.at["registry"] + self.at["registry.first"])
@@ -190,7 +191,7 @@ gdb.events.cont.connect(forget)
 def suspended(wanted):
     threadlet = Layout().find(wanted)
     if threadlet.state == "running":
-        raise gdb.GdbError(f"{wanted} is running: see the thread of its loop")
+        raise gdb.GdbError(f"threadlet {wanted} is running: select the thread of its loop instead")
     return threadlet
 
 

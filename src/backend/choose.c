@@ -98,7 +98,7 @@ is_unfit(struct weft__tally *tally, const struct weft__backend_ops *ops)
 {
 	if (!ops->shares || !weft__on_valgrind)
 		return false;
-	say(tally, "io_uring: hangs on valgrind");
+	say(tally, "io_uring: hangs under valgrind");
 	return true;
 }
 
@@ -116,9 +116,9 @@ weft__backend_open(struct weft__backend *backend, const char *name, bool movable
 	if (rc < 0)
 		return rc;
 	if (name) {
-		say(tally, "asked for");
+		say(tally, "requested by name");
 	} else if (!tally->texts[0][0]) {
-		say(tally, "best here");
+		say(tally, "best available");
 	} else {
 		say(tally, ", so ");
 		say(tally, backend->ops->name);

@@ -31,12 +31,14 @@ weft_poller_open(const char *backend, weft_poller **out)
 	int rc;
 
 	if (!out || (backend && !weft__backend_exists(backend)))
-		return weft__fail(WEFT_EINVAL, "weft_poller_open: unknown backend");
+		return weft__fail(
+			WEFT_EINVAL,
+			"weft_poller_open: out is NULL, or this build has no backend of that name");
 	if (!backend)
 		backend = weft__backend_exists("epoll") ? "epoll" : "poll";
 	if (backend[0] == 'u')
-		return weft__fail(WEFT_ENOSYS, "weft_poller_open: readiness gains "
-		                               "nothing by io_uring");
+		return weft__fail(WEFT_ENOSYS, "weft_poller_open: a poller cannot use "
+		                               "io_uring; choose epoll or poll");
 	poller = weft__alloc_zero(sizeof(*poller));
 	if (!poller)
 		return weft__fail(WEFT_ENOMEM, "weft_poller_open: out of memory");
@@ -44,7 +46,8 @@ weft_poller_open(const char *backend, weft_poller **out)
 	rc = weft__backend_open(&poller->backend, backend, true);
 	if (rc < 0) {
 		weft__sys->release(poller);
-		return weft__fail(rc, "weft_poller_open: does not work here");
+		return weft__fail(rc,
+		                  "weft_poller_open: the backend cannot be opened on this system");
 	}
 	*out = poller;
 	return 0;
@@ -84,7 +87,7 @@ arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
 	}
 	file = rc == -EPERM;
 	if (rc < 0 && !file)
-		return weft__fail(rc, "weft_poller: the kernel refused");
+		return weft__fail(rc, "weft_poller: the kernel rejected the descriptor");
 	backend->always += (uint32_t)file - !!(entry->flags & WEFT__FD_ALWAYS);
 	entry->flags = file ? WEFT__FD_ALWAYS : 0;
 	entry->armed = (uint16_t)(file ? 0 : want);
@@ -113,14 +116,16 @@ weft_poller_add(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	int rc;
 
 	if (!poller || (events & ~KNOWN))
-		return weft__misuse(WEFT_EINVAL, "weft_poller_add: NULL, or unknown events");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_poller_add: poller is NULL, or events has unknown bits");
 	if (fd < 0 || weft__kernel(&poller->backend)->kind(fd) < 0)
 		return weft__fail(WEFT_EBADF, "weft_poller_add: bad descriptor");
 	entry = weft__fds_make(&poller->backend.fds, fd);
 	if (!entry)
 		return weft__fail(WEFT_ENOMEM, "weft_poller_add: out of memory");
 	if (entry->side[EVENTS] && !is_stale(poller, fd, entry))
-		return weft__fail(WEFT_EEXIST, "weft_poller_add: is there already");
+		return weft__fail(WEFT_EEXIST,
+		                  "weft_poller_add: the descriptor is already registered");
 	entry->generation++;
 	rc = arm(poller, fd, entry, events);
 	if (rc < 0)
@@ -137,10 +142,13 @@ weft_poller_modify(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	int rc;
 
 	if (!poller || (events & ~KNOWN))
-		return weft__misuse(WEFT_EINVAL, "weft_poller_modify: NULL, or unknown events");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_poller_modify: poller is NULL, or events has unknown bits");
 	entry = poller_find(poller, fd);
 	if (!entry)
-		return weft__fail(WEFT_ENOENT, "weft_poller_modify: is not there");
+		return weft__fail(WEFT_ENOENT,
+		                  "weft_poller_modify: the descriptor is not registered");
 	rc = arm(poller, fd, entry, events);
 	if (rc < 0)
 		return rc;
@@ -155,7 +163,8 @@ weft_poller_remove(weft_poller *poller, int fd)
 	struct weft__fd *entry = poller ? poller_find(poller, fd) : NULL;
 
 	if (!entry)
-		return weft__fail(WEFT_ENOENT, "weft_poller_remove: is not there");
+		return weft__fail(WEFT_ENOENT,
+		                  "weft_poller_remove: the descriptor is not registered");
 	(void)arm(poller, fd, entry, 0);
 	entry->generation++;
 	entry->side[EVENTS] = entry->side[TOKEN] = 0;
@@ -194,7 +203,8 @@ weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max, uin
 	int rc;
 
 	if (!poller || !events || max == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_poller_wait: no room");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_poller_wait: poller or events is NULL, or max is 0");
 	backend = &poller->backend;
 	backend->events_max = max < WEFT__EVENTS_MAX ? (uint32_t)max : WEFT__EVENTS_MAX;
 	if (backend->always > 0)
@@ -204,7 +214,8 @@ weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max, uin
 	             : backend->ops->wait(backend, backend->events_count > 0
 	                                                   ? 0
 	                                                   : weft__timeout_of(deadline_ns));
-	return rc < 0 ? weft__fail(rc, "weft_poller_wait") : collect(poller, events);
+	return rc < 0 ? weft__fail(rc, "weft_poller_wait: the system call failed")
+	              : collect(poller, events);
 }
 
 void

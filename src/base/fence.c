@@ -30,7 +30,7 @@ weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class c
 	weft__report(&(weft_report){ .kind = WEFT_REPORT_BUG,
 	                             .text = "an exception has left a function that weft called: "
 	                                     "callbacks, threadlets, steps and work must catch "
-	                                     "their own" });
+	                                     "their own exceptions" });
 	return _URC_FATAL_PHASE1_ERROR;
 }
 

@@ -29,9 +29,12 @@ weft_set_hooks(const weft_hooks *hooks)
 	memory = !!hooks->alloc + !!hooks->resize + !!hooks->release;
 	if (memory != 0 && memory != 3)
 		return weft__misuse(WEFT_EINVAL, "weft_set_hooks: alloc, resize and "
-		                                 "release come together or not at all");
+		                                 "release must be set together or not at all");
 	if (weft__load(&weft__hooks_used, WEFT__RELAXED))
-		return weft__fail(WEFT_EBUSY, "weft_set_hooks: the library has allocated before");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_set_hooks: the library has already allocated memory; set the hooks "
+			"before any other call");
 	weft__hooks = *hooks;
 	return 0;
 }

@@ -149,7 +149,7 @@ weft_value
 weft_value_error(int error)
 {
 	if (error >= 0)
-		error = weft__misuse(WEFT_EINVAL, "weft_value_error: not an error");
+		error = weft__misuse(WEFT_EINVAL, "weft_value_error: error must be negative");
 	return error_value(error);
 }
 
@@ -159,8 +159,10 @@ weft_value_ptr(const weft_type *type, void *ptr)
 	if (!type)
 		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_ptr: type is NULL"));
 	if (is_ours(type))
-		return error_value(
-			weft__misuse(WEFT_EINVAL, "weft_value_ptr: type is the library's"));
+		return error_value(weft__misuse(
+			WEFT_EINVAL,
+			"weft_value_ptr: type must be defined by the program, not one of the "
+			"library's types"));
 	return (weft_value){ type, { .ptr = ptr } };
 }
 
@@ -186,7 +188,8 @@ weft_value_bytes(weft_span bytes)
 	weft_span *copy = NULL;
 
 	if (!bytes.data && bytes.size > 0)
-		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_bytes: bytes at NULL"));
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_bytes: data is NULL but size is not 0"));
 	if (bytes.size <= SIZE_MAX - sizeof(*copy))
 		copy = block_new(sizeof(*copy) + bytes.size);
 	if (!copy)
@@ -217,7 +220,8 @@ weft_value_list(weft_value *items, size_t count)
 	weft_value list;
 
 	if (!items && count > 0)
-		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_list: items is NULL"));
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_list: items is NULL but count is not 0"));
 	list = weft__value_list(count);
 	for (size_t i = 0; i < count; i++)
 		if (list.type != &weft_type_list)
@@ -247,9 +251,14 @@ int
 weft_value_share(const weft_value *value, weft_value *out)
 {
 	if (!value || !out || value == out)
-		return weft__misuse(WEFT_EINVAL, "weft_value_share: needs two values");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_value_share: value and out must not be NULL and must differ");
 	if (!is_shareable(value, 0))
-		return weft__fail(WEFT_EPERM, "weft_value_share: its type cannot be shared");
+		return weft__fail(
+			WEFT_EPERM,
+			"weft_value_share: the value's type cannot be shared, or its lists are "
+			"nested too deeply");
 	if (value->type)
 		value->type->share(value->as.ptr);
 	*out = *value;

@@ -143,17 +143,17 @@ static const char *
 what_is_wrong(const weft_dag_node *node)
 {
 	if (!node->fn == !node->sub)
-		return "needs a function or a graph, and not both";
+		return "needs either a function or a graph (sub), not both";
 	if ((unsigned)node->place > WEFT_DAG_BLOCKING)
-		return "has no such place";
+		return "has an invalid place";
 	if (node->each && !(node->inputs && node->inputs[0]))
-		return "is for each item, and has no input";
+		return "runs for each item of its first input, and has no input";
 	if (node->retries > UINT16_MAX)
 		return "has more than 65,535 retries";
 	if (node->fallback.type && !node->optional)
-		return "has a fallback and is not optional";
+		return "has a fallback but is not optional";
 	if (node->fallback.type && weft__dag_type_of(node) != node->fallback.type)
-		return "has a fallback of another type";
+		return "has a fallback that is not of the node's output type";
 	if (!can_share(&node->fallback))
 		return "has a fallback that cannot be shared";
 	return NULL;
@@ -189,7 +189,8 @@ weft__dag_copy_node(struct weft__dag_node *to, struct weft__dag_more *more,
 
 	/* A value that could not be made. */
 	if (fallback->type == &weft_type_error && from->type != &weft_type_error)
-		return weft_fail((int)fallback->as.integer, "node %s: no fallback: %s", from->name,
+		return weft_fail((int)fallback->as.integer,
+		                 "node %s: the fallback could not be made: %s", from->name,
 		                 weft_strerror((int)fallback->as.integer));
 	if (wrong)
 		return weft_fail(WEFT_EINVAL, "node %s %s", from->name, wrong);
@@ -243,11 +244,13 @@ static int
 check_name(const weft_dag *dag, const char *name)
 {
 	if (dag->checked)
-		return weft__fail(WEFT_EBUSY, "weft_dag: it is checked, and changes no more");
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_dag: the graph is already checked and cannot be changed");
 	if (!name || !*name)
-		return weft__fail(WEFT_EINVAL, "weft_dag: no name");
+		return weft__fail(WEFT_EINVAL, "weft_dag: name is NULL or empty");
 	if (weft__dag_find(dag, name) >= 0)
-		return weft_fail(WEFT_EEXIST, "weft_dag: there is a %s already", name);
+		return weft_fail(WEFT_EEXIST, "weft_dag: a node or input named %s already exists",
+		                 name);
 	return 0;
 }
 
@@ -281,7 +284,7 @@ weft_dag_add_input(weft_dag *dag, const char *name, const weft_type *type)
 	int rc;
 
 	if (!dag)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_add_input: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_add_input: dag is NULL");
 	rc = dag_build_make_room(dag, name, &more);
 	if (rc < 0)
 		return rc;
@@ -318,7 +321,7 @@ weft_dag_add(weft_dag *dag, const weft_dag_node *node)
 	int rc;
 
 	if (!dag || !node)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_add: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_add: dag or node is NULL");
 	rc = dag_build_add(dag, node);
 	if (rc < 0) { /* the fallback is taken in any case */
 		weft_value fallback = node->fallback;
@@ -344,9 +347,13 @@ weft_dag_set_limit(weft_dag *dag, const char *name, uint32_t max)
 	struct weft__dag_limit *limit;
 
 	if (!dag || !name || !*name || max == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_set_limit: no name, or nothing allowed");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_dag_set_limit: dag or limit is NULL, limit is empty, or max is 0");
 	if (dag->checked)
-		return weft__fail(WEFT_EBUSY, "weft_dag_set_limit: it is checked");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_dag_set_limit: the graph is already checked and cannot be changed");
 	limit = weft__dag_find_limit(dag, name);
 	if (!limit) {
 		limit = weft__alloc_zero(sizeof(*limit));
@@ -381,7 +388,8 @@ weft_dag_free(weft_dag *dag)
 	if (!dag)
 		return 0;
 	if (weft__load(&dag->users, WEFT__ACQUIRE) > 0) /* pairs with weft__dag_unref() */
-		return weft__fail(WEFT_EBUSY, "weft_dag_free: a run or another graph uses it");
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_dag_free: a run or another graph still uses the graph");
 	if (dag->checked)
 		weft__dag_delist(dag);
 	for (uint32_t i = 0; i < dag->count; i++) {
@@ -413,7 +421,7 @@ int
 weft_dag_stats(const weft_dag *dag, struct weft_dag_stats *out)
 {
 	if (!dag || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_stats: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_stats: dag or out is NULL");
 	*out = (struct weft_dag_stats){
 		.runs = weft__load(&dag->started, WEFT__RELAXED),
 		.failed = weft__load(&dag->failed, WEFT__RELAXED),

@@ -84,13 +84,14 @@ check_type(const weft_dag *dag, uint32_t index, uint32_t k, uint32_t source)
 	if (set->each && k == 0) {
 		if (given == &weft_type_list || (!given && is_input(dag, source)))
 			return 0;
-		return weft_fail(WEFT_EINVAL, "node %s is for each item of %s, which is no list",
-		                 set->name, dag->nodes[source].more->name);
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s runs for each item of %s, which is not a list", set->name,
+		                 dag->nodes[source].more->name);
 	}
 	if (!wanted || wanted == given || (!given && is_input(dag, source)))
 		return 0;
-	return weft_fail(WEFT_EINVAL, "node %s takes %s as %s, which is %s", set->name,
-	                 dag->nodes[source].more->name, wanted->name,
+	return weft_fail(WEFT_EINVAL, "node %s expects its input %s to be %s, but it is %s",
+	                 set->name, dag->nodes[source].more->name, wanted->name,
 	                 given ? given->name : "no value");
 }
 
@@ -110,7 +111,7 @@ resolve_node(struct check *check, uint32_t index, uint32_t *at)
 		int rc;
 
 		if (source < 0)
-			return weft_fail(WEFT_EINVAL, "node %s: there is no node or input %s",
+			return weft_fail(WEFT_EINVAL, "node %s: there is no node or input named %s",
 			                 set->name, set->inputs[k]);
 		rc = check_type(dag, index, k, (uint32_t)source);
 		if (rc < 0)
@@ -250,10 +251,11 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 	uint32_t k = 0;
 
 	if (!sub->checked)
-		return weft_fail(WEFT_EINVAL, "node %s: its graph %s is not checked", set->name,
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s: call weft_dag_check() for its graph %s first", set->name,
 		                 sub->name);
 	if (count_inputs(set) != sub->inputs)
-		return weft_fail(WEFT_EINVAL, "node %s has %u inputs, and its graph %s %u",
+		return weft_fail(WEFT_EINVAL, "node %s has %u inputs, but its graph %s expects %u",
 		                 set->name, count_inputs(set), sub->name, sub->inputs);
 	for (uint32_t i = 0; i < sub->count; i++) {
 		int64_t from;
@@ -264,18 +266,20 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 		from = weft__dag_find(dag, set->inputs[k]);
 		given = dag->nodes[from].more->type;
 		if (wanted && given && wanted != given && !(set->each && k == 0))
-			return weft_fail(WEFT_EINVAL,
-			                 "node %s gives %s as %s to its graph, which takes %s",
-			                 set->name, set->inputs[k], given->name, wanted->name);
+			return weft_fail(
+				WEFT_EINVAL,
+				"node %s passes input %s as %s to its graph, which expects %s",
+				set->name, set->inputs[k], given->name, wanted->name);
 		k++;
 	}
 	if (set->type && (sub->sink == sub->count || sub->nodes[sub->sink].more->type != set->type))
-		return weft_fail(WEFT_EINVAL,
-		                 "node %s: its graph %s has no one last node of type %s", set->name,
-		                 sub->name, set->type->name);
+		return weft_fail(
+			WEFT_EINVAL,
+			"node %s: its graph %s needs exactly one node without dependents, of "
+			"type %s",
+			set->name, sub->name, set->type->name);
 	if (sub->nesting + 1 > WEFT__DAG_NESTING)
-		return weft_fail(WEFT_EINVAL,
-		                 "node %s: graphs stand more than 64 deep in each other",
+		return weft_fail(WEFT_EINVAL, "node %s: graphs are nested more than 64 deep",
 		                 set->name);
 	if (dag->nesting < sub->nesting + 1)
 		dag->nesting = sub->nesting + 1;
@@ -289,7 +293,9 @@ check_limit(const weft_dag *dag, struct weft__dag_more *more)
 {
 	more->limit = more->set.limit ? weft__dag_find_limit(dag, more->set.limit) : NULL;
 	return more->set.limit && !more->limit ? weft_fail(
-		       WEFT_EINVAL, "node %s: there is no limit %s", more->name, more->set.limit)
+		       WEFT_EINVAL,
+		       "node %s: limit %s is not declared; call weft_dag_set_limit() first",
+		       more->name, more->set.limit)
 	                                       : 0;
 }
 
@@ -398,7 +404,7 @@ weft_dag_check(weft_dag *dag)
 	int rc;
 
 	if (!dag)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_check: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_check: dag is NULL");
 	if (dag->checked)
 		return 0;
 	rc = make_arrays(&check);

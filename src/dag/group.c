@@ -126,7 +126,8 @@ open_items(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	uint32_t count;
 
 	if (!items_of(step, &list)) {
-		dag_group_fail(hand, step, weft__fail(WEFT_EINVAL, "its first input is no list"));
+		dag_group_fail(hand, step,
+		               weft__fail(WEFT_EINVAL, "the first input is not a list"));
 		return;
 	}
 	count = (uint32_t)list.count;
@@ -283,8 +284,8 @@ resolve(const weft_dag_step *step, const char *name, int32_t *out)
 			return 0;
 	}
 	return weft_fail(WEFT_EINVAL,
-	                 "weft_dag_step_add: %s is not this node, none of its "
-	                 "inputs that it has not taken, and was not added by it",
+	                 "weft_dag_step_add: input %s is neither this node, nor one of its "
+	                 "inputs that it has not taken, nor a node that it added before",
 	                 name);
 }
 
@@ -306,18 +307,19 @@ what_is_wrong(const weft_dag_step *step, const weft_dag_node *node, uint32_t inp
 	if (!run->loop
 	    && (node->place == WEFT_DAG_LOOP || node->timeout_ns
 	        || (node->retries && node->backoff_ns) || (node->sub && node->sub->needs_loop)))
-		return "needs a loop, and the run has none";
+		return "needs a loop, but the run has none";
 	if ((node->place == WEFT_DAG_BLOCKING || (node->sub && node->sub->work[WEFT_DAG_BLOCKING]))
 	    && !run->run_queues[WEFT_DAG_BLOCKING].pool)
-		return "needs a pool, and the run has none";
+		return "needs a blocking pool, but the run has none";
 	if (node->sub && (!node->sub->checked || node->sub->inputs != inputs))
-		return "has a graph that is not checked or has other inputs";
+		return "has a graph (sub) that is not checked, or that has another number of "
+		       "inputs";
 	if (node->sub && node->type
 	    && (node->sub->sink == node->sub->count
 	        || node->sub->nodes[node->sub->sink].more->type != node->type))
-		return "has a graph without one last node of its type";
+		return "has a graph (sub) without exactly one last node of the node's type";
 	if (depth_of(step->step->frame) >= 2 * WEFT__DAG_NESTING)
-		return "stands too deep below others";
+		return "is nested too deeply";
 	return NULL;
 }
 
@@ -327,13 +329,14 @@ check_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 	const char *wrong;
 
 	if (!node->name || !*node->name)
-		return weft__fail(WEFT_EINVAL, "weft_dag_step_add: no name");
+		return weft__fail(WEFT_EINVAL, "weft_dag_step_add: node->name is NULL or empty");
 	if (find_added(step->added, node->name) >= 0
 	    || weft__dag_find(step->step->frame->dag, node->name) >= 0)
-		return weft_fail(WEFT_EEXIST, "weft_dag_step_add: there is a %s already",
+		return weft_fail(WEFT_EEXIST, "weft_dag_step_add: a node named %s already exists",
 		                 node->name);
 	if (node->limit && !weft__dag_find_limit(step->step->frame->dag, node->limit))
-		return weft_fail(WEFT_EINVAL, "weft_dag_step_add: there is no limit %s",
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_dag_step_add: limit %s is not declared in the graph",
 		                 node->limit);
 	wrong = what_is_wrong(step, node, inputs);
 	return wrong ? weft_fail(WEFT_EINVAL, "weft_dag_step_add: %s %s", node->name, wrong) : 0;
@@ -399,7 +402,7 @@ weft_dag_step_add(weft_dag_step *step, const weft_dag_node *node)
 	int rc;
 
 	if (!step || !node)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_step_add: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_step_add: step or node is NULL");
 	rc = dag_group_add(step, node);
 	if (rc < 0) {
 		weft_value fallback = node->fallback;

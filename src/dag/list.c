@@ -68,7 +68,7 @@ weft_dag_list(uint64_t *cursor, weft_value *out)
 	int rc = 0;
 
 	if (!cursor || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_list: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_list: cursor or out is NULL");
 	weft__lock_take(&dags.lock);
 	dag = find_after(*cursor);
 	if (dag)

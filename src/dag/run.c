@@ -84,16 +84,16 @@ static const char *
 what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts, const weft_loop *loop)
 {
 	if (!dag->checked)
-		return "it is not checked";
+		return "the graph is not checked; call weft_dag_check() first";
 	if (dag->needs_loop && !loop)
-		return "it has nodes that need a loop, and there is none";
+		return "the graph has nodes that need a loop, but there is none";
 	if (dag->work[WEFT_DAG_BLOCKING] && !loop
 	    && (!opts->blocking || opts->blocking == WEFT_BLOCKING))
-		return "it has nodes that block, and there is no pool for them";
+		return "the graph has blocking nodes, but there is no blocking pool";
 	if (opts->abort && !loop)
 		return "an abort signal needs a loop";
 	if (is_forked(opts->cpu) || is_forked(opts->blocking))
-		return "a pool is of another process";
+		return "a pool belongs to the parent process";
 	return NULL;
 }
 
@@ -107,7 +107,7 @@ weft_dag_run_new(weft_dag *dag, const weft_dag_run_opts *opts)
 
 	opts = opts ? opts : &defaults;
 	loop = opts->loop ? opts->loop : weft_loop_current();
-	wrong = dag ? what_is_wrong(dag, opts, loop) : "there is none";
+	wrong = dag ? what_is_wrong(dag, opts, loop) : "dag is NULL";
 	if (wrong) {
 		(void)weft_fail(WEFT_EINVAL, "weft_dag_run_new: %s", wrong);
 		return NULL;
@@ -130,15 +130,17 @@ weft_dag_run_set(weft_dag_run *run, const char *input, weft_value value)
 	int rc = 0;
 
 	if (!run || !input)
-		rc = weft__misuse(WEFT_EINVAL, "weft_dag_run_set: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_dag_run_set: run or input is NULL");
 	else if (weft__load(&run->state, WEFT__RELAXED) != WEFT__DAG_NEW)
-		rc = weft__fail(WEFT_EBUSY, "weft_dag_run_set: it is started");
+		rc = weft__fail(WEFT_EBUSY, "weft_dag_run_set: the run is already started");
 	else if ((index = weft__dag_find(run->dag, input)) < 0
 	         || !(run->dag->nodes[index].flags & WEFT__DAG_INPUT))
-		rc = weft_fail(WEFT_ENOENT, "weft_dag_run_set: there is no input %s", input);
+		rc = weft_fail(WEFT_ENOENT, "weft_dag_run_set: the graph has no input named %s",
+		               input);
 	else if ((type = run->dag->nodes[index].more->type) && value.type != type)
-		rc = weft_fail(WEFT_EINVAL, "weft_dag_run_set: %s is %s, and takes %s", input,
-		               value.type ? value.type->name : "no value", type->name);
+		rc = weft_fail(WEFT_EINVAL,
+		               "weft_dag_run_set: the value for input %s is %s, but must be %s",
+		               input, value.type ? value.type->name : "no value", type->name);
 	if (rc < 0) {
 		weft_value_drop(&value);
 		return rc;
@@ -241,7 +243,7 @@ claim(weft_dag_run *run)
 	uint32_t fresh = WEFT__DAG_NEW;
 
 	if (!weft__cas(&run->state, &fresh, WEFT__DAG_GOING, WEFT__RELAXED))
-		return weft__fail(WEFT_EALREADY, "weft_dag_run: it was started before");
+		return weft__fail(WEFT_EALREADY, "weft_dag_run: the run was already started");
 	return 0;
 }
 
@@ -274,7 +276,9 @@ weft_dag_run_op(weft_dag_run *run, weft_op *op, uint64_t deadline_ns)
 	int rc;
 
 	if (!run || !op || !op->loop)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_run_op: NULL");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_dag_run_op: run or op is NULL, or the op is not initialized");
 	rc = claim(run);
 	if (rc < 0)
 		return rc;
@@ -576,9 +580,12 @@ weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
 	int rc;
 
 	if (!run)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: run is NULL");
 	if (self->loop && !self->threadlet)
-		return weft__fail(WEFT_ENOSUSPEND, "weft_dag_run_wait: in a callback");
+		return weft__fail(
+			WEFT_ENOSUSPEND,
+			"weft_dag_run_wait: a callback cannot wait; use weft_dag_run_op(), or "
+			"call it from a threadlet");
 	/* The steps may free the run. */
 	(void)weft__add(&run->holders, 1, WEFT__RELAXED);
 	rc = self->threadlet ? wait_in_threadlet(run, deadline_ns)
@@ -605,20 +612,20 @@ weft_dag_run_get(weft_dag_run *run, const char *name, weft_value *out)
 	int64_t index;
 
 	if (!run || !name || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_run_get: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_get: run, node or out is NULL");
 	if (!is_over(run))
-		return weft__fail(WEFT_EBUSY, "weft_dag_run_get: it has not ended");
+		return weft__fail(WEFT_EBUSY, "weft_dag_run_get: the run has not ended");
 	index = weft__dag_find(run->dag, name);
 	step = index >= 0 ? &run->frame.steps[index] : weft__dag_find_added(run, name);
 	if (!step)
-		return weft_fail(WEFT_ENOENT, "weft_dag_run_get: there is no node %s", name);
+		return weft_fail(WEFT_ENOENT, "weft_dag_run_get: there is no node named %s", name);
 	if (step->state == WEFT_DAG_SKIPPED)
 		return weft_fail(WEFT_ENOENT, "node %s was skipped", name);
 	if (step->state == WEFT_DAG_FAILED)
 		return weft_fail(step->error, "node %s: %s", name, weft_strerror(step->error));
 	if (step->state == WEFT_DAG_DROPPED
 	    || (step->state == WEFT_DAG_WAITING && !(step->node->flags & WEFT__DAG_INPUT)))
-		return weft_fail(WEFT_ECANCELED, "node %s was never begun", name);
+		return weft_fail(WEFT_ECANCELED, "node %s was never started", name);
 	*out = step->out;
 	return 0;
 }

@@ -240,7 +240,7 @@ come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, in
 			weft__dag_append(&lost, step);
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&lost))) {
-		(void)weft_fail(rc, "no thread of the pool is to be had");
+		(void)weft_fail(rc, "the pool's queue is full, or it could not start a thread");
 		weft__dag_finish(hand, step, rc, (weft_value){ 0 });
 	}
 	weft__dag_run_unref(run);

@@ -296,7 +296,9 @@ weft_dag_step_take(weft_dag_step *step, size_t index, weft_value *out)
 	weft_value *value = step ? weft__dag_source(step->step, index) : NULL;
 
 	if (!value || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_step_take: no such input");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_dag_step_take: step or out is NULL, or there is no such input");
 	if (step->added || index >= 64 || !is_last(step->step, index))
 		return weft_value_share(value, out);
 	*out = *value;
@@ -311,9 +313,11 @@ weft_dag_step_out(weft_dag_step *step, weft_value value)
 	const weft_dag_node *set = step ? &step->step->node->more->set : NULL;
 
 	if (!set || !value.type || value.type != set->type) {
-		int rc = weft_fail(WEFT_EINVAL, "its output is %s, and is to be %s",
-		                   value.type ? value.type->name : "no value",
-		                   set && set->type ? set->type->name : "none");
+		int rc = weft_fail(
+			WEFT_EINVAL,
+			"weft_dag_step_out: the value is %s, but the node's output type is %s",
+			value.type ? value.type->name : "no value",
+			set && set->type ? set->type->name : "none");
 
 		/* If the value is an error, that error is returned. */
 		if (value.type == &weft_type_error && value.as.integer < 0)

@@ -403,7 +403,10 @@ weft_dag_write(const weft_dag *dag, int format, weft_value *value)
 	struct out out = { 0 };
 
 	if (!dag || !value || !dag->checked || (format != WEFT_DAG_DOT && format != WEFT_DAG_JSON))
-		return weft__misuse(WEFT_EINVAL, "weft_dag_write: not checked, or no such format");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_dag_write: dag or out is NULL, the graph is not checked, or the "
+			"format is invalid");
 	if (format == WEFT_DAG_DOT)
 		dot(&out, dag, NULL);
 	else
@@ -426,11 +429,14 @@ weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
 	struct out out = { 0 };
 
 	if (!run || !value || format < WEFT_DAG_DOT || format > WEFT_DAG_TRACE)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_run_write: no such format");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_dag_run_write: run or out is NULL, or the format is invalid");
 	if (weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_GOING)
-		return weft__fail(WEFT_EBUSY, "weft_dag_run_write: it runs");
+		return weft__fail(WEFT_EBUSY, "weft_dag_run_write: the run is still running");
 	if (format == WEFT_DAG_TRACE && !run->opts.trace)
-		return weft__fail(WEFT_EINVAL, "weft_dag_run_write: it was made without trace");
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_dag_run_write: the run was made without opts.trace");
 	if (format == WEFT_DAG_DOT)
 		dot(&out, run->dag, run);
 	else if (format == WEFT_DAG_JSON)

@@ -128,14 +128,15 @@ weft_loop_fd(weft_loop *loop)
 	if (rc < 0)
 		return rc;
 	if (loop->bound && loop->bound != self)
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_fd: bound to another thread");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_loop_fd: the loop is bound to another thread");
 	if (weft__loop_is_stopping(loop) && !weft__loop_is_embedded(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: stopping");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: the loop is stopping");
 	rc = open_fd(loop);
 	if (loop->backend.ops && loop->backend.binds)
 		loop->bound = self;
 	if (rc < 0)
-		return weft__fail(rc, "weft_loop_fd: nothing to be polled");
+		return weft__fail(rc, "weft_loop_fd: the backend has no descriptor to poll");
 	weft__store(&loop->host, self, WEFT__RELAXED);
 	/* Another thread may be stopping the loop.  A loop that runs settles when the run
 	 * ends. */

@@ -204,9 +204,10 @@ weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook)
 	if (rc < 0)
 		return rc;
 	if (!hook)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_push_hook: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_push_hook: hook is NULL");
 	if (links_of(hook)->loop)
-		return weft__misuse(WEFT_EBUSY, "weft_loop_push_hook: is on a loop");
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_loop_push_hook: the hook is already on a loop");
 	hooks = &loop->hooks;
 	*links_of(hook) =
 		(struct links){ .before = hooks->last, .loop = loop, .number = ++hooks->pushes };

@@ -267,19 +267,22 @@ weft_loop_free(weft_loop *loop)
 	state = weft__load(&loop->state, WEFT__ACQUIRE);
 	while ((runner = claim(loop)) != 0) { /* invariant 3 */
 		if (state != WEFT_STOPPED && !(runner & BRIEFLY))
-			return weft__fail(WEFT_EBUSY, "weft_loop_free: it runs");
+			return weft__fail(WEFT_EBUSY,
+			                  "weft_loop_free: the loop is running; stop it first");
 		weft__sys->yield();
 	}
 	state = weft__load(&loop->state, WEFT__RELAXED);
 	if (weft__load(&loop->refs, WEFT__ACQUIRE) > 0
 	    || (state != WEFT_STOPPED && (state != WEFT_IDLE || has_accepted(loop)))) {
 		loop_life_give_back(loop);
-		return weft__fail(WEFT_EBUSY, "weft_loop_free: it is referenced, "
-		                              "or has accepted posts to run");
+		return weft__fail(WEFT_EBUSY, "weft_loop_free: the loop is referenced, "
+		                              "or has accepted work left to run");
 	}
 	if (!wait_for_visitors(loop, state)) {
 		loop_life_give_back(loop);
-		return weft__fail(WEFT_EBUSY, "weft_loop_free: it is being stopped, or referenced");
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_loop_free: another thread is stopping the loop, or holds a "
+		                  "reference to it");
 	}
 	if (loop->locals)
 		end_locals(loop);
@@ -458,17 +461,20 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || weft__loop_is_forked(loop))
-		return weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                    "weft_loop_wait_stopped: no loop of this process");
+		return weft__misuse(
+			loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
+			"weft_loop_wait_stopped: loop is NULL, or was made by a parent process");
 	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
 		return 0;
 	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOWAIT
 	    && loop != weft__thread_self()->loop)
 		return weft__threadlet_wait_stopped(loop, deadline_ns);
 	if (would_wait_for_itself(loop, deadline_ns))
-		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: on the loop's own thread");
+		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: a loop cannot wait for "
+		                                "its own end");
 	if (weft__thread_self()->loop && deadline_ns != WEFT_NOWAIT)
-		return weft__fail(WEFT_ENOSUSPEND, "weft_loop_wait_stopped: in a callback");
+		return weft__fail(WEFT_ENOSUSPEND,
+		                  "weft_loop_wait_stopped: a callback cannot suspend");
 	weft__loop_enter(loop);
 	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
 	       && rc != -ETIMEDOUT)
@@ -476,7 +482,11 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	if (state != WEFT_STOPPED && deadline_ns != WEFT_NOWAIT)
 		weft__loop_report_late(loop);
 	weft__loop_exit(loop);
-	return state == WEFT_STOPPED ? 0 : weft__fail(WEFT_ETIMEDOUT, "the loop has not stopped");
+	return state == WEFT_STOPPED
+	               ? 0
+	               : weft__fail(
+			       WEFT_ETIMEDOUT,
+			       "weft_loop_wait_stopped: the loop has not stopped by the deadline");
 }
 
 /* --- running ------------------------------------------------------------ */
@@ -514,23 +524,26 @@ begin_run(weft_loop *loop, weft_loop **before)
 
 	if (!loop || weft__loop_is_forked(loop))
 		return weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                    "weft_loop_run: no loop of this process");
+		                    "weft_loop_run: loop is NULL, or was made by a parent process");
 	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_EALREADY, "weft_loop_run: the loop has stopped");
 	while ((runner = claim(loop)) & BRIEFLY)
 		weft__sys->yield();
 	if (runner == (uintptr_t)weft__thread_self())
-		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: inside itself");
+		return weft__misuse(WEFT_EDEADLK,
+		                    "weft_loop_run: the loop is already running on this thread");
 	if (runner == 0 && weft__thread_self()->threadlet
 	    && !weft__loop_is_forked(weft__thread_self()->loop)) {
 		loop_life_give_back(loop);
-		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: in a threadlet");
+		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: a threadlet cannot run a loop");
 	}
 	if (runner != 0)
-		return weft__fail(WEFT_EBUSY, "weft_loop_run: it runs elsewhere");
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_loop_run: the loop is running on another thread");
 	if (loop->bound && loop->bound != (uintptr_t)weft__thread_self()) {
 		loop_life_give_back(loop);
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_run: bound to another thread");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_loop_run: the loop is bound to another thread");
 	}
 	claim_on(loop);
 	return enter_run(loop, before);
@@ -727,7 +740,7 @@ start_thread(weft_loop *loop)
 	loop_life_give_back(loop);
 	if (weft__loop_is_stopping(loop))
 		stop_idle(loop); /* it was stopped meanwhile, and no thread will run it */
-	return weft__fail(WEFT_EAGAIN, "weft_loop_start: no thread");
+	return weft__fail(WEFT_EAGAIN, "weft_loop_start: cannot create a thread");
 }
 
 int
@@ -737,21 +750,23 @@ weft_loop_start(weft_loop *loop)
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || weft__loop_is_forked(loop))
-		return weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                    "weft_loop_start: no loop of this process");
+		return weft__misuse(
+			loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
+			"weft_loop_start: loop is NULL, or was made by a parent process");
 	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_EALREADY, "weft_loop_start: the loop has stopped");
 	while (!weft__cas(&loop->runner, &runner, starter_of(loop) | BRIEFLY,
 	                  WEFT__ACQUIRE)) { /* R */
 		if (!(runner & BRIEFLY))
-			return weft__fail(WEFT_EBUSY, "weft_loop_start: it runs");
+			return weft__fail(WEFT_EBUSY,
+			                  "weft_loop_start: the loop is already running");
 		weft__sys->yield();
 		runner = 0;
 	}
 	if (loop->bound) {
 		loop_life_give_back(loop);
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_start: io_uring has "
-		                                     "bound it to a thread");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_start: the loop is "
+		                                     "bound to the thread that ran it");
 	}
 	weft__store(&loop->runner, starter_of(loop), WEFT__RELAXED);
 	return start_thread(loop);

@@ -32,7 +32,7 @@ weft_key_new(weft_fn drop)
 		count = 0;
 	}
 	weft__lock_give(&keys.lock);
-	return count ? (int)count : weft__fail(WEFT_EAGAIN, "weft_key_new: 64 are made");
+	return count ? (int)count : weft__fail(WEFT_EAGAIN, "weft_key_new: all 64 keys are in use");
 }
 
 bool
@@ -75,7 +75,9 @@ weft_loop_local_set(weft_loop *loop, int key, void *value)
 	if (rc < 0)
 		return rc;
 	if (loop->locals_ended)
-		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_local_set: it ends");
+		return weft__fail(
+			WEFT_ESHUTDOWN,
+			"weft_loop_local_set: the loop is ending, and no value can be set");
 	if (!loop->locals)
 		loop->locals = weft__alloc_zero(sizeof(*loop->locals));
 	if (!loop->locals)

@@ -174,9 +174,11 @@ weft_loop_stats(weft_loop *loop, struct weft_loop_stats *out)
 {
 	loop = weft__loop_or_current(loop);
 	if (!loop || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_stats: NULL");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_loop_stats: there is no loop, or out is NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_stats: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_loop_stats: the loop was made by a parent process");
 	read_loop(loop, out);
 	return 0;
 }
@@ -195,7 +197,7 @@ weft_loop_list(uint64_t *cursor, weft_loop_info *out)
 	weft_loop *loop;
 
 	if (!cursor || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_list: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_list: cursor or out is NULL");
 	loop = weft__registry_next(cursor);
 	if (!loop)
 		return 0;

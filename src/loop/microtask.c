@@ -19,7 +19,7 @@ report_flood(weft_loop *loop)
 		.level = 1,
 		.loop = loop,
 		.name = loop->name,
-		.text = "100,000 microtasks in one drain, and more to come",
+		.text = "a checkpoint has run 100,000 microtasks and has not ended",
 	});
 }
 
@@ -73,7 +73,7 @@ static int
 queue(weft_loop *loop, struct weft__ring *ring, weft_fn fn, void *arg)
 {
 	if (!fn)
-		return weft__misuse(WEFT_EINVAL, "microtask: no function");
+		return weft__misuse(WEFT_EINVAL, "microtask: fn is NULL");
 	if (weft__ring_push(ring, fn, arg) < 0)
 		return weft__fail(WEFT_ENOMEM, "microtask: out of memory");
 	weft__loop_changed(loop);

@@ -24,10 +24,10 @@ check_opts(const weft_loop_opts *opts)
 	if (opts->flags & ~(uint32_t)KNOWN_FLAGS)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_new: unknown flags");
 	if (opts->stack_bytes > STACK_MAX)
-		return weft__fail(WEFT_EINVAL, "weft_loop_new: stacks larger than 1 GiB");
+		return weft__fail(WEFT_EINVAL, "weft_loop_new: stack_bytes is larger than 1 GiB");
 	if (opts->cpus && weft__sys->set_cpus(NULL) < 0)
-		return weft__fail(WEFT_ENOSYS, "weft_loop_new: threads cannot "
-		                               "be bound to cpus here");
+		return weft__fail(WEFT_ENOSYS, "weft_loop_new: this system cannot "
+		                               "bind threads to CPUs");
 	if (backend && !weft__backend_exists(backend))
 		return weft__fail(WEFT_EINVAL, "weft_loop_new: unknown backend");
 	return 0;
@@ -72,7 +72,7 @@ set_cpus(weft_loop *loop, const char *cpus)
 		return weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
 	if (weft__cpus_read(loop->cpus, cpus))
 		return 0;
-	return weft__fail(WEFT_EINVAL, "weft_loop_new: cpus are not like \"0-3,6\"");
+	return weft__fail(WEFT_EINVAL, "weft_loop_new: cpus must look like \"0-3,6\"");
 }
 
 static int
@@ -84,7 +84,7 @@ watch(weft_loop *loop, uint64_t limit_ns)
 	rc = weft__watchdog_add(loop);
 	if (rc < 0)
 		loop->watchdog_ns = 0;
-	return rc < 0 ? weft__fail(rc, "weft_loop_new: no watchdog") : 0;
+	return rc < 0 ? weft__fail(rc, "weft_loop_new: cannot start the watchdog") : 0;
 }
 
 weft_loop *

@@ -109,7 +109,7 @@ weft_loop_observe(uint64_t number, uint64_t until_ns)
 	}
 	loop = weft__registry_find(number);
 	if (!loop)
-		return weft__fail(WEFT_ENOENT, "weft_loop_observe: there is no such loop");
+		return weft__fail(WEFT_ENOENT, "weft_loop_observe: no loop has this ID");
 	rc = observe(loop, until_ns);
 	weft__loop_exit(loop);
 	return rc;

@@ -236,7 +236,7 @@ weft_op_init(weft_op *public, weft_loop *loop, weft_op_fn on_done, void *arg)
 
 	loop = weft__loop_or_current(loop);
 	if (!op || !loop)
-		return weft__misuse(WEFT_EINVAL, "weft_op_init: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_op_init: op is NULL, or there is no loop");
 	*op = (struct weft__op){ .on_done = on_done, .arg = arg, .loop = loop };
 	return 0;
 }
@@ -257,7 +257,8 @@ weft_op_set_background(weft_op *public, bool on)
 WEFT__COLD static int
 check_loop(const struct weft__op *op, int kind)
 {
-	int rc = weft__loop_check(op->loop, "op start: not on its loop's thread");
+	int rc = weft__loop_check(
+		op->loop, "op start: the op's loop belongs to another thread, or has stopped");
 
 	if (rc < 0)
 		return rc;
@@ -277,12 +278,15 @@ loop_op_prepare(struct weft__op *op, int kind, int fd)
 	int rc;
 
 	if (!op || !op->loop || (has_fd && fd < 0))
-		return weft__misuse(WEFT_EINVAL, "op start: not initialised, or a bad descriptor");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"op start: the op is NULL or not initialized, or the descriptor is "
+			"negative");
 	rc = weft__loop_is_usable(op->loop) ? 0 : check_loop(op, kind);
 	if (rc < 0)
 		return rc;
 	if (op->pending)
-		return weft__misuse(WEFT_EBUSY, "op start: in flight");
+		return weft__misuse(WEFT_EBUSY, "op start: the op is already pending");
 	op->kind = (uint8_t)kind;
 	op->fd = fd;
 	op->flags = 0;
@@ -322,7 +326,9 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	weft_loop *loop = op->loop;
 
 	if (op->kind >= WEFT__OP_POLL && weft__ready_is_free(&loop->backend, op) < 0)
-		return weft__fail(WEFT_EBUSY, "op start: another waits on this descriptor");
+		return weft__fail(
+			WEFT_EBUSY,
+			"op start: another op or a watch already waits on this descriptor");
 	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
@@ -369,7 +375,10 @@ weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if ((events & ~known) || !(events & (WEFT_READABLE | WEFT_WRITABLE)))
-		return weft__misuse(WEFT_EINVAL, "weft_op_poll: bad events");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_op_poll: events need WEFT_READABLE or WEFT_WRITABLE, and no "
+			"unknown bits");
 	op->events = (uint16_t)events;
 	return loop_op_start(op, deadline_ns);
 }
@@ -383,7 +392,7 @@ weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags, uint64_
 	if (rc < 0)
 		return rc;
 	if (!buf && size > 0)
-		return weft__misuse(WEFT_EINVAL, "weft_op_recv: no buffer");
+		return weft__misuse(WEFT_EINVAL, "weft_op_recv: buf is NULL, but size is not 0");
 	op->buf = buf;
 	op->size = size;
 	op->flags = flags;
@@ -399,7 +408,7 @@ weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags, u
 	if (rc < 0)
 		return rc;
 	if (!buf && size > 0)
-		return weft__misuse(WEFT_EINVAL, "weft_op_send: no buffer");
+		return weft__misuse(WEFT_EINVAL, "weft_op_send: buf is NULL, but size is not 0");
 	op->data = buf;
 	op->size = size;
 	op->flags = flags;
@@ -430,7 +439,7 @@ start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags, uint64_t d
 	if (rc < 0)
 		return rc;
 	if (!msg)
-		return weft__misuse(WEFT_EINVAL, "op start: no message");
+		return weft__misuse(WEFT_EINVAL, "op start: msg is NULL");
 	op->msg = msg;
 	op->flags = flags;
 	return loop_op_start(op, deadline_ns);
@@ -475,7 +484,7 @@ weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (events & ~(uint32_t)WEFT_MULTI)
-		return weft__misuse(WEFT_EINVAL, "weft_op_accept: bad events");
+		return weft__misuse(WEFT_EINVAL, "weft_op_accept: events must be 0 or WEFT_MULTI");
 	op->events = (uint16_t)events;
 	return loop_op_start(op, deadline_ns);
 }
@@ -490,7 +499,7 @@ weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr, socklen_t 
 	if (rc < 0)
 		return rc;
 	if (!addr)
-		return weft__misuse(WEFT_EINVAL, "weft_op_connect: no address");
+		return weft__misuse(WEFT_EINVAL, "weft_op_connect: addr is NULL");
 	op->addr = addr;
 	op->size = size;
 	return loop_op_start(op, deadline_ns);
@@ -573,7 +582,7 @@ weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t 
 	if (rc < 0)
 		return rc;
 	if (!on_cancel)
-		return weft__misuse(WEFT_EINVAL, "weft_op_begin: no on_cancel");
+		return weft__misuse(WEFT_EINVAL, "weft_op_begin: on_cancel is NULL");
 	op->on_cancel = on_cancel;
 	op->cancel_arg = arg;
 	return loop_op_start(op, deadline_ns);
@@ -616,9 +625,10 @@ weft_op_finish(weft_op *public, int64_t result)
 	struct weft__op *op = weft__op_of(public);
 
 	if (!op || !op->loop)
-		return weft__misuse(WEFT_EINVAL, "weft_op_finish: no op");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_op_finish: the op is NULL or not initialized");
 	if (weft__exchange(&op->node.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL)) /* F */
-		return weft__fail(WEFT_EALREADY, "weft_op_finish: has finished");
+		return weft__fail(WEFT_EALREADY, "weft_op_finish: the op has already finished");
 	if (result < 0)
 		result = with_text(op, result);
 	if (weft__load(&op->loop->runner, WEFT__RELAXED) == (uintptr_t)weft__thread_self()) {

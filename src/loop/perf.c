@@ -132,7 +132,7 @@ weft_perf_mark(weft_perf *perf, const char *name)
 	weft_perf_entry entry = { .start_ns = weft_perf_now(perf) };
 
 	if (!perf || !name)
-		return weft__misuse(WEFT_EINVAL, "weft_perf_mark: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_perf_mark: perf or name is NULL");
 	return loop_perf_add(perf, name, entry);
 }
 
@@ -148,7 +148,7 @@ find_mark(const weft_perf *perf, const char *name, uint64_t *out)
 			return 0;
 		}
 	}
-	return weft_fail(WEFT_ENOENT, "weft_perf_measure: no mark %s", name);
+	return weft_fail(WEFT_ENOENT, "weft_perf_measure: there is no mark named %s", name);
 }
 
 int
@@ -159,7 +159,7 @@ weft_perf_measure(weft_perf *perf, const char *name, const char *from, const cha
 	int rc = 0;
 
 	if (!perf || !name)
-		return weft__misuse(WEFT_EINVAL, "weft_perf_measure: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_perf_measure: perf or name is NULL");
 	if (from)
 		rc = find_mark(perf, from, &entry.start_ns);
 	if (rc == 0 && to)
@@ -175,7 +175,7 @@ int
 weft_perf_get(const weft_perf *perf, size_t index, weft_perf_entry *out)
 {
 	if (!perf || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_perf_get: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_perf_get: perf or out is NULL");
 	if (index >= perf->count)
 		return WEFT_ENOENT;
 	*out = perf->entries[index];

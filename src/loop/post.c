@@ -6,8 +6,9 @@ static __attribute__((noinline, cold)) int
 refused(weft_loop *loop, int error)
 {
 	(void)weft__add(&loop->counts.refused, 1, WEFT__RELAXED);
-	return weft__fail(error, error == WEFT_EAGAIN ? "post: the inbox is full"
-	                                              : "post: the loop is stopping");
+	return weft__fail(error, error == WEFT_EAGAIN
+	                                 ? "post: the inbox is full, or there is no memory"
+	                                 : "post: the loop is stopping");
 }
 
 /* Post through this thread's producer queue.  0, or an error. */
@@ -41,9 +42,9 @@ static __attribute__((noinline)) int
 post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
 	if (!loop || !fn)
-		return weft__misuse(WEFT_EINVAL, "post: no loop, or no function");
+		return weft__misuse(WEFT_EINVAL, "post: there is no loop, or fn is NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "post: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP, "post: the loop was made by a parent process");
 	return weft__tracing() ? post_traced(loop, fn, arg, kind)
 	                       : post_by_producer(loop, fn, arg, kind);
 }
@@ -157,11 +158,14 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || !node || !node->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_post_node: NULL");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_loop_post_node: there is no loop, or node or its fn is NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_loop_post_node: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_loop_post_node: the loop was made by a parent process");
 	if (weft__load(&node->state, WEFT__ACQUIRE)) /* N, in inbox.c */
-		return weft__misuse(WEFT_EBUSY, "weft_loop_post_node: queued already");
+		return weft__misuse(WEFT_EBUSY, "weft_loop_post_node: the node is already queued");
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__put(node->kind, 0);
 	if (__builtin_expect(weft__tracing(), 0))
@@ -180,7 +184,8 @@ weft_loop_post_before_wait(weft_loop *loop, weft_node *public)
 	if (rc < 0)
 		return rc;
 	if (!node || !node->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_post_before_wait: NULL");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_loop_post_before_wait: node or its fn is NULL");
 	if (weft__load(&node->state, WEFT__RELAXED))
 		return 0; /* stays queued */
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);

@@ -378,9 +378,10 @@ static int
 schedule_check(const weft_loop *loop)
 {
 	if (!loop)
-		return weft__misuse(WEFT_EINVAL, "weft_schedule: no loop");
+		return weft__misuse(WEFT_EINVAL, "weft_schedule: there is no loop");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_schedule: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_schedule: the loop was made by a parent process");
 	return 0;
 }
 
@@ -455,7 +456,7 @@ schedule_add(weft_loop *loop, const struct wanted *wanted)
 	if (rc < 0)
 		return rc;
 	if (!wanted->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_schedule: no function");
+		return weft__misuse(WEFT_EINVAL, "weft_schedule: fn is NULL");
 	visits = visit(loop);
 	if (weft__loop_is_stopping(loop)) {
 		id = weft__fail(WEFT_ESHUTDOWN, "weft_schedule: the loop is stopping");
@@ -508,7 +509,7 @@ weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn, void *arg
 		                 .kind = INTERVAL };
 
 	if (every_ns == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_schedule_interval: of 0 ns");
+		return weft__misuse(WEFT_EINVAL, "weft_schedule_interval: every_ns is 0");
 	return schedule_add(weft__loop_or_current(loop), &wanted);
 }
 
@@ -544,7 +545,11 @@ change(weft_loop *loop, int64_t id,
 		weft__loop_kick(loop, mode);
 	if (visits)
 		weft__loop_exit(loop);
-	return n ? 0 : weft__fail(WEFT_ENOENT, "weft_schedule: no such number");
+	return n ? 0
+	         : weft__fail(
+			 WEFT_ENOENT,
+			 "weft_schedule: no timer has this ID; it has run, was cleared, or never "
+			 "existed");
 }
 
 static void

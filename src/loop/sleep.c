@@ -163,7 +163,7 @@ lose_backend(weft_loop *loop, int error)
 	char text[160];
 
 	weft__backend_fall(&loop->backend, error);
-	(void)snprintf(text, sizeof(text), "the loop cannot wait as before: %s",
+	(void)snprintf(text, sizeof(text), "the loop's way to wait for events has failed: %s",
 	               (const char *)weft__load(&loop->tally.reason, WEFT__RELAXED));
 	weft__report(&(weft_report){ .kind = WEFT_REPORT_BACKEND,
 	                             .level = 1,

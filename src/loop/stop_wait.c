@@ -82,7 +82,7 @@ weft__loop_report_late(weft_loop *loop)
 	char buf[LATE_BYTES];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
 
-	weft__text_add(&text, "has not stopped in time");
+	weft__text_add(&text, "has not stopped by the deadline");
 	if (weft__load(&loop->sched, WEFT__ACQUIRE))
 		weft__sched_ops.add_rest(loop, &text);
 	weft__report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,

@@ -26,9 +26,10 @@ start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every
 	if (rc < 0)
 		return rc;
 	if (weft__loop_is_stopping(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_timer_start: stopping");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_timer_start: the loop is stopping");
 	if (!timer || !is_free_for(loop, timer))
-		return weft__misuse(WEFT_EINVAL, "weft_timer_start: NULL, or armed elsewhere");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_timer_start: timer is NULL, or armed on another loop");
 	timer->owner = loop;
 	rc = weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
 	weft__loop_changed(loop);

@@ -323,7 +323,7 @@ weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 	WEFT_STATIC_ASSERT(sizeof(struct weft__trace_chunk) <= WEFT__TRACE_CHUNK,
 	                   "a chunk has its size");
 	if (!out)
-		return weft__misuse(WEFT_EINVAL, "weft_trace_begin: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_trace_begin: out is NULL");
 	weft__lock_take(&tracer.lock);
 	busy = weft__load(&tracer.now, WEFT__RELAXED) != 0;
 	if (!busy && weft__watch_forks() == 0)
@@ -340,7 +340,7 @@ weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 	}
 	weft__lock_give(&tracer.lock);
 	if (busy)
-		return weft__fail(WEFT_EBUSY, "weft_trace_begin: something is being recorded");
+		return weft__fail(WEFT_EBUSY, "weft_trace_begin: another recording is active");
 	return trace ? 0 : weft__fail(WEFT_ENOMEM, "weft_trace_begin: out of memory");
 }
 
@@ -363,7 +363,7 @@ int
 weft_trace_end(weft_trace *trace)
 {
 	if (!trace)
-		return weft__misuse(WEFT_EINVAL, "weft_trace_end: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_trace_end: trace is NULL");
 	weft__lock_take(&tracer.lock);
 	if (is_on(trace)) {
 		weft__count_set(&weft__program.tracing, 0);

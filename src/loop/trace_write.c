@@ -380,11 +380,14 @@ weft_trace_read(weft_trace *trace, const char **out, size_t *size)
 	int rc = 0;
 
 	if (!trace || !out || !size)
-		return weft__misuse(WEFT_EINVAL, "weft_trace_read: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_trace_read: trace, out or size is NULL");
 	if (trace->forks != weft__load(&weft__program.forks, WEFT__RELAXED))
-		return weft__fail(WEFT_EWRONGLOOP, "weft_trace_read: after fork");
+		return weft__fail(WEFT_EWRONGLOOP,
+		                  "weft_trace_read: the recording was made by a parent process");
 	if (weft__trace_is_on(trace))
-		return weft__fail(WEFT_EBUSY, "weft_trace_read: it is being recorded");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_trace_read: the recording is active; call weft_trace_end() first");
 	if (!trace->text)
 		rc = weft__trace_prepare(trace);
 	if (rc < 0)

@@ -39,12 +39,14 @@ loop_watch_check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watc
 	if (rc < 0)
 		return rc;
 	if (!watch || !fn || !valid)
-		return weft__misuse(WEFT_EINVAL, "weft_watch_start: NULL, unknown events, "
-		                                 "or a bad number");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_watch_start: watch or fn is NULL, "
+		                    "or the events, the signal or the pid are invalid");
 	if (watch->token && watch->loop != loop)
-		return weft__misuse(WEFT_EINVAL, "weft_watch_start: on another loop");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_watch_start: the watch is started on another loop");
 	if (weft__loop_is_stopping(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_watch_start: stopping");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_watch_start: the loop is stopping");
 	return 0;
 }
 
@@ -108,7 +110,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 		return rc;
 	/* Muting needs no system call. */
 	if (fd < 0 || ((events & EVENTS) && weft__kernel(&loop->backend)->kind(fd) < 0))
-		return weft__fail(WEFT_EBADF, "weft_watch_start: bad descriptor");
+		return weft__fail(WEFT_EBADF, "weft_watch_start: the descriptor is not open");
 	if (watch->token && (watch->id != fd || (watch->token & ENDED) || (watch->flags & KIND)))
 		stop(loop, watch);
 	if (!watch->token)
@@ -118,7 +120,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 	if (rc == 0)
 		rc = weft__ready_watch(&loop->backend, watch, fd, events);
 	if (rc < 0)
-		return weft__fail(rc, "weft_watch_start: cannot be watched");
+		return weft__fail(rc, "weft_watch_start: the descriptor cannot be watched");
 	watch->fn = fn;
 	watch->arg = arg;
 	watch->loop = loop;
@@ -152,7 +154,9 @@ weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo, weft_watc
 	if (watch->token != STARTED || !(watch->flags & SIGNAL) || watch->id != signo) {
 		rc = weft__signal_use(loop, signo);
 		if (rc < 0)
-			return weft__fail(rc, "weft_watch_start_signal: cannot be taken over");
+			return weft__fail(
+				rc, "weft_watch_start_signal: no handler can be installed for the "
+				    "signal");
 		if (watch->token)
 			stop(loop, watch);
 		loop_watch_begin(loop, watch, SIGNAL, signo);
@@ -177,8 +181,8 @@ weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid, weft_watch_f
 	if (watch->token != STARTED || !(watch->flags & CHILD) || watch->id != pid) {
 		made = weft__pid_open(loop, watch, (int)pid, &rc);
 		if (!made)
-			return weft__fail(rc, "weft_watch_start_pid: no such "
-			                      "child, or cannot be watched");
+			return weft__fail(rc, "weft_watch_start_pid: pid is not a "
+			                      "child of this process, or cannot be watched");
 		if (watch->token)
 			stop(loop, watch);
 		loop_watch_begin(loop, watch, CHILD, (int)pid);

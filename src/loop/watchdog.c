@@ -187,7 +187,7 @@ watchdog_report(weft_loop *loop, uint64_t held_ns)
 		.text = buf,
 	};
 
-	weft__text_add(&text, "the loop has been held for ");
+	weft__text_add(&text, "the loop has been blocked for ");
 	weft__text_seconds(&text, held_ns);
 	if (weft__loop_holder(loop, &holder)) {
 		add_holder(&text, &holder);
@@ -195,7 +195,7 @@ watchdog_report(weft_loop *loop, uint64_t held_ns)
 		if (about.threadlet)
 			about.name = holder.name;
 	} else {
-		weft__text_add(&text, "; its thread does not tell by whom");
+		weft__text_add(&text, "; its thread did not answer, so the cause is unknown");
 	}
 	weft__text_end_line(&text);
 	weft__report(&about);

@@ -105,12 +105,13 @@ read_scope(const struct reader *reader, const char *at, size_t size, uint32_t *o
 	if (weft__digits_read(at, size, UINT32_MAX, out) && *out > 0)
 		return 0;
 	if (size == 0 || size >= sizeof(name))
-		return addr_text_fail(reader, at, "the scope is no interface");
+		return addr_text_fail(reader, at,
+		                      "the scope is not the name or number of an interface");
 	memcpy(name, at, size);
 	name[size] = '\0';
 	rc = weft__sys->interface_index(name);
 	if (rc <= 0)
-		return addr_text_fail(reader, at, "there is no such interface");
+		return addr_text_fail(reader, at, "no interface has this name");
 	*out = (uint32_t)rc;
 	return 0;
 }
@@ -129,7 +130,7 @@ read_inet6(struct reader *reader)
 	if (!end)
 		return addr_text_fail(reader, reader->at, "the bracket is not closed");
 	if (!weft__ip6_read(start, ip_size, ip))
-		return addr_text_fail(reader, start, "no IPv6 address");
+		return addr_text_fail(reader, start, "not an IPv6 address");
 	rc = percent ? read_scope(reader, percent + 1, size - ip_size - 1, &scope) : 0;
 	if (rc < 0)
 		return rc;
@@ -170,12 +171,13 @@ static int
 check_name(const struct reader *reader, const char *host, size_t size)
 {
 	if (is_like_ip4(host, size))
-		return addr_text_fail(reader, host, "no IPv4 address");
+		return addr_text_fail(reader, host, "not an IPv4 address");
 	for (size_t i = 0; i < size; i++) {
 		if (!is_of_name(host[i]))
-			return addr_text_fail(reader, host + i, "no character of a host name");
+			return addr_text_fail(reader, host + i, "not allowed in a host name");
 		if (host[i] == '.' && (i == 0 || host[i - 1] == '.'))
-			return addr_text_fail(reader, host + i, "a part of the host name is empty");
+			return addr_text_fail(reader, host + i,
+			                      "a label of the host name is empty");
 	}
 	return size > NAME_MAX_BYTES ? addr_text_fail(reader, host, "the host name is too long")
 	                             : 0;
@@ -213,10 +215,11 @@ read_port(struct reader *reader)
 	uint32_t port;
 
 	if (reader->at[0] != ':')
-		return addr_text_fail(reader, reader->at, "no port");
+		return addr_text_fail(reader, reader->at, "the port is missing");
 	reader->at++;
 	if (!weft__digits_read(reader->at, strlen(reader->at), UINT16_MAX, &port))
-		return addr_text_fail(reader, reader->at, "no port, which is 0 to 65535");
+		return addr_text_fail(reader, reader->at,
+		                      "the port is not a number from 0 to 65535");
 	reader->parts->port = (uint16_t)port;
 	weft__addr_set_port(&reader->parts->addr, (uint16_t)port);
 	return 0;
@@ -228,7 +231,7 @@ read_fd(struct reader *reader)
 	uint32_t fd;
 
 	if (!weft__digits_read(reader->at, strlen(reader->at), INT32_MAX, &fd))
-		return addr_text_fail(reader, reader->at, "no number of a descriptor");
+		return addr_text_fail(reader, reader->at, "not a descriptor number");
 	reader->parts->fd = (int)fd;
 	return 0;
 }
@@ -275,8 +278,9 @@ weft__addr_split(const char *text, struct weft__addr_parts *out)
 	int rc;
 
 	if (!scheme)
-		return addr_text_fail(&reader, text,
-		                      "not tcp://, tls://, udp://, unix:, unixdgram: or fd:");
+		return addr_text_fail(
+			&reader, text,
+			"the scheme is not tcp://, tls://, udp://, unix:, unixdgram: or fd:");
 	reader.at += strlen(scheme->text);
 	parts.scheme = scheme->scheme;
 	parts.addr.kind = scheme->kind;
@@ -305,16 +309,17 @@ weft_addr_parse(const char *text, weft_addr *out)
 	int rc;
 
 	if (!text || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_addr_parse: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_addr_parse: text or out is NULL");
 	rc = weft__addr_split(text, &parts);
 	if (rc < 0)
 		return rc;
 	if (parts.fd >= 0)
-		return weft_fail(WEFT_EINVAL,
-		                 "address \"%.300s\": a descriptor has no address here", text);
+		return weft_fail(WEFT_EINVAL, "address \"%.300s\": fd: does not name an address",
+		                 text);
 	if (!parts.is_literal)
 		return weft_fail(WEFT_EINVAL,
-		                 "address \"%.300s\": the host is a name, not an address", text);
+		                 "address \"%.300s\": the host is a name; use weft_dns_resolve()",
+		                 text);
 	*out = parts.addr;
 	return 0;
 }
@@ -397,11 +402,12 @@ weft_addr_format(const weft_addr *addr, char *out, size_t max)
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
 
 	if (!addr || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_addr_format: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_addr_format: addr or out is NULL");
 	if (!write_addr(&text, addr))
-		return weft__fail(WEFT_EINVAL, "weft_addr_format: it has no text");
+		return weft__fail(WEFT_EINVAL, "weft_addr_format: the address has no text form");
 	if (text.size >= max)
-		return weft__fail(WEFT_EMSGSIZE, "weft_addr_format: the text is longer");
+		return weft__fail(WEFT_EMSGSIZE,
+		                  "weft_addr_format: the text does not fit into max bytes");
 	memcpy(out, buf, text.size + 1);
 	return (int)text.size;
 }

@@ -157,12 +157,12 @@ weft_abort_push(const weft_abort *signal, weft_node *node)
 	int rc;
 
 	if (!abort || !node || !node->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_abort_push: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_abort_push: abort, node or its fn is NULL");
 	rc = weft__loop_check(weft__promise_loop(&abort->promise), "weft_abort_push");
 	if (rc < 0)
 		return rc;
 	if (listener->listed)
-		return weft__misuse(WEFT_EBUSY, "weft_abort_push: listens already");
+		return weft__misuse(WEFT_EBUSY, "weft_abort_push: the node is already listening");
 	if (abort->told) {
 		rc = weft_schedule_microtask(weft__promise_loop(&abort->promise), call_late, abort);
 		if (rc < 0)
@@ -211,7 +211,7 @@ promise_abort_make(weft_loop *loop, size_t count)
 	abort->deadline_ns = WEFT_NEVER;
 	if (weft__promise_add(&abort->promise, &abort->fired))
 		return abort;
-	(void)weft__fail(WEFT_ESHUTDOWN, "abort: its loop stops");
+	(void)weft__fail(WEFT_ESHUTDOWN, "abort: its loop is stopping");
 	return weft_abort_unref(abort);
 }
 
@@ -271,7 +271,7 @@ weft_abort_fire(weft_abort *abort, weft_value reason)
 {
 	if (!abort) {
 		weft_value_drop(&reason);
-		return weft__misuse(WEFT_EINVAL, "weft_abort_fire: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_abort_fire: abort is NULL");
 	}
 	if (reason.type)
 		return weft_promise_reject(&abort->promise, reason);
@@ -399,7 +399,8 @@ weft_abort_new_any(weft_loop *loop, const weft_abort *const *sources, size_t cou
 	for (size_t i = 0; i < count; i++)
 		whole &= sources && sources[i];
 	if (!whole)
-		(void)weft__misuse(WEFT_EINVAL, "weft_abort_new_any: NULL");
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_abort_new_any: sources or one of them is NULL");
 	else if (count < SIZE_MAX / sizeof(struct link) / 2)
 		abort = promise_abort_make(loop, count);
 	if (!abort)
@@ -464,9 +465,12 @@ weft_abort_scope(const weft_abort *abort, weft_scope *public)
 	int rc;
 
 	if (!abort || !scope)
-		return weft__misuse(WEFT_EINVAL, "weft_abort_scope: not open here");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_abort_scope: abort is NULL, or the scope is not open here");
 	if (scope->tie)
-		return weft__misuse(WEFT_EBUSY, "weft_abort_scope: it has a signal");
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_abort_scope: the scope already has an abort signal");
 	rc = weft_abort_check(abort, NULL);
 	if (rc < 0) {
 		weft__scope_end(scope, rc);
@@ -477,7 +481,7 @@ weft_abort_scope(const weft_abort *abort, weft_scope *public)
 		tie->signal = bring_here(abort);
 	if (!tie || !tie->signal) {
 		weft__sys->release(tie);
-		return weft__fail(WEFT_ENOMEM, "weft_abort_scope: no memory");
+		return weft__fail(WEFT_ENOMEM, "weft_abort_scope: out of memory");
 	}
 	tie->tie.cut = cut;
 	tie->tie.check = check_tie;

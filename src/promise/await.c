@@ -70,7 +70,7 @@ weft_await(weft_promise *promise, weft_value *out, uint64_t deadline_ns)
 	int rc;
 
 	if (!promise)
-		return weft__misuse(WEFT_EINVAL, "weft_await: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_await: promise is NULL");
 	rc = weft__told(deadline_ns);
 	if (rc < 0)
 		return rc;

@@ -462,7 +462,7 @@ end_promises(weft_loop *loop)
 	bool more;
 
 	while ((promise = take_pending(home))) {
-		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop stops");
+		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop is stopping");
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}

@@ -54,7 +54,7 @@ weft_promise_new_op(weft_loop *loop, weft_op **out)
 	weft_promise *promise = NULL;
 
 	if (!out)
-		(void)weft__misuse(WEFT_EINVAL, "weft_promise_new_op: NULL");
+		(void)weft__misuse(WEFT_EINVAL, "weft_promise_new_op: out is NULL");
 	else
 		promise = weft__promise_make(&how);
 	if (!promise)
@@ -92,7 +92,7 @@ weft_promise_try(weft_loop *loop, weft_then_fn fn, void *arg)
 	weft_promise *promise = NULL;
 
 	if (!fn)
-		(void)weft__misuse(WEFT_EINVAL, "weft_promise_try: NULL");
+		(void)weft__misuse(WEFT_EINVAL, "weft_promise_try: fn is NULL");
 	else
 		promise = weft_promise_new(loop);
 	if (promise)
@@ -125,7 +125,7 @@ weft_promise_go(weft_loop *loop, weft_then_fn fn, void *arg)
 	weft_go_opts opts = { .loop = weft__loop_or_current(loop) };
 
 	if (!fn)
-		(void)weft__misuse(WEFT_EINVAL, "weft_promise_go: NULL");
+		(void)weft__misuse(WEFT_EINVAL, "weft_promise_go: fn is NULL");
 	if (!task) {
 		if (promise)
 			(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");

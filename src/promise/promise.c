@@ -50,7 +50,7 @@ cannot_make(weft_loop *loop)
 		(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
 	else
 		(void)weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                   "promise: no loop of this process");
+		                   "promise: there is no loop, or it was made by a parent process");
 	return NULL;
 }
 
@@ -130,7 +130,8 @@ weft__promise_report(weft_promise *promise)
 	uint32_t care = WEFT__UNCARED;
 
 	if (weft__cas(&promise->care, &care, WEFT__REPORTED, WEFT__RELAXED))
-		promise_report(promise, WEFT_REPORT_UNHANDLED, "rejected, and nobody handles that");
+		promise_report(promise, WEFT_REPORT_UNHANDLED,
+		               "rejected, and no handler was attached");
 }
 
 void
@@ -139,7 +140,8 @@ weft__promise_care_late(weft_promise *promise)
 	uint32_t before = weft__exchange(&promise->care, WEFT__CARED, WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
-		promise_report(promise, WEFT_REPORT_HANDLED, "handled after all");
+		promise_report(promise, WEFT_REPORT_HANDLED,
+		               "handled after it was reported as unhandled");
 }
 
 /* --- landing ------------------------------------------------------------ */
@@ -371,7 +373,7 @@ weft_promise_reject(weft_promise *promise, weft_value reason)
 
 	if (!promise) {
 		weft_value_drop(&reason);
-		return weft__misuse(WEFT_EINVAL, "weft_promise_reject: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_promise_reject: promise is NULL");
 	}
 	how.keep_text = reason.type == &weft_type_error;
 	return weft__promise_settle(promise, &how);

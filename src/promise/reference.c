@@ -116,7 +116,7 @@ break_promise(weft_promise *promise)
 
 	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
 	weft__store(&promise->refs, 1, WEFT__RELAXED);
-	(void)weft__fail(WEFT_ECLOSED, "promise: nobody is left who could settle it");
+	(void)weft__fail(WEFT_ECLOSED, "promise: its last reference was dropped before it settled");
 	(void)weft__promise_settle(promise, &how);
 	(void)weft_promise_unref(promise);
 }
@@ -214,6 +214,7 @@ weft_value
 weft_value_promise(weft_promise *promise)
 {
 	if (!promise)
-		return weft_value_error(weft__misuse(WEFT_EINVAL, "weft_value_promise: NULL"));
+		return weft_value_error(
+			weft__misuse(WEFT_EINVAL, "weft_value_promise: promise is NULL"));
 	return (weft_value){ &weft_type_promise, { .ptr = promise } };
 }

@@ -143,7 +143,7 @@ resolve_with_promise(weft_promise *promise, weft_promise *other, bool chain_is_f
 	int rc = 0;
 
 	if (other == promise) {
-		(void)weft__fail(WEFT_EDEADLK, "promise: resolved with itself");
+		(void)weft__fail(WEFT_EDEADLK, "promise: a promise cannot be resolved with itself");
 		rc = weft__promise_fail(promise, WEFT_EDEADLK);
 	} else if (begin_to_follow(promise)) {
 		follow(promise, other, chain_is_free);
@@ -218,7 +218,7 @@ weft_promise_resolve(weft_promise *promise, weft_value value)
 	if (promise)
 		return resolve(promise, value, false);
 	weft_value_drop(&value);
-	return weft__misuse(WEFT_EINVAL, "weft_promise_resolve: NULL");
+	return weft__misuse(WEFT_EINVAL, "weft_promise_resolve: promise is NULL");
 }
 
 /* --- chaining ----------------------------------------------------------- */

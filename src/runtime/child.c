@@ -150,11 +150,13 @@ static int
 runtime_child_check(const char *const *argv, const weft_child_opts *opts, weft_child **out)
 {
 	if (!argv || !argv[0] || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_child_open: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_child_open: argv, argv[0] or out is NULL");
 	for (int i = 0; i < 3; i++)
 		if (opts->std[i] < WEFT_CHILD_INHERIT || opts->std[i] > WEFT_CHILD_FD
 		    || (opts->std[i] == WEFT_CHILD_FD && opts->fd[i] < 0))
-			return weft__misuse(WEFT_EINVAL, "weft_child_open: bad std or fd");
+			return weft__misuse(
+				WEFT_EINVAL,
+				"weft_child_open: std has an unknown value, or fd is negative");
 	return 0;
 }
 
@@ -250,7 +252,7 @@ weft__child_open(weft_loop *loop, const char *const *argv, const weft_child_opts
 	if (rc < 0)
 		return rc;
 	if (weft__loop_is_stopping(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_child_open: stopping");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_child_open: the loop is stopping");
 	child = weft__alloc_zero(sizeof(*child));
 	if (!child)
 		return weft__fail(WEFT_ENOMEM, "weft_child_open: out of memory");
@@ -289,8 +291,9 @@ weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns)
 	int rc;
 
 	if (!child || (op && op->loop != child->process.loop))
-		return weft__misuse(child ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                    "weft_child_wait: no child of this loop");
+		return weft__misuse(
+			child ? WEFT_EWRONGLOOP : WEFT_EINVAL,
+			"weft_child_wait: child is NULL, or the op belongs to another loop");
 	rc = weft_op_begin(op, on_wait_cancel, child, deadline_ns);
 	if (rc < 0)
 		return rc;
@@ -307,7 +310,7 @@ weft__child_look(weft_child *child, int *out)
 	int rc;
 
 	if (!child)
-		return weft__misuse(WEFT_EINVAL, "weft_child_wait: no child");
+		return weft__misuse(WEFT_EINVAL, "weft_child_wait: child is NULL");
 	rc = child->ended ? 0 : weft__loop_check(child->process.loop, "weft_child_wait");
 	if (rc < 0)
 		return rc;
@@ -325,7 +328,8 @@ weft_child_kill(weft_child *child, int signo)
 	int rc;
 
 	if (!child || signo < 0)
-		return weft__misuse(WEFT_EINVAL, "weft_child_kill: no child");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_child_kill: child is NULL, or signo is negative");
 	rc = weft__loop_check(child->process.loop, "weft_child_kill");
 	if (rc < 0)
 		return rc;
@@ -339,9 +343,13 @@ int
 weft_child_fd(const weft_child *child, int index)
 {
 	if (!child || index < 0 || index > 2)
-		return weft__misuse(WEFT_EINVAL, "weft_child_fd: no such one");
-	return child->fds[index] >= 0 ? child->fds[index]
-	                              : weft__fail(WEFT_EINVAL, "weft_child_fd: not a pipe");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_child_fd: child is NULL, or index is not 0, 1 or 2");
+	return child->fds[index] >= 0
+	               ? child->fds[index]
+	               : weft__fail(
+			       WEFT_EINVAL,
+			       "weft_child_fd: this descriptor is not a pipe, or is in a stream");
 }
 
 weft_stream *
@@ -350,13 +358,17 @@ weft_child_stream(weft_child *child, int index)
 	weft_stream *stream;
 
 	if (!child || index < 0 || index > 2) {
-		(void)weft__misuse(WEFT_EINVAL, "weft_child_stream: no such one");
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_child_stream: child is NULL, or index is not 0, 1 or 2");
 		return NULL;
 	}
 	if (child->streams[index])
 		return child->streams[index];
 	if (child->fds[index] < 0) {
-		(void)weft__fail(WEFT_EINVAL, "weft_child_stream: not a pipe");
+		(void)weft__fail(
+			WEFT_EINVAL,
+			"weft_child_stream: this descriptor is not a pipe, or its stream was "
+			"closed");
 		return NULL;
 	}
 	if (weft_stream_open_fd(child->fds[index], false, &stream) < 0)
@@ -432,10 +444,12 @@ weft__child_close_op(weft_child *child, weft_op *op)
 	int rc;
 
 	if (!child || (op && op->loop != child->process.loop))
-		return weft__misuse(child ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                    "weft_child_close: no child of this loop");
+		return weft__misuse(
+			child ? WEFT_EWRONGLOOP : WEFT_EINVAL,
+			"weft_child_close: child is NULL, or the op belongs to another loop");
 	if (child->closing)
-		return weft__misuse(WEFT_EBUSY, "weft_child_close: closed");
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_child_close: child is NULL, or is already being closed");
 	rc = weft_op_begin(op, on_close_cancel, child, WEFT_NEVER);
 	if (!is_misuse(rc))
 		close_child(child, rc, rc == 0 ? op : NULL);
@@ -449,7 +463,8 @@ weft__child_close_later(weft_child *child)
 	int rc;
 
 	if (!child || child->closing)
-		return weft__misuse(WEFT_EINVAL, "weft_child_close: closed");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_child_close: child is NULL, or is already being closed");
 	loop = child->process.loop;
 	rc = weft__loop_check(loop, "weft_child_close");
 	if (is_misuse(rc))

@@ -46,7 +46,7 @@ weft__dumper_make(struct weft__dumper *dumper, int signo)
 	if (signo == 0)
 		return 0;
 	if (signo < 0 || signo > 63)
-		return weft__fail(WEFT_EINVAL, "weft_runtime_new: no signal for dumps");
+		return weft__fail(WEFT_EINVAL, "weft_runtime_new: dump_signal must be 0 to 63");
 	dumper->loop = weft_loop_new(&opts);
 	return dumper->loop ? 0 : WEFT_ENOMEM;
 }

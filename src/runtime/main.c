@@ -220,7 +220,8 @@ weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn, void *arg)
 	};
 
 	if (!fn || weft__thread_self()->loop) {
-		(void)weft__misuse(WEFT_EINVAL, "weft_main: no function, or inside a loop");
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_main: fn is NULL, or a loop already runs on this thread");
 		report_start();
 		return 1;
 	}

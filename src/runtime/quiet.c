@@ -86,7 +86,7 @@ runtime_quiet_describe(const struct weft_runtime *runtime)
 	if (!buf)
 		return NULL;
 	text = weft__text_begin(buf, TEXT_BYTES);
-	weft__text_add(&text, "threadlets wait for each other only:\n");
+	weft__text_add(&text, "deadlock: all threadlets wait for each other:\n");
 	for (uint32_t i = 0; i < runtime->count; i++) {
 		uintptr_t sched = weft__load(&runtime->loops[i]->sched, WEFT__ACQUIRE);
 
@@ -125,7 +125,7 @@ runtime_quiet_report(weft_loop *loop, char *text)
 		.error = WEFT_EDEADLK,
 		.loop = loop,
 		.name = loop->name,
-		.text = text ? text : "threadlets wait for each other only",
+		.text = text ? text : "deadlock: all threadlets wait for each other",
 	});
 	weft__sys->release(text);
 }

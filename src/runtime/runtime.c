@@ -65,7 +65,9 @@ go_listed(const struct weft__start *how)
 		if (!weft__load(&runtime->stopping, WEFT__RELAXED))
 			break;
 	id = runtime ? weft__go_on(least_loaded_of(runtime), how)
-	             : weft__misuse(WEFT_EINVAL, "weft_go: no loop runs here, and no runtime");
+	             : weft__misuse(
+			     WEFT_EINVAL,
+			     "weft_go: no loop runs on this thread, and no runtime is running");
 	weft__lock_give(&list.lock);
 	return id;
 }
@@ -107,17 +109,18 @@ cpus_to_pin(struct weft__cpus *out, const char *text)
 	int rc = weft__sys->get_cpus(out), count = 0;
 
 	if (rc < 0)
-		return weft__fail(rc, "weft_runtime_new: threads cannot be bound to cpus here");
+		return weft__fail(rc, "weft_runtime_new: this system cannot bind threads to cpus");
 	if (text && !weft__cpus_read(&asked, text))
-		return weft__fail(WEFT_EINVAL, "weft_runtime_new: cpus are not like \"0-3,6\"");
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_runtime_new: cpus must be a list such as \"0-3,6\"");
 	for (int i = 0; i < WEFT__CPUS_MAX / 64; i++) {
 		out->words[i] &= text ? asked.words[i] : UINT64_MAX;
 		for (uint64_t left = out->words[i]; left; left &= left - 1)
 			count++;
 	}
 	return count > 0 ? count
-	                 : weft__fail(WEFT_EINVAL, "weft_runtime_new: none of the cpus is "
-	                                           "allowed here");
+	                 : weft__fail(WEFT_EINVAL, "weft_runtime_new: this process may use "
+	                                           "none of the cpus");
 }
 
 /* The number of the n-th CPU in a set, counted from 0; the set must have more than n. */
@@ -193,7 +196,7 @@ weft_runtime_new(const weft_runtime_opts *opts)
 	}
 	runtime = weft__alloc_zero(sizeof(*runtime) + count * sizeof(runtime->loops[0]));
 	if (!runtime) {
-		(void)weft__fail(WEFT_ENOMEM, "weft_runtime_new: no memory");
+		(void)weft__fail(WEFT_ENOMEM, "weft_runtime_new: out of memory");
 		return NULL;
 	}
 	runtime->count = count;
@@ -235,9 +238,10 @@ weft_runtime_start(weft_runtime *runtime)
 	int rc;
 
 	if (!runtime)
-		return weft__misuse(WEFT_EINVAL, "weft_runtime_start: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_runtime_start: runtime is NULL");
 	if (runtime->started || weft__load(&runtime->stopping, WEFT__RELAXED))
-		return weft__fail(WEFT_EALREADY, "weft_runtime_start: again");
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_runtime_start: the runtime was already started or stopped");
 	runtime->started = true;
 	rc = weft__dumper_start(&runtime->dumper);
 	for (uint32_t i = 0; i < runtime->count && rc == 0; i++)
@@ -281,7 +285,7 @@ weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 	int rc = 0;
 
 	if (!runtime)
-		return weft__misuse(WEFT_EINVAL, "weft_runtime_wait_stopped: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_runtime_wait_stopped: runtime is NULL");
 	for (uint32_t i = 0; i < runtime->count; i++) {
 		int one = weft_loop_wait_stopped(runtime->loops[i], deadline_ns);
 
@@ -301,10 +305,14 @@ weft_runtime_free(weft_runtime *runtime)
 		weft_state state = weft_loop_state(runtime->loops[i]);
 
 		if (state != WEFT_STOPPED && (state != WEFT_IDLE || runtime->started))
-			return weft__fail(WEFT_EBUSY, "weft_runtime_free: it runs");
+			return weft__fail(
+				WEFT_EBUSY,
+				"weft_runtime_free: the runtime still runs; stop it and wait "
+				"first");
 	}
 	if (weft__dumper_stop(&runtime->dumper, WEFT_NEVER) < 0)
-		return weft__fail(WEFT_EBUSY, "weft_runtime_free: its end was not waited for");
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_runtime_free: call weft_runtime_wait_stopped first");
 	runtime_unlist(runtime);
 	free_loops(runtime);
 	return 0;

@@ -30,7 +30,7 @@ weft_serve(const char *address, weft_peer_fn fn, void *arg)
 	struct server server = { address, fn, arg };
 
 	if (!address || !fn) {
-		(void)weft__misuse(WEFT_EINVAL, "weft_serve: NULL");
+		(void)weft__misuse(WEFT_EINVAL, "weft_serve: address or fn is NULL");
 		return 1;
 	}
 	return weft_main(NULL, serve, &server);

@@ -120,12 +120,14 @@ static int
 check_op(const struct weft__op *op)
 {
 	if (!op || op->kind == WEFT__OP_NONE || (op->pending && op->on_done))
-		return weft__misuse(WEFT_EINVAL, "weft_op_wait: never started, or it has an "
-		                                 "on_done");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_op_wait: the op is NULL, was never started, or has an "
+		                    "on_done");
 	if (!weft__self())
-		return weft__fail(WEFT_ENOSUSPEND, "weft_op_wait: not in a threadlet");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_op_wait: the caller is not a threadlet");
 	if (op->loop != weft__self()->sched->loop)
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_op_wait: of another loop");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_op_wait: the op belongs to another loop");
 	return 0;
 }
 
@@ -174,7 +176,10 @@ weft_cleanup_push(weft_node *public)
 	struct weft__node *node = (struct weft__node *)(void *)public;
 
 	if (!self || !node || !node->fn) {
-		(void)weft__misuse(WEFT_EINVAL, "weft_cleanup_push: NULL, or not in a threadlet");
+		(void)weft__misuse(
+			WEFT_EINVAL,
+			"weft_cleanup_push: node or node->fn is NULL, or the caller is not a "
+			"threadlet");
 		return;
 	}
 	node->next = self->cleanups;

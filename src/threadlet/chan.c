@@ -401,7 +401,9 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 
 	if ((flags & ~WEFT_SHARED) || value_bytes > BYTES_MAX
 	    || (value_bytes > 0 && capacity > BYTES_MAX / value_bytes)) {
-		(void)weft__fail(WEFT_EINVAL, "weft_chan_new: too large, or unknown flags");
+		(void)weft__fail(WEFT_EINVAL,
+		                 "weft_chan_new: value_bytes * capacity is too large, or flags has "
+		                 "unknown bits");
 		return NULL;
 	}
 	memory = weft__alloc_zero(sizeof(*chan) + value_bytes * capacity + ALIGNMENT);

@@ -116,7 +116,7 @@ deadlock_report(struct weft__sched *sched)
 		.error = WEFT_EDEADLK,
 		.loop = sched->loop,
 		.name = sched->loop->name,
-		.text = "threadlets wait for each other only",
+		.text = "deadlock: the threadlets wait only for each other",
 	};
 
 	if (buf) {

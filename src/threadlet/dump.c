@@ -40,11 +40,11 @@ add_wait(struct weft__text *text, const weft_threadlet_info *info)
 static void
 add_times(struct weft__text *text, const weft_threadlet_info *info, uint64_t now_ns)
 {
-	weft__text_add(text, ", since ");
+	weft__text_add(text, ", for ");
 	weft__text_seconds(text, now_ns > info->since_ns ? now_ns - info->since_ns : 0);
 	if (info->deadline_ns == WEFT_NEVER)
 		return;
-	weft__text_add(text, ", until in ");
+	weft__text_add(text, ", times out in ");
 	weft__text_seconds(text, info->deadline_ns > now_ns ? info->deadline_ns - now_ns : 0);
 }
 
@@ -55,7 +55,7 @@ add_stack(struct weft__text *text, const weft_threadlet_info *info)
 	weft__text_number(text, (int64_t)info->stack_used);
 	weft__text_add(text, " bytes in use, ");
 	weft__text_number(text, (int64_t)info->stack_high);
-	weft__text_add(text, " at most, of ");
+	weft__text_add(text, " at peak, of ");
 	weft__text_number(text, (int64_t)info->stack_bytes);
 	weft__text_add(text, "\n");
 	for (int i = 0; i < 16 && info->frames[i]; i++) {
@@ -222,7 +222,7 @@ weft_dump(int fd)
 	if (rc == 0)
 		rc = dump->count;
 	else
-		(void)weft__fail(rc, "weft_dump: cannot write");
+		(void)weft__fail(rc, "weft_dump: cannot write to fd");
 	weft__sys->release(dump);
 	return rc;
 }

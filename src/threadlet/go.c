@@ -342,16 +342,18 @@ threadlet_go_check(const struct weft__start *start, weft_loop *loop, struct weft
 {
 	*scope = NULL;
 	if (!start->fn || !loop)
-		return weft__misuse(WEFT_EINVAL, "weft_go: no function, or no loop");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_go: fn is NULL, or there is no loop to run it on");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_go: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_go: the loop belongs to the parent process");
 	if (!start->scope)
 		return 0;
 	*scope = weft__scope_of(start->scope);
 	if (!*scope)
-		return weft__misuse(WEFT_EINVAL, "weft_go: no open scope");
+		return weft__misuse(WEFT_EINVAL, "weft_go: the scope is not open");
 	if ((*scope)->owner->sched->loop != weft__thread_self()->loop)
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_go: a scope of another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_go: the scope belongs to another loop");
 	return (*scope)->why;
 }
 
@@ -380,12 +382,13 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	class = start->opts->stack_bytes ? weft__stack_class(start->opts->stack_bytes)
 	                                 : sched->class;
 	if (class < 0)
-		return weft__misuse(WEFT_EINVAL, "weft_go: a stack larger than 1 GiB");
+		return weft__misuse(WEFT_EINVAL, "weft_go: stack_bytes is larger than 1 GiB");
 	if (is_full(sched))
-		return weft__fail(WEFT_EAGAIN, "weft_go: threadlet_max of the loop is reached");
+		return weft__fail(WEFT_EAGAIN,
+		                  "weft_go: the loop already has threadlet_max threadlets");
 	here = weft__thread_self()->loop == loop;
 	if (here && weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
-		return weft__fail(WEFT_ESHUTDOWN, "weft_go: it has stopped");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_go: the loop has stopped");
 	t = threadlet_go_make(sched, start, class, here);
 	if (!t)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
@@ -471,7 +474,7 @@ weft_scope_go(weft_scope *scope, weft_threadlet_fn fn, void *arg)
 	weft_threadlet id;
 
 	if (!scope)
-		return weft__misuse(WEFT_EINVAL, "weft_scope_go: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_scope_go: scope is NULL");
 	id = go_here(&(struct weft__start){ &defaults, scope, fn, arg, from });
 	return id ? id : go_far(scope, fn, arg, from);
 }

@@ -240,7 +240,10 @@ weft__handle_ask(int64_t id, unsigned requests)
 			list_asked(handle);
 	}
 	weft__lock_give(&all.lock);
-	return handle ? 0 : weft__fail(WEFT_ESRCH, "no such threadlet any more");
+	return handle ? 0
+	              : weft__fail(WEFT_ESRCH,
+	                           "weft_cancel, weft_interrupt: there is no such threadlet, or it "
+	                           "has ended");
 }
 
 static bool

@@ -11,7 +11,7 @@ weft_local_get(int key)
 	const struct weft__threadlet *self = weft__self();
 
 	if (!weft__local_is_key(key)) {
-		(void)weft__misuse(WEFT_EINVAL, "weft_local_get: no such key");
+		(void)weft__misuse(WEFT_EINVAL, "weft_local_get: invalid key");
 		return NULL;
 	}
 	return self && self->locals ? self->locals->values[key - 1] : NULL;
@@ -24,15 +24,17 @@ weft_local_set(int key, void *value)
 	void *old;
 
 	if (!weft__local_is_key(key))
-		return weft__misuse(WEFT_EINVAL, "weft_local_set: no such key");
+		return weft__misuse(WEFT_EINVAL, "weft_local_set: invalid key");
 	if (!self)
-		return weft__fail(WEFT_ENOSUSPEND, "weft_local_set: not in a threadlet");
+		return weft__fail(WEFT_ENOSUSPEND, "weft_local_set: the caller is not a threadlet");
 	if (self->locals_ended)
-		return weft__fail(WEFT_ESHUTDOWN, "weft_local_set: it ends");
+		return weft__fail(
+			WEFT_ESHUTDOWN,
+			"weft_local_set: the threadlet is ending and its values are being dropped");
 	if (!self->locals)
 		self->locals = weft__alloc_zero(sizeof(*self->locals));
 	if (!self->locals)
-		return weft__fail(WEFT_ENOMEM, "weft_local_set: no memory");
+		return weft__fail(WEFT_ENOMEM, "weft_local_set: out of memory");
 	old = self->locals->values[key - 1];
 	self->locals->values[key - 1] = value;
 	if (old != value)

@@ -43,7 +43,8 @@ threadlet_lock_take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 	}
 	if (weft__get(mutex->owner) == caller) {
 		weft__waitable_leave(&mutex->waitable);
-		return weft__misuse(WEFT_EDEADLK, "weft_mutex_lock: the caller has it");
+		return weft__misuse(WEFT_EDEADLK,
+		                    "weft_mutex_lock: the caller already holds the mutex");
 	}
 	return weft__waitable_wait(
 		&mutex->waitable,
@@ -93,7 +94,8 @@ unlock_slow(struct mutex *mutex)
 		return rc;
 	if (weft__get(mutex->owner) != weft__waitable_caller()) {
 		weft__waitable_leave(&mutex->waitable);
-		return weft__misuse(WEFT_EPERM, "weft_mutex_unlock: not the caller's");
+		return weft__misuse(WEFT_EPERM,
+		                    "weft_mutex_unlock: the caller does not hold the mutex");
 	}
 	threadlet_lock_hand_over(mutex);
 	return 0;
@@ -151,7 +153,7 @@ weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns
 	rc = weft__get(mutex->owner) == weft__waitable_caller() ? 0 : WEFT_EPERM;
 	weft__waitable_leave(&mutex->waitable);
 	if (rc < 0)
-		return weft__misuse(rc, "weft_cond_wait: not the caller's");
+		return weft__misuse(rc, "weft_cond_wait: the caller does not hold the mutex");
 	rc = weft__waitable_may_wait(cond->waitable.flags & WEFT_SHARED, deadline_ns);
 	if (rc == 0)
 		rc = weft__waitable_enter(&cond->waitable);
@@ -231,7 +233,8 @@ enter_rwlock(struct rwlock *lock, uint64_t deadline_ns)
 	if (weft__get(lock->owner) != weft__waitable_caller())
 		return 0;
 	weft__waitable_leave(&lock->waitable);
-	return weft__misuse(WEFT_EDEADLK, "weft_rwlock: the caller writes");
+	return weft__misuse(WEFT_EDEADLK,
+	                    "weft_rwlock: the caller already holds the lock for writing");
 }
 
 int
@@ -295,5 +298,6 @@ weft_rwlock_unlock(weft_rwlock *public)
 		return 0;
 	}
 	weft__waitable_leave(&lock->waitable);
-	return weft__misuse(rc, "weft_rwlock_unlock: not the caller's");
+	return weft__misuse(
+		rc, "weft_rwlock_unlock: the lock is free, or another caller holds it for writing");
 }

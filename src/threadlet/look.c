@@ -261,9 +261,11 @@ check_wait(uint64_t deadline_ns)
 {
 	if (weft__self() || deadline_ns == WEFT_NOWAIT)
 		return weft__may_wait(deadline_ns);
-	return weft__thread_self()->loop
-	               ? weft__fail(WEFT_ENOSUSPEND, "weft_threadlet_list: in a callback")
-	               : 0;
+	return weft__thread_self()->loop ? weft__fail(
+		       WEFT_ENOSUSPEND,
+		       "weft_threadlet_list: a callback cannot wait for another loop; call it "
+		       "from a threadlet")
+	                                 : 0;
 }
 
 /* Invariant 2. */
@@ -322,9 +324,12 @@ weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || !cursor || !out || max == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_threadlet_list: no loop, or no room");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_threadlet_list: no loop, cursor or out is NULL, or max is 0");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_threadlet_list: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_threadlet_list: the loop belongs to the parent process");
 	weft__loop_enter(loop);
 	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
@@ -340,10 +345,11 @@ weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *o
 	int rc;
 
 	if (!cursor || !out || max == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_threadlet_list_of: no room");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_threadlet_list_of: cursor or out is NULL, or max is 0");
 	loop = weft__registry_find(number);
 	if (!loop)
-		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: there is no such loop");
+		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: no loop has that number");
 	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;

@@ -103,7 +103,10 @@ weft_catch_overflow(void)
 	if (rc == 0)
 		weft__store(&weft__overflow_is_caught, 1, WEFT__RELAXED);
 	weft__lock_give(&lock);
-	return rc < 0 ? weft__fail(rc, "weft_catch_overflow: no signal stack") : 0;
+	return rc < 0 ? weft__fail(
+		       rc,
+		       "weft_catch_overflow: cannot set up the signal stack or the fault handler")
+	              : 0;
 }
 
 /* A program with its own handler may not expect to be called by ours. */

@@ -74,20 +74,23 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	struct weft__scope *scope;
 
 	if (!public || (flags & ~KNOWN))
-		return weft__misuse(WEFT_EINVAL, "weft_scope_open: bad flags");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_scope_open: scope is NULL, or flags has unknown bits");
 	if (!self)
-		return weft__fail(WEFT_ENOSUSPEND, "weft_scope_open: not in a threadlet");
+		return weft__fail(WEFT_ENOSUSPEND,
+		                  "weft_scope_open: the caller is not a threadlet");
 	if (weft__loop_is_forked(self->sched->loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_open: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_scope_open: the loop belongs to the parent process");
 	scope = threadlet_scope_take(self->sched);
 	if (!scope)
 		scope = weft__alloc_zero(sizeof(*scope));
 	if (!scope)
-		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
+		return weft__fail(WEFT_ENOMEM, "weft_scope_open: out of memory");
 	scope->owner = self;
 	if (arm(scope, deadline_ns) < 0) {
 		threadlet_scope_give(self->sched, scope);
-		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
+		return weft__fail(WEFT_ENOMEM, "weft_scope_open: out of memory");
 	}
 	open_in(self, scope, public, flags, deadline_ns);
 	return 0;
@@ -120,14 +123,19 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 	int rc;
 
 	if (!scope)
-		return weft__misuse(WEFT_EINVAL, "weft_scope_set_deadline: not open here");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_scope_set_deadline: the scope is not open on this loop");
 	if (weft__loop_is_forked(scope->owner->sched->loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_scope_set_deadline: after fork");
+		return weft__misuse(
+			WEFT_EWRONGLOOP,
+			"weft_scope_set_deadline: the loop belongs to the parent process");
 	if (scope->why)
-		return weft__fail(WEFT_EALREADY, "weft_scope_set_deadline: it has ended");
+		return weft__fail(
+			WEFT_EALREADY,
+			"weft_scope_set_deadline: the scope is already canceled or timed out");
 	rc = arm(scope, deadline_ns);
 	if (rc < 0) /* none was armed before: moving one needs no memory */
-		return weft__fail(rc, "weft_scope_set_deadline: no memory");
+		return weft__fail(rc, "weft_scope_set_deadline: out of memory");
 	public->deadline_ns = deadline_ns;
 	return 0;
 }
@@ -140,7 +148,8 @@ weft_scope_cancel(weft_scope *public)
 	if (scope && !weft__loop_is_forked(scope->owner->sched->loop))
 		weft__scope_end(scope, WEFT_ECANCELED);
 	else
-		(void)weft__misuse(WEFT_EINVAL, "weft_scope_cancel: not open here");
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_scope_cancel: the scope is not open on this loop");
 }
 
 /* --- children ----------------------------------------------------------- */
@@ -308,8 +317,12 @@ threadlet_scope_finish(struct weft__threadlet *self, struct weft__scope *scope, 
 WEFT__COLD static int
 refuse_close(bool forked)
 {
-	return forked ? weft__misuse(WEFT_EWRONGLOOP, "weft_scope_close: after fork")
-	              : weft__misuse(WEFT_EINVAL, "weft_scope_close: not the last opened");
+	return forked ? weft__misuse(WEFT_EWRONGLOOP,
+	                             "weft_scope_close: the loop belongs to the parent process")
+	              : weft__misuse(
+			      WEFT_EINVAL,
+			      "weft_scope_close: the scope is not the one that the caller opened "
+			      "last");
 }
 
 int
@@ -357,11 +370,14 @@ threadlet_scope_find(int64_t id, struct weft__handle **out)
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
 
 	if (loop && weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_join: after fork");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_join: the loop belongs to the parent process");
 	if (!home)
-		return weft__fail(WEFT_ESRCH, "weft_join: not a threadlet of an open scope");
+		return weft__fail(WEFT_ESRCH,
+		                  "weft_join: there is no such threadlet in an open scope");
 	if (home != here)
-		return weft__fail(WEFT_EWRONGLOOP, "weft_join: in a scope of another loop");
+		return weft__fail(WEFT_EWRONGLOOP,
+		                  "weft_join: the threadlet is in a scope of another loop");
 	*out = handle;
 	return 0;
 }
@@ -386,7 +402,7 @@ weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
 		return 0;
 	}
 	if (id == weft_self())
-		return weft__fail(WEFT_EDEADLK, "weft_join: oneself");
+		return weft__fail(WEFT_EDEADLK, "weft_join: a threadlet cannot join itself");
 	rc = weft__may_wait(deadline_ns);
 	if (rc < 0)
 		return rc;

@@ -85,7 +85,7 @@ try_op(weft_case *c)
 	const struct weft__op *op = weft__op_of(c->op);
 
 	if (op->pending && op->loop != weft__thread_self()->loop)
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_select: an op of another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_select: an op belongs to another loop");
 	if (op->pending)
 		return op->on_done ? WEFT_EBUSY : WEFT_EAGAIN;
 	c->result = op->kind == WEFT__OP_NONE ? WEFT_EINVAL : op->result;
@@ -285,7 +285,8 @@ note_waitables(struct choice *choice)
 		struct weft__waitable *waitable = waitable_of(c);
 
 		if (!has_one_source(c))
-			return weft__misuse(WEFT_EINVAL, "weft_select: a case with two sources");
+			return weft__misuse(WEFT_EINVAL,
+			                    "weft_select: a case has more than one source");
 		choice->entries[i] = (struct entry){ .waitable = waitable };
 		if (waitable)
 			add_waitable(choice, waitable);
@@ -308,7 +309,8 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 	int rc;
 
 	if ((!cases && count > 0) || count > CASES_MAX)
-		return weft__misuse(WEFT_EINVAL, "weft_select: bad cases");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_select: cases is NULL, or count is larger than 1024");
 	rc = weft__told(deadline_ns);
 	if (rc < 0)
 		return rc;
@@ -316,7 +318,7 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 		choice.entries = weft__sys->alloc(count
 		                                  * (sizeof(few[0]) + sizeof(few_waitables[0])));
 		if (!choice.entries)
-			return weft__fail(WEFT_ENOMEM, "weft_select: no memory");
+			return weft__fail(WEFT_ENOMEM, "weft_select: out of memory");
 		choice.waitables = (struct weft__waitable **)(void *)(choice.entries + count);
 	}
 	weft__shared_waiter_init(&choice.w, "select", cases);

@@ -72,7 +72,9 @@ weft_sem_release(weft_sem *sem, uint32_t count)
 		return rc;
 	if (weft__get(c->count) + count > COUNT_MAX) {
 		weft__waitable_leave(&c->waitable);
-		return weft__misuse(WEFT_EINVAL, "weft_sem_release: too many units");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_sem_release: the semaphore would have more than 4,294,967,295 units");
 	}
 	while (count > 0 && (wait = weft__wait_claim(&c->waits))) {
 		weft__put(*end, wait);
@@ -101,7 +103,8 @@ weft_group_add(weft_group *group, uint32_t count)
 	else
 		weft__put(c->count, weft__get(c->count) + count);
 	weft__waitable_leave(&c->waitable);
-	return rc < 0 ? weft__misuse(rc, "weft_group_add: too much") : 0;
+	return rc < 0 ? weft__misuse(rc, "weft_group_add: the count would exceed 4,294,967,295")
+	              : 0;
 }
 
 int
@@ -121,7 +124,7 @@ weft_group_done(weft_group *group)
 		return 0;
 	}
 	weft__waitable_leave(&c->waitable);
-	return left == 0 ? weft__misuse(WEFT_EINVAL, "weft_group_done: nothing is left") : 0;
+	return left == 0 ? weft__misuse(WEFT_EINVAL, "weft_group_done: the count is already 0") : 0;
 }
 
 int

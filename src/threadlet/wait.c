@@ -13,10 +13,10 @@
 /* --- texts of waits that failed ----------------------------------------- */
 
 /* The error parts match weft_strerror().  An entry that several calls share names the object. */
-#define WAIT_TEXTS(what, call)                                                      \
-	{                                                                           \
-		what, call ": timed out", call ": cancelled", call ": interrupted", \
-			call ": closed or stopping on this side"                    \
+#define WAIT_TEXTS(what, call)                                                     \
+	{                                                                          \
+		what, call ": timed out", call ": canceled", call ": interrupted", \
+			call ": closed or shutting down on this side"              \
 	}
 
 static const struct wait_texts {
@@ -104,10 +104,10 @@ weft__may_wait(uint64_t deadline_ns)
 	if (deadline_ns == WEFT_NOWAIT)
 		return weft__fail(WEFT_ETIMEDOUT, "timed out: WEFT_NOWAIT does not wait");
 	if (!self)
-		return weft__fail(WEFT_ENOSUSPEND, "outside of threadlets there is nothing to "
-		                                   "suspend");
+		return weft__fail(WEFT_ENOSUSPEND, "this call has to wait, which only a threadlet "
+		                                   "can do");
 	if (weft__loop_is_forked(self->sched->loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot go on "
+		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot continue "
 		                                     "with its parent's loop");
 	if (self->sched->loop->ending)
 		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");

@@ -23,10 +23,16 @@ bind_home(struct weft__waitable *waitable)
 	uint64_t none = 0;
 
 	if (!loop)
-		return weft__misuse(WEFT_EWRONGLOOP, "not shared, and no loop runs here");
+		return weft__misuse(
+			WEFT_EWRONGLOOP,
+			"sync object or channel: it is not shared, and no loop runs on this "
+			"thread; make it with WEFT_SHARED");
 	if (weft__cas(&waitable->home, &none, loop->inbox.id, WEFT__RELAXED))
 		return 0;
-	return weft__misuse(WEFT_EWRONGLOOP, "not shared, and of another loop");
+	return weft__misuse(
+		WEFT_EWRONGLOOP,
+		"sync object or channel: it is not shared, and belongs to another loop; make it "
+		"with WEFT_SHARED");
 }
 
 void
@@ -50,8 +56,12 @@ weft__waitable_enter_slow(struct weft__waitable *waitable)
 		(const struct weft__waitable_pair *)(const void *)waitable;
 
 	if (!(waitable->flags & WEFT_SHARED))
-		return waitable->flags == 0 ? bind_home(waitable)
-		                            : weft__misuse(WEFT_EINVAL, "not initialised");
+		return waitable->flags == 0
+		               ? bind_home(waitable)
+		               : weft__misuse(
+				       WEFT_EINVAL,
+				       "sync object: it is not initialized; use WEFT_INIT or "
+				       "WEFT_SHARED_INIT");
 	if (!(waitable->flags & WEFT__WAITABLE_PAIR)) {
 		weft__waitable_lock(&waitable->lock);
 		return 0;

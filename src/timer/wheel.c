@@ -592,7 +592,7 @@ weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, ui
 	struct weft__place *p = weft__timer_place(timer);
 
 	if (rare(!fn || due_ns == WEFT_NEVER))
-		return wheel_refuse("timer start: no function, or WEFT_NEVER");
+		return wheel_refuse("timer: fn is NULL, or the deadline is WEFT_NEVER");
 	timer->fn = fn;
 	timer->arg = arg;
 	timer->every_ns = every_ns;
@@ -652,9 +652,11 @@ weft_wheel_start(weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, uint64_t
                  weft_timer_fn fn, void *arg)
 {
 	if (!wheel || !timer)
-		return wheel_refuse("weft_wheel_start: NULL");
+		return wheel_refuse("weft_wheel_start: wheel or timer is NULL");
 	if (timer->block && timer->owner != wheel)
-		return wheel_refuse("weft_wheel_start: armed elsewhere");
+		return wheel_refuse(
+			"weft_wheel_start: the timer is armed on another wheel or loop; stop it "
+			"there first");
 	timer->owner = wheel;
 	return weft__timer_arm(wheel, timer, due_ns, every_ns, fn, arg);
 }
@@ -674,9 +676,12 @@ weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
 	int64_t fired = 0;
 
 	if (!wheel || now_ns < wheel->now_ns)
-		return weft__misuse(WEFT_EINVAL, "weft_wheel_advance: NULL, or back in time");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_wheel_advance: wheel is NULL, or now_ns is before the wheel's time");
 	if (wheel->advancing)
-		return weft__misuse(WEFT_EBUSY, "weft_wheel_advance: called by a callback");
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_wheel_advance: must not be called from a timer callback");
 	weft__wheel_collect(wheel, now_ns);
 	wheel->advancing = true;
 	while (!wheel->freed && (p = weft__wheel_pop(wheel))) {

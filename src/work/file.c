@@ -191,8 +191,9 @@ static int
 work_file_check(const void *buf, size_t size, uint64_t offset)
 {
 	if (!buf && size > 0)
-		return weft__misuse(WEFT_EINVAL, "weft_file: no buffer");
-	return offset > INT64_MAX ? weft__fail(WEFT_EINVAL, "weft_file: no such offset") : 0;
+		return weft__misuse(WEFT_EINVAL, "weft_file: buf is NULL but size is not 0");
+	return offset > INT64_MAX ? weft__fail(WEFT_EINVAL, "weft_file: offset exceeds INT64_MAX")
+	                          : 0;
 }
 
 int
@@ -203,7 +204,7 @@ weft_file_open(const char *path, int flags, mode_t mode, uint64_t deadline_ns)
 	};
 
 	if (!path)
-		return weft__misuse(WEFT_EINVAL, "weft_file_open: no path");
+		return weft__misuse(WEFT_EINVAL, "weft_file_open: path is NULL");
 	return do_call(call, __builtin_strlen(path) + 1, path, NULL, deadline_ns);
 }
 
@@ -321,8 +322,10 @@ start_op(struct weft__file_call call, size_t size, weft_op *op, uint64_t deadlin
 	int rc = work_file_check(call.buf, size, call.offset);
 
 	if (rc == 0)
-		rc = op ? weft__loop_check(op->loop, "weft_file: no op of a loop here")
-		        : weft__misuse(WEFT_EINVAL, "weft_file: no op");
+		rc = op ? weft__loop_check(
+			     op->loop,
+			     "weft_file: the op's loop is NULL, stopped, or runs on another thread")
+		        : weft__misuse(WEFT_EINVAL, "weft_file: op is NULL");
 	if (rc < 0)
 		return rc;
 	call.length = (uint32_t)(size < LENGTH_MAX ? size : LENGTH_MAX);

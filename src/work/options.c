@@ -16,10 +16,11 @@ set_cpus(struct weft__pool_setup *out, const char *text)
 	if (!text)
 		return 0;
 	if (!weft__cpus_read(&out->cpus, text))
-		return weft__fail(WEFT_EINVAL, "weft_pool_new: cpus are not like \"0-3,6\"");
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_pool_new: cpus must be a list such as \"0-3,6\"");
 	if (weft__sys->set_cpus(NULL) < 0)
-		return weft__fail(WEFT_ENOSYS, "weft_pool_new: threads cannot "
-		                               "be bound to cpus here");
+		return weft__fail(WEFT_ENOSYS, "weft_pool_new: this system cannot "
+		                               "bind threads to cpus");
 	out->has_cpus = true;
 	return 0;
 }
@@ -54,7 +55,7 @@ weft__pool_setup(struct weft__pool_setup *out, const weft_pool_opts *opts)
 			out->threads_max = out->threads_min;
 	}
 	if (out->threads_min > out->threads_max || out->threads_max > THREADS_MOST)
-		return weft__fail(WEFT_EINVAL, "weft_pool_new: threads_min is above "
-		                               "threads_max, or that above 65,536");
+		return weft__fail(WEFT_EINVAL, "weft_pool_new: threads_min exceeds "
+		                               "threads_max, or threads_max exceeds 65,536");
 	return set_cpus(out, opts->cpus);
 }

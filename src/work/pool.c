@@ -263,12 +263,13 @@ bind_to_cpus(const weft_pool *pool)
 	int rc = weft__sys->set_cpus(&pool->set.cpus);
 
 	if (rc < 0)
-		weft__report(&(weft_report){ .kind = WEFT_REPORT_LOG,
-		                             .level = 1,
-		                             .error = rc,
-		                             .name = pool->set.name,
-		                             .text = "a thread of the pool is not bound to its "
-		                                     "cpus" });
+		weft__report(
+			&(weft_report){ .kind = WEFT_REPORT_LOG,
+		                        .level = 1,
+		                        .error = rc,
+		                        .name = pool->set.name,
+		                        .text = "a thread of the pool could not be bound to its "
+		                                "cpus" });
 }
 
 static int
@@ -523,13 +524,17 @@ weft_pool_free(weft_pool *pool)
 	if (!pool)
 		return 0;
 	if (pool == WEFT_CPU || pool == WEFT_BLOCKING)
-		return weft__fail(WEFT_EBUSY, "weft_pool_free: it is freed with its loop");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_pool_free: WEFT_CPU and WEFT_BLOCKING are freed with their loop");
 	if (!weft__pool_is_forked(pool)) {
 		if (self && self->pool == pool)
-			return weft__fail(WEFT_EDEADLK, "weft_pool_free: in a thread of the pool");
+			return weft__fail(
+				WEFT_EDEADLK,
+				"weft_pool_free: must not be called on a thread of the pool");
 		if (weft__load(&pool->users, WEFT__ACQUIRE) > 0 /* U */
 		    || weft__load(&pool->owners, WEFT__ACQUIRE) > 0)
-			return weft__fail(WEFT_EBUSY, "weft_pool_free: it has work, or "
+			return weft__fail(WEFT_EBUSY, "weft_pool_free: the pool still has work, or "
 			                              "belongs to a loop");
 	}
 	weft__pool_end(pool);

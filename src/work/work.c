@@ -96,14 +96,17 @@ work_enter(weft_pool **pool, weft_loop *loop)
 {
 	if (*pool == WEFT_CPU || *pool == WEFT_BLOCKING) {
 		if (!loop)
-			return weft__misuse(WEFT_EINVAL, "work: this thread has no loop "
-			                                 "with pools");
+			return weft__misuse(WEFT_EINVAL,
+			                    "work: WEFT_CPU and WEFT_BLOCKING need a loop, "
+			                    "and this thread has none");
 		*pool = weft__loop_pool(loop, *pool);
 		if (!*pool)
 			return weft__fail(WEFT_ENOMEM, "work: out of memory");
 	}
 	if (weft__pool_is_forked(*pool))
-		return weft__misuse(WEFT_EWRONGLOOP, "work: a pool of another process");
+		return weft__misuse(
+			WEFT_EWRONGLOOP,
+			"work: the pool was created before a fork, by the parent process");
 	weft__pool_enter(*pool);
 	if (weft__pool_reserve(*pool))
 		return 0;
@@ -142,7 +145,8 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 	int rc;
 
 	if (!pool || !fn || !op || !op->loop)
-		return weft__misuse(WEFT_EINVAL, "weft_work_op: NULL");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_work_op: pool, fn or op is NULL, or the op has no loop");
 	rc = weft__loop_check(op->loop, "weft_work_op");
 	if (rc == 0)
 		rc = work_enter(&pool, op->loop);
@@ -263,15 +267,20 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 	const struct weft__thread *self = weft__thread_self();
 
 	if (!pool || !fn)
-		return weft__misuse(WEFT_EINVAL, "weft_work: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_work: pool or fn is NULL");
 	if (deadline_ns == WEFT_NOWAIT) /* the work needs another thread */
-		return weft__fail(WEFT_ETIMEDOUT, "weft_work: not at once");
+		return weft__fail(
+			WEFT_ETIMEDOUT,
+			"weft_work: WEFT_NOWAIT is not possible; work runs on another thread");
 	if (self->worker && self->worker->pool == pool)
-		return weft__fail(WEFT_EDEADLK, "weft_work: in a thread of the pool");
+		return weft__fail(WEFT_EDEADLK,
+		                  "weft_work: must not wait on a thread of the same pool");
 	if (self->threadlet)
 		return work_in_threadlet(pool, fn, arg, deadline_ns);
 	if (self->loop)
-		return weft__fail(WEFT_ENOSUSPEND, "weft_work: in a callback");
+		return weft__fail(
+			WEFT_ENOSUSPEND,
+			"weft_work: a callback cannot wait; use weft_work_op or a threadlet");
 	return work_in_thread(pool, fn, arg, deadline_ns);
 }
 

@@ -152,7 +152,7 @@ play_query(struct world *world)
 	CHECK(strstr(reply->body, "\"name\":\"An \\\"odd\\\"\\u000a\\u003c"
 	                          "\xef\xbf\xbd>\""));
 	reply = get(world, "/debug/threadlets?q=odd");
-	CHECK(strstr(reply->body, " (An \"odd\"?<?>) is waiting for sleep, since "));
+	CHECK(strstr(reply->body, " (An \"odd\"?<?>) is waiting for sleep, for "));
 
 	reply = get(world, "/debug/threadlets?format=json&sort=name&max=20000");
 	CHECK(strstr(reply->body, "\"zebra\"") > strstr(reply->body, "\"ant\""));

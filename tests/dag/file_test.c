@@ -173,60 +173,61 @@ TEST(times_have_a_unit)
 
 TEST(mistakes_in_words_are_reported_with_their_position)
 {
-	check_errors("node a\nrun x\n  dir \"x\n", "3:7: these quotes are not closed\n");
-	check_errors("node a\nredis \"x\n", "2:7: these quotes are not closed\n");
+	check_errors("node a\nrun x\n  dir \"x\n", "3:7: the quotes are not closed\n");
+	check_errors("node a\nredis \"x\n", "2:7: the quotes are not closed\n");
 	check_errors("node a\nrun x\ndir \"x\\y\"\n",
-	             "3:7: a backslash in quotes stands before one of \" \\ $ n t\n");
+	             "3:7: a backslash in quotes must be followed by one of \" \\ $ n t\n");
 }
 
 TEST(mistakes_in_statements_are_reported_with_their_position)
 {
 	check_errors("what is this\nnode a\nrun x\n",
-	             "1:1: dag, input, limit, server or node is to begin this line\n");
-	check_errors("node a\nrun x\n  jump 3\n", "3:3: this is no option of a node, and begins no "
-	                                          "statement\n");
+	             "1:1: this line must begin with dag, input, limit, server or node\n");
+	check_errors("node a\nrun x\n  jump 3\n", "3:3: unknown option or statement\n");
 	check_errors("input a = b c\nnode x\nrun y\n",
-	             "1:13: this is one word too many; what has blanks stands in quotes\n");
+	             "1:13: unexpected word; put text with blanks in quotes\n");
 	check_errors("node a\nrun x\ntimeout 1\n",
-	             "3:9: the timeout is a number above 0 with us, ms, s, m or h\n");
+	             "3:9: the timeout must be a number above 0 with us, ms, s, m or h\n");
 	check_errors("node a\nrun x\nretries 1001\n",
-	             "3:9: the count of retries is a number from 0 to 1000\n");
+	             "3:9: the count of retries must be a number from 0 to 1000\n");
 	check_errors("node a\nrun x\nretries 1 retries 1\n",
-	             "3:11: the node has said retries before\n");
+	             "3:11: the node already has the option retries\n");
 	check_errors("node a\nrun x\npriority 1x\n",
-	             "3:10: the priority is a number from -1000 to 1000\n");
+	             "3:10: the priority must be a number from -1000 to 1000\n");
 	check_errors("node a\nrun x\noutput all\n",
-	             "3:8: the output is text, lines, show or none\n");
-	check_errors("node a\nrun x\nenv A B\n", "3:5: a variable is set as: env NAME=VALUE\n");
+	             "3:8: the output must be text, lines, show or none\n");
+	check_errors("node a\nrun x\nenv A B\n", "3:5: a variable is set by: env NAME=VALUE\n");
 	check_errors("node a\nrun x\ndir\n", "3:4: a folder is missing\n");
 	check_errors("node a\n  run\n  run x\n", "2:6: a command is missing\n");
 	check_errors("limit a 3\nnode a\nrun x\n",
 	             "1:9: a limit is declared as: limit NAME = NUMBER\n");
 	check_errors("limit a = 0\nnode a\nrun x\n",
-	             "1:11: the limit is a number from 1 to 1024\n");
-	check_errors("dag a\ndag b\nnode a\nrun x\n", "2:5: its name was said in line 1\n");
-	check_errors("node 1a\nrun x\n", "1:6: the name of the node is of letters, digits and _, "
-	                                 "begins with no digit, and has at most 64 bytes\n");
-	check_errors("", "1:1: there is no node in it\n");
+	             "1:11: the limit must be a number from 1 to 1024\n");
+	check_errors("dag a\ndag b\nnode a\nrun x\n",
+	             "2:5: its name was already given in line 1\n");
+	check_errors("node 1a\nrun x\n",
+	             "1:6: the name of the node must consist of letters, digits and _, "
+	             "not begin with a digit, and have at most 64 bytes\n");
+	check_errors("", "1:1: the file has no nodes\n");
 }
 
 TEST(mistakes_in_variables_are_reported_with_their_position)
 {
 	check_errors("node a\nredis GET $b\n", "2:11: there is no node b, and no input\n");
 	check_errors("node a\nredis GET x$\n",
-	             "2:12: no name behind the dollar sign; $$ is one that stands for itself\n");
+	             "2:12: a name must follow the dollar sign; write $$ for a literal one\n");
 	check_errors("input b =\nnode a\nredis GET ${b\n",
-	             "3:11: no name behind the dollar sign; $$ is one that stands for itself\n");
+	             "3:11: a name must follow the dollar sign; write $$ for a literal one\n");
 	check_errors("input b = $c\nnode a\nrun x\n",
-	             "1:11: the value has no variables in it; $$ is a dollar sign\n");
+	             "1:11: the value cannot contain variables; write $$ for a dollar sign\n");
 }
 
 TEST(script_that_uses_a_node_it_does_not_need_is_reported)
 {
 	check_errors("node b\nrun x\nnode a\nrun x; echo \"$b\"\n",
-	             "4:14: $b is the value of a node that this one does not need: say needs b\n");
+	             "4:14: $b is the value of a node that this one does not need: add needs b\n");
 	check_errors("node b\nrun x\nnode a\nafter b\nrun x ${b}\n",
-	             "5:7: $b is the value of a node that this one does not need: say needs b\n");
+	             "5:7: $b is the value of a node that this one does not need: add needs b\n");
 	dagfile_free(parse_well("node b\nrun x\nnode a\nrun x '$b' \\$b $$b\n"
 	                        "run x \"a'\" 'x\nrun $b' $HOME $bb\n"));
 }
@@ -236,51 +237,53 @@ TEST(mistakes_in_names_are_reported_with_their_position)
 	check_errors("node a\nrun x\nneeds b\n", "3:7: there is no node b\n");
 	check_errors("node a each b\nrun x\n", "1:13: there is no node b, and no input\n");
 	check_errors("input b = 1\nnode a\nrun x\nafter b\n",
-	             "4:7: b is an input, which every node has\n");
-	check_errors("node a\nrun x\nnode a\nrun y\n", "3:6: there is a a already, in line 1\n");
-	check_errors("input a = 1\nnode a\nrun y\n", "2:6: there is a a already, in line 1\n");
-	check_errors("node item\nrun y\n", "1:6: item is the name of what each is done for\n");
+	             "4:7: b is an input; every node can use it without needs or after\n");
+	check_errors("node a\nrun x\nnode a\nrun y\n", "3:6: a is already defined in line 1\n");
+	check_errors("input a = 1\nnode a\nrun y\n", "2:6: a is already defined in line 1\n");
+	check_errors("node item\nrun y\n",
+	             "1:6: the name item is reserved for the items of each\n");
 	check_errors("node a\nrun x\nlimit b\n",
 	             "3:7: there is no limit b: declare it as limit b = NUMBER\n");
 	check_errors("node a\nredis GET $item\n",
 	             "2:11: there is no $item in a node without each\n");
-	check_errors("input l =\nnode a each l\nrun x\nwhen $item\n",
-	             "4:6: there is no $item in what is asked once for all of them\n");
+	check_errors(
+		"input l =\nnode a each l\nrun x\nwhen $item\n",
+		"4:6: there is no $item in a condition, which is evaluated once for all items\n");
 }
 
 TEST(outputs_that_do_not_fit_their_use_are_reported)
 {
 	check_errors("node a\nrun x\nnode b each a\nrun x\n",
-	             "3:13: a gives no list: let it say output lines\n");
+	             "3:13: a is not a list: give it the option output lines\n");
 	check_errors("node a\nrun x\noutput none\nnode b\nneeds a\nrun x\n",
-	             "5:7: a keeps no value; after a waits for it\n");
+	             "5:7: the output of a is not kept; write after a to wait for it\n");
 	check_errors("node a\nrun x\nnode c\nafter a\nnode b\nneeds c\nrun x\n",
-	             "6:7: c does nothing that has a value; after c waits for it\n");
+	             "6:7: c has no value; write after c to wait for it\n");
 	check_errors("input l =\nnode a each l\nrun x\noutput lines\n",
-	             "4:8: with each the values are a list already, one for "
-	             "each item: let it be text\n");
+	             "4:8: with each the output is already a list, one value for "
+	             "each item: use output text\n");
 	check_errors("node a\nrun x\nredis GET a\n", "1:6: a has both run and redis\n");
 	check_errors("node a\noptional\n", "1:6: a has nothing to do: run or redis is missing\n");
 	check_errors("node a\nrun x\noptional \"b\"\n",
-	             "1:6: a has a value to take when it fails, and no node has a use for it\n");
+	             "1:6: a has a fallback value, but no node uses its value\n");
 }
 
 TEST(cycles_are_reported_with_their_path)
 {
-	check_errors("node a\nrun x\nneeds a\n", "3:7: a cycle, each behind the next: a -> a\n");
+	check_errors("node a\nrun x\nneeds a\n", "3:7: the dependencies form a cycle: a -> a\n");
 	check_errors("node a\nrun x\nafter b\nnode b\nrun x\nafter c\n"
 	             "node c\nrun x\nafter a\nnode d\nrun x\nafter a\n",
-	             "9:7: a cycle, each behind the next: a -> b -> c -> a\n");
+	             "9:7: the dependencies form a cycle: a -> b -> c -> a\n");
 }
 
 TEST(several_mistakes_are_reported_in_order)
 {
 	check_errors("node a\n  run x\n  timeout x\n  retries y\n"
 	             "node b\n  needs nothing\n  run x\n  jump\n",
-	             "3:11: the timeout is a number above 0 with us, ms, s, m or h\n"
-	             "4:11: the count of retries is a number from 0 to 1000\n"
+	             "3:11: the timeout must be a number above 0 with us, ms, s, m or h\n"
+	             "4:11: the count of retries must be a number from 0 to 1000\n"
 	             "6:9: there is no node nothing\n"
-	             "8:3: this is no option of a node, and begins no statement\n");
+	             "8:3: unknown option or statement\n");
 }
 
 /* --- limits ----------------------------------------------------------------- */
@@ -319,17 +322,17 @@ TEST(files_lines_and_names_have_a_maximum_size)
 {
 	check_filled("node a\nrun x", '\n', DAGFILE_BYTES_MAX, "");
 	check_filled("node a\nrun x", '\n', DAGFILE_BYTES_MAX + 1,
-	             "1:1: more than 16777216 bytes\n");
+	             "1:1: the file is larger than 16777216 bytes\n");
 	check_filled("node a\nrun x", 'x', DAGFILE_LINE_MAX + 7, "");
 	check_filled("node a\nrun x\nrun x", 'x', DAGFILE_LINE_MAX + 14,
-	             "3:1: a line of more than 65536 bytes\n");
+	             "3:1: the line is longer than 65536 bytes\n");
 	check_errors("node a23456789_123456789_123456789_123456789_123456789_"
 	             "12345678901234\nrun x\n",
 	             "");
 	check_errors("node a23456789_123456789_123456789_123456789_123456789_"
 	             "123456789012345\nrun x\n",
-	             "1:6: the name of the node is of letters, digits and _, "
-	             "begins with no digit, and has at most 64 bytes\n");
+	             "1:6: the name of the node must consist of letters, digits and _, "
+	             "not begin with a digit, and have at most 64 bytes\n");
 }
 
 /* The text is `head` and `max` times `word`, which is valid, and then with one `word` more. */
@@ -352,9 +355,9 @@ check_repeated(const char *head, const char *word, uint32_t max, const char *sai
 TEST(total_edges_and_words_have_a_limit)
 {
 	check_repeated("node a\nrun x\nnode b\nrun x\n", "after a\n", DAGFILE_REFS_MAX,
-	               "1000005:7: nodes wait for others more than 1000000 times\n");
+	               "1000005:7: the nodes have more than 1000000 dependencies in all\n");
 	check_repeated("node a\nrun x\n", "env A=x\n", DAGFILE_PIECES_MAX - 1,
-	               "2000002:7: words with more than 2000000 pieces in all\n");
+	               "2000002:7: the words of the file have more than 2000000 pieces in all\n");
 }
 
 TEST(nul_byte_is_a_mistake)

@@ -163,7 +163,7 @@ def a_node_is_tried_again_then_goes_on_without_if_it_may(place):
     equal(out, "all: a default <1>\nall: <2>\n")
     equal(place.read("tries"), "x\n" * 3)
     equal(place.read("other"), "y\n" * 2)
-    check(err, "it will be tried again" in err and "it goes on without" in err)
+    check(err, "it will be tried again" in err and "the run continues without it" in err)
 
 
 @test
@@ -203,7 +203,7 @@ def folders_are_found_from_where_the_file_is(place):
     here = os.path.realpath(place.folder)
     equal(sorted(out.split("\n")), ["", f"a: {here}", f"c: {here}/a/b", "d: /"])
     _, err = place.run("where=z", status=1)
-    check(err, "there is no folder" in err)
+    check(err, "there is no directory" in err)
 
 
 @test
@@ -224,15 +224,15 @@ def what_is_too_large_for_a_variable_goes_by_standard_input(place):
     """)
     out, err = place.run()
     equal(sorted(out.split("\n")), ["", "right: 3000001", "unread: no"])
-    check(err, "take large values by stdin" in err)
+    check(err, "pass large values by stdin" in err)
 
 
 @test
 def an_output_has_a_bound_and_is_a_text(place):
     place.write("node a\nrun yes\noutput text\nnode b\nrun printf 'a\\0b'\noutput text\n")
     _, err = place.run("--keep-going", status=1)
-    check(err, "its output is above 16777216 bytes" in err)
-    check(err, "its output has a zero byte" in err)
+    check(err, "the output is larger than 16777216 bytes" in err)
+    check(err, "the output contains a zero byte" in err)
 
 
 @test
@@ -276,7 +276,7 @@ def values_are_never_commands(place):
 def only_inputs_of_the_file_can_be_set(place):
     place.write("input a\nnode x\nrun echo $a\n")
     for words, said in ((["LD_PRELOAD=x"], "has no input LD_PRELOAD"), (["a"], "NAME=VALUE"),
-                        ([], "the input a is not set")):
+                        ([], "the input a has no value")):
         _, err = place.end(place.start("run", place.file, *words), 2)
         check(err, said in err)
 
@@ -397,7 +397,7 @@ def the_second_signal_kills(place):
     wait_until("it runs", lambda: (place.folder / "begun").exists())
     process.send_signal(signal.SIGINT)
     line = process.stderr.readline()
-    check(line, "once more kills it" in line)
+    check(line, "a second signal kills them" in line)
     process.send_signal(signal.SIGINT)
     place.end(process, 130)
     place.check_none_left()
@@ -474,7 +474,7 @@ def a_resumed_run_does_only_what_is_left(place):
     place.write("", "fixed")
     out, err = place.run("--resume")
     equal(log(place), ["gather", "step 2"])
-    check(err, "4 by the last run" in err)
+    check(err, "4 restored from the last run" in err)
     equal(out, "gather: v1 v2 v3 \n")
     check("its state is gone", not (place.folder / "x.dag.state").exists())
     place.run("--resume")
@@ -563,8 +563,8 @@ def mistakes_are_told_as_editors_read_them(place):
     for verb in ("check", "run", "dot", "trace"):
         out, err = place.end(place.start(verb, place.file), 2)
         equal(out, "")
-        equal(err, f"{place.file}:3:11: the timeout is a number above 0 with us, ms, s, m "
-              f"or h\n{place.file}:4:9: there is no node b\n")
+        equal(err, f"{place.file}:3:11: the timeout must be a number above 0 with us, ms, "
+              f"s, m or h\n{place.file}:4:9: there is no node b\n")
     _, err = place.end(place.start("check", place.folder / "none.dag"), 2)
     check(err, "none.dag: No such file" in err)
 

@@ -272,10 +272,10 @@ TEST(file_that_is_not_a_state_is_refused_and_kept)
 {
 	make_folder();
 	write_file("notes of somebody\n", 0600);
-	check_refused("not the state of a run");
+	check_refused("is not a state file of weft dag; move it away");
 	CHECK_EQ(size_of_file(), 18);
 	CHECK_EQ(unlink(file), 0);
 	CHECK_EQ(mkfifo(file, 0600), 0);
-	check_refused("not the state of a run");
+	check_refused("is not a state file of weft dag; move it away");
 	drop_folder();
 }

@@ -448,7 +448,7 @@ def a_port_that_is_taken_is_told(weft):
         done = subprocess.run([weft, "demo", "--port", str(port)], capture_output=True, text=True,
                               timeout=PATIENCE)
     equal((done.returncode, done.stdout), (1, ""))
-    check(done.stderr, f"port {port} of 127.0.0.1 is taken" in done.stderr)
+    check(done.stderr, f"port {port} of 127.0.0.1 is in use" in done.stderr)
 
 
 @test
@@ -478,7 +478,7 @@ def wrong_words_are_told_with_the_usage(weft):
     done = subprocess.run([weft, "demo", "--redis", "rediss://x"], capture_output=True, text=True,
                           timeout=PATIENCE)
     equal(done.returncode, 1)
-    check(done.stderr, "no TLS here" in done.stderr)
+    check(done.stderr, "TLS is not supported" in done.stderr)
     done = subprocess.run([weft, "demo", "--help"], capture_output=True, text=True,
                           timeout=PATIENCE)
     check(done.stdout, done.returncode == 0 and done.stdout.startswith("usage: weft demo"))

@@ -25,7 +25,7 @@ PATIENCE = 300  # seconds until something that must happen has happened
 
 # The outputs, as regular expressions that match the whole text.
 SAYS = {
-    "abort": r"near: success\nfar: cancelled\nasleep: cancelled\nthe answer is near's\n",
+    "abort": r"near: success\nfar: canceled\nasleep: canceled\nthe answer is near's\n",
     "child": r"hello\ntimed out: ending it\n",
     "embed": r"(still here.*\n)*",
     "embed_js": r"answer: 42\n",
@@ -356,7 +356,7 @@ def fetch(program):
 def hiredis(program):
     """With a server, and without one."""
     if not shutil.which("redis-server"):
-        print("skipped: there is no redis-server")
+        print("skipped: redis-server is not installed")
         sys.exit(77)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())

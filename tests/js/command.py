@@ -58,18 +58,20 @@ EVALS = {
 
 # For each command line: the exit status, and the start of stdout and of stderr.
 COMMANDS = {
-    "frob": (2, "", "weft: there is no verb frob\n\nusage: weft run"),
+    "frob": (2, "", "weft: unknown verb: frob\n\nusage: weft run"),
     "": (2, "", "usage: weft run"),
     "run": (2, "", "weft run: FILE.js is missing\n\nusage: weft run FILE.js"),
     "eval": (2, "", "weft eval: CODE is missing\n\nusage: weft eval CODE"),
     "run --help": (0, "usage: weft run FILE.js", ""),
     "eval --help": (0, "usage: weft eval CODE", ""),
-    "run --frob": (2, "", "weft run: there is no option --frob; a file of that name is ./--frob\n"
-                          "\nusage: weft run FILE.js"),
-    "store --frob": (2, "", "weft store: --frob: no such option"),
-    "demo --frob": (2, "", "weft demo: --frob: no such option"),
-    "top --frob": (2, "", "weft top: what is --frob?\n\nusage: weft top"),
-    "dag --frob": (2, "", "weft dag: what is --frob?\n\nusage: weft dag"),
+    "run --frob": (2, "", "weft run: unknown option --frob; to run a file of that name, "
+                          "use ./--frob\n\nusage: weft run FILE.js"),
+    "store --frob": (2, "", "weft store: --frob: unknown option"),
+    "demo --frob": (2, "", "weft demo: --frob: unknown option"),
+    "top --frob": (2, "", "weft top: unknown option, or missing or invalid value: --frob\n"
+                          "\nusage: weft top"),
+    "dag --frob": (2, "", "weft dag: unknown command or option, or missing or invalid value: "
+                          "--frob\n\nusage: weft dag"),
 }
 
 

@@ -8,9 +8,9 @@ TEST(js_endless_loop_is_ended)
 	struct script s;
 
 	begin_with(&s, &opts);
-	check_fails(&s, "for (;;);", WEFT_ETIMEDOUT, "ran too long");
+	check_fails(&s, "for (;;);", WEFT_ETIMEDOUT, "time limit exceeded");
 	check_fails(&s, "try { for (;;); } catch { say('caught') } finally { say('f') }",
-	            WEFT_ETIMEDOUT, "ran too long");
+	            WEFT_ETIMEDOUT, "time limit exceeded");
 	CHECK_STR(s.said, "");
 	CHECK_EQ(eval_integer(&s, "6 * 7"), 42);
 	end(&s);
@@ -46,7 +46,7 @@ TEST(js_script_is_ended_while_it_reports_an_error)
 
 	begin_with(&s, &opts);
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
-		check_fails(&s, sources[i], WEFT_ETIMEDOUT, "ran too long");
+		check_fails(&s, sources[i], WEFT_ETIMEDOUT, "time limit exceeded");
 	CHECK_STR(s.said, "");
 	CHECK_EQ(eval_integer(&s, "6 * 7"), 42);
 	end(&s);
@@ -62,7 +62,7 @@ check_job(const char *source)
 	run(&s, source);
 	CHECK_EQ(s.errors, 1);
 	CHECK_EQ(s.error, WEFT_ETIMEDOUT);
-	CHECK(strstr(s.text, "ran too long") != NULL);
+	CHECK(strstr(s.text, "time limit exceeded") != NULL);
 	end(&s);
 }
 
@@ -82,7 +82,7 @@ TEST(js_eval_fails_if_its_async_function_hits_the_time_limit)
 	struct script s;
 
 	begin_with(&s, &opts);
-	check_fails(&s, "(async () => { for (;;); })()", WEFT_ETIMEDOUT, "ran too long");
+	check_fails(&s, "(async () => { for (;;); })()", WEFT_ETIMEDOUT, "time limit exceeded");
 	OK(weft_loop_run(s.loop));
 	CHECK_EQ(s.errors, 0);
 	end(&s);

@@ -378,7 +378,7 @@ def server_that_is_killed_and_started_again_is_noticed(stage, server, page):
     pid = mine.process.pid
     mine.kill()
     page.until("document.querySelector('#state').innerText == 'lost, reconnecting'")
-    check("it is said", "does not answer" in page.text("#lost"))
+    check("it is said", "does not respond" in page.text("#lost"))
     again = stage.demo(port=mine.port)
     page.await_live()
     equal(page.value("document.querySelector('#lost').hidden"), True)

@@ -20,10 +20,10 @@ NAMES = {
     "guest": ("authority", "DNS:guest.test"),
     "stranger": ("nobody", "DNS:localhost"),
 }
-NOT_TRUSTED = 'the certificate of "stranger" has an issuer that is neither trusted nor shown: ' \
-              '"nobody"'
-ENDED = "the peer has ended it: "
-CUT = "the connection has ended without a goodbye"
+NOT_TRUSTED = 'the certificate of "stranger" has an issuer that is neither trusted nor sent by' \
+              ' the peer: "nobody"'
+ENDED = "the peer ended the session: "
+CUT = "the connection ended without a close_notify"
 
 
 def start(stack, *words):

@@ -102,8 +102,8 @@ def test_protocols(stage):
             ours.exchange(word)
             ours.expect(agreed(version), "goodbye")
             check_alert(ours.refused(word, "-alpn", "h2"), 120)
-            ours.expect("WEFT_EPROTO: tls with a client: no application protocol (ALPN) that "
-                        "both have")
+            ours.expect("WEFT_EPROTO: tls with a client: no application protocol (ALPN) in "
+                        "common with the peer")
 
 
 def test_a_version_that_is_too_old(stage):
@@ -130,7 +130,8 @@ def test_certificates_by_name(stage):
     with serving(stage, *named) as ours:
         for word in VERSIONS.values():
             check_alert(ours.refused(word, name="three.test"), 112)
-            ours.expect("WEFT_EPROTO: tls with a client: no certificate for the name it asks for")
+            ours.expect("WEFT_EPROTO: tls with a client: no certificate for the name that the"
+                        " client requested")
 
 
 def test_an_address_as_name(stage):
@@ -181,8 +182,8 @@ def test_a_server_that_is_not_trusted(stage):
         for word in VERSIONS.values():
             said = ours.refused(word)
             check(said, "verify error:num=20" in said)
-            ours.expect(f"WEFT_ECERT: tls with a client: {ENDED}our certificate is of an "
-                        "authority that it does not trust (alert 48)")
+            ours.expect(f"WEFT_ECERT: tls with a client: {ENDED}it does not trust the "
+                        "authority of our certificate (alert 48)")
 
 
 def test_certificates_of_clients(stage):
@@ -193,7 +194,7 @@ def test_certificates_of_clients(stage):
             ours.exchange(word, "-cert", guest, "-key", key)
             ours.expect(agreed(version, peer="guest"), "goodbye")
             check_alert(ours.refused(word), {"TLSv1.2": 40, "TLSv1.3": 116}[version])
-            ours.expect("WEFT_ECERT: tls with a client: the client has shown no certificate")
+            ours.expect("WEFT_ECERT: tls with a client: the client has sent no certificate")
             check_alert(ours.refused(word, "-cert", stranger, "-key", other), 48)
             ours.expect(f"WEFT_ECERT: tls with a client: {NOT_TRUSTED}")
 

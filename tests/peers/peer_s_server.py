@@ -79,8 +79,8 @@ def test_sessions_and_resumption(stage):
 
 def test_a_version_that_is_too_old(stage):
     server = Theirs(stage, "-tls1_2")
-    server.refused(f'WEFT_EPROTO: tls with "localhost": {ENDED}our versions of TLS are none '
-                   "that it allows (alert 70)", "min=0304")
+    server.refused(f'WEFT_EPROTO: tls with "localhost": {ENDED}it allows none of our '
+                   "TLS versions (alert 70)", "min=0304")
     server.end()
 
 
@@ -126,17 +126,17 @@ def test_certificates_of_clients(stage):
     nothing itself: its data would cause a reset, which discards the alert."""
     ask = ["-Verify", "1", "-verify_return_error", "-CAfile", issue(stage, "authority")[0]]
     missed = {"TLSv1.2": "WEFT_EPROTO: tls with \"localhost\": " + ENDED
-                         + "nothing that both sides can do, or no certificate (alert 40)",
+                         + "no parameters in common, or no suitable certificate (alert 40)",
               "TLSv1.3": "WEFT_ECERT: tls with \"localhost\": " + ENDED
-                         + "it wants a certificate from us (alert 116)"}
+                         + "it requires a certificate from us (alert 116)"}
     for version, word in VERSIONS.items():
         server = Theirs(stage, word, *ask, count=4)
         lines = [[agreed(version, peer="server", how=how), REPLY, "goodbye"]
                  for how in ("full", "resumed")]
         server.expect(sum(lines, []), *cert(stage, "guest"), "times=2")
         server.refused(missed[version], "say=", "end=last")
-        server.refused(f'WEFT_ECERT: tls with "localhost": {ENDED}our certificate is of an '
-                       "authority that it does not trust (alert 48)",
+        server.refused(f'WEFT_ECERT: tls with "localhost": {ENDED}it does not trust the '
+                       "authority of our certificate (alert 48)",
                        *cert(stage, "stranger"), "say=", "end=last")
         server.end()
 

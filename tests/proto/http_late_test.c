@@ -137,14 +137,14 @@ play_refused_finish(struct world *world)
 		OK(weft_sleep_until(weft_after(WEFT_US)));
 	}
 	CHECK_EQ(n, WEFT_EPIPE);
-	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
+	CHECK(strstr(weft_detail(), "/late: the peer accepts no more"));
 	(void)weft_fail(0, "of something else");
 	CHECK_EQ(weft_http_write(http, "x", 1, weft_after(HOUR)), WEFT_EPIPE);
-	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
+	CHECK(strstr(weft_detail(), "/late: the peer accepts no more"));
 	CHECK_EQ(weft_http_finish(http, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_http_finish(http, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_http_write(http, "x", 1, weft_after(HOUR)), WEFT_EPIPE);
-	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
+	CHECK(strstr(weft_detail(), "/late: the peer accepts no more"));
 	peer_go_on(&world->peer);
 	OK(weft_http_finish(http, weft_after(HOUR)));
 	CHECK_EQ(weft_http_status(http), 413);

@@ -173,7 +173,7 @@ play_wrong(struct world *world)
 		get_error(world, "/", WEFT_EPROTO, "redirect");
 		UNTIL(world->peer.open == 0);
 	}
-	get_error(world, "/", WEFT_EPERM, "a socket of this machine");
+	get_error(world, "/", WEFT_EPERM, "would lead to a Unix socket of this machine");
 	UNTIL(world->peer.open == 0);
 }
 

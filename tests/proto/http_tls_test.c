@@ -81,7 +81,7 @@ SCRIPT(nobody, { WAIT, NULL, 0 });
 static void
 play_down(struct world *world)
 {
-	get_error(world, "/", WEFT_EPERM, "leaves https");
+	get_error(world, "/", WEFT_EPERM, "would leave https");
 	CHECK_EQ(world->other.accepted, 0);
 }
 

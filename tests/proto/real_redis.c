@@ -50,7 +50,7 @@ real_redis_start(struct real_redis *redis)
 	CHECK_EQ(waitpid(redis->pid, &status, 0), redis->pid);
 	(void)rmdir(redis->folder);
 	CHECK_EQ(WEXITSTATUS(status), 127);
-	test_skip("there is no redis-server");
+	test_skip("redis-server is not installed");
 }
 
 void

@@ -422,7 +422,7 @@ play_unit(struct world *world)
 	CHECK_STR((const char *)text.data, "INCR:b");
 	weft_redis_reply_free(reply);
 	CHECK_EQ(weft_redis_multi(world->redis, wrong, 2, &reply, WEFT_NEVER), WEFT_EREPLY);
-	CHECK_STR(weft_detail(), "command 2 of the unit: ERR it fails");
+	CHECK_STR(weft_detail(), "command 2 of the transaction: ERR it fails");
 	CHECK_EQ(weft_redis_multi(world->redis, odd, 1, &reply, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_redis_multi(world->redis, odd, 0, &reply, WEFT_NEVER), WEFT_EINVAL);
 	OK(ask(world, "GET", "after", WEFT_NEVER));

@@ -78,7 +78,7 @@ static void
 play_with_server(int (*fn)(void))
 {
 	if (access("/usr/bin/redis-server", X_OK) != 0)
-		test_skip("there is no redis-server");
+		test_skip("redis-server is not installed");
 	play = fn;
 	(void)snprintf(site.folder, sizeof(site.folder), "/tmp/weft-redis-XXXXXX");
 	CHECK(mkdtemp(site.folder));
@@ -159,7 +159,7 @@ play_units(void)
 	CHECK_EQ(value, 2);
 	weft_redis_reply_free(reply);
 	CHECK_EQ(weft_redis_multi(site.redis, wrong, 2, &reply, WEFT_NEVER), WEFT_EREPLY);
-	CHECK(strstr(weft_detail(), "command 2 of the unit"));
+	CHECK(strstr(weft_detail(), "command 2 of the transaction"));
 	for (int i = 0; i < 3; i++) {
 		OK(weft_redis_script(site.redis, "return redis.call('INCR', KEYS[1])", words, 3,
 		                     &reply, WEFT_NEVER));

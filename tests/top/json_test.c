@@ -93,30 +93,30 @@ TEST(invalid_json_is_refused_with_its_position)
 {
 	REFUSE("", "a value is missing", 0);
 	REFUSE("  ", "a value is missing", 2);
-	REFUSE("nul", "this begins no value", 0);
-	REFUSE("[1,]", "this begins no value", 3);
+	REFUSE("nul", "not a valid value", 0);
+	REFUSE("[1,]", "not a valid value", 3);
 	REFUSE("[1 2]", "a comma or ] is missing", 3);
 	REFUSE("{\"a\":1", "a comma or } is missing", 6);
 	REFUSE("{\"a\" 1}", "a colon is missing", 5);
-	REFUSE("{a:1}", "a name is missing", 1);
-	REFUSE("{\"a\":1,}", "a name is missing", 7);
-	REFUSE("1 2", "something follows the document", 2);
-	REFUSE("01", "something follows the document", 1);
-	REFUSE("-", "a number is cut short", 1);
-	REFUSE("1.", "a number is cut short", 2);
-	REFUSE("1e+", "a number is cut short", 3);
-	REFUSE("+1", "this begins no value", 0);
-	REFUSE(".5", "this begins no value", 0);
-	REFUSE("NaN", "this begins no value", 0);
-	REFUSE("1e999", "too large a number", 5);
-	REFUSE("\"a", "a text does not end", 2);
-	REFUSE("\"a\\", "a text does not end", 3);
-	REFUSE("\"\\x\"", "an unknown escape", 2);
+	REFUSE("{a:1}", "a member name is missing", 1);
+	REFUSE("{\"a\":1,}", "a member name is missing", 7);
+	REFUSE("1 2", "unexpected bytes after the document", 2);
+	REFUSE("01", "unexpected bytes after the document", 1);
+	REFUSE("-", "a malformed number", 1);
+	REFUSE("1.", "a malformed number", 2);
+	REFUSE("1e+", "a malformed number", 3);
+	REFUSE("+1", "not a valid value", 0);
+	REFUSE(".5", "not a valid value", 0);
+	REFUSE("NaN", "not a valid value", 0);
+	REFUSE("1e999", "a number is out of range", 5);
+	REFUSE("\"a", "a string is not terminated", 2);
+	REFUSE("\"a\\", "a string is not terminated", 3);
+	REFUSE("\"\\x\"", "an unknown escape in a string", 2);
 	REFUSE("\"\\u12g4\"", "\\u needs four digits", 5);
 	REFUSE("\"\\ud800\\u12\"", "\\u needs four digits", 11);
-	REFUSE("\"a\nb\"", "a control character in a text", 2);
-	REFUSE("\"a\0b\"", "a control character in a text", 2);
-	REFUSE("\0", "this begins no value", 0);
+	REFUSE("\"a\nb\"", "a control character in a string", 2);
+	REFUSE("\"a\0b\"", "a control character in a string", 2);
+	REFUSE("\0", "not a valid value", 0);
 }
 
 static char *
@@ -138,7 +138,7 @@ TEST(nesting_depth_is_limited)
 	char *close = repeat("]", JSON_DEPTH_MAX, 0);
 	char both[2 * JSON_DEPTH_MAX + 1];
 
-	refuse(open, JSON_DEPTH_MAX + 1, "too deep", JSON_DEPTH_MAX + 1);
+	refuse(open, JSON_DEPTH_MAX + 1, "nested too deeply", JSON_DEPTH_MAX + 1);
 	memcpy(both, open, JSON_DEPTH_MAX);
 	memcpy(both + JSON_DEPTH_MAX, close, JSON_DEPTH_MAX);
 	both[2 * JSON_DEPTH_MAX] = '\0';
@@ -157,11 +157,11 @@ TEST(length_of_strings_and_numbers_is_limited)
 	(void)read_text((text[JSON_TEXT_MAX + 2] = '\0', text));
 	json_free(&document);
 	text[JSON_TEXT_MAX + 1] = 'a';
-	refuse(text, JSON_TEXT_MAX + 2, "too long a text", JSON_TEXT_MAX + 1);
+	refuse(text, JSON_TEXT_MAX + 2, "a string is too long", JSON_TEXT_MAX + 1);
 	free(text);
 	text = repeat("1", JSON_NUMBER_MAX + 1, 0);
-	refuse(text, JSON_NUMBER_MAX + 1, "too long a number", JSON_NUMBER_MAX + 1);
-	refuse(text, JSON_BYTES_MAX + 1, "too large a document", 0);
+	refuse(text, JSON_NUMBER_MAX + 1, "a number is too long", JSON_NUMBER_MAX + 1);
+	refuse(text, JSON_BYTES_MAX + 1, "the document is too large", 0);
 	free(text);
 }
 

@@ -534,8 +534,8 @@ def tcp_and_a_token_are_for_whoever_has_them(place):
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     place.start(f"tcp://127.0.0.1:{port}", "secret")
-    check("refused", "it wants a --token" in place.once(port, status=1))
-    check("wrong", "the token is not right" in place.once(port, "--token", "x", status=1))
+    check("refused", "a token is required; pass --token" in place.once(port, status=1))
+    check("wrong", "the token is wrong" in place.once(port, "--token", "x", status=1))
     check("known", "the program" in place.once(port, "--token", "secret"))
     check("known", "the program" in place.once(f"http://127.0.0.1:{port}/", WEFT_TOKEN="secret"))
 

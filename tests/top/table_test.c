@@ -277,7 +277,7 @@ TEST(invalid_reply_is_refused_and_changes_nothing)
 	CHECK_EQ(read_loops(&model, 1, 10, 1000), 0);
 	CHECK_EQ(model_read_loops(&model, "[]", 2), WEFT_EPROTO);
 	CHECK_EQ(model_read_loops(&model, "{", 1), WEFT_EPROTO);
-	CHECK_STR(weft_detail(), "loops: a name is missing at byte 1");
+	CHECK_STR(weft_detail(), "loops: a member name is missing at byte 1");
 	CHECK_EQ(model_read_threadlets(&model, "{}", 2), WEFT_EPROTO);
 	CHECK_EQ(model.readings, 1);
 	CHECK_STR(model.loops[0].name, "a");

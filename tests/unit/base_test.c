@@ -134,7 +134,9 @@ TEST(hooks_set_after_the_first_allocation_are_refused)
 
 	free(NULL);
 	CHECK_EQ(weft_set_hooks(&hooks), WEFT_EBUSY);
-	CHECK_STR(weft_detail(), "weft_set_hooks: the library has allocated before");
+	CHECK_STR(weft_detail(),
+	          "weft_set_hooks: the library has already allocated memory; set the hooks before "
+	          "any other call");
 }
 
 static void *

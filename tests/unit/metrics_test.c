@@ -270,9 +270,9 @@ TEST(the_reason_why_better_backends_were_not_chosen_is_reported)
 
 TEST(a_requested_backend_is_reported_as_requested)
 {
-	check_backend("poll", "poll", "asked for");
+	check_backend("poll", "poll", "requested by name");
 	if (!portable)
-		check_backend("epoll", "epoll", "asked for");
+		check_backend("epoll", "epoll", "requested by name");
 }
 
 /* --- without metrics, and misuse ---------------------------------------- */

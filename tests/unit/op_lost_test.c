@@ -262,7 +262,8 @@ go_on_by_epoll(void *arg)
 	CHECK_STR(stats.backend, "epoll");
 	CHECK_STR(stats.backend_reason, "io_uring_enter: EPERM, so epoll");
 	CHECK_EQ(reports, 1);
-	CHECK_STR(report, "the loop cannot wait as before: io_uring_enter: EPERM, so epoll");
+	CHECK_STR(report,
+	          "the loop's way to wait for events has failed: io_uring_enter: EPERM, so epoll");
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8);
 	end_all();
 	begin_all(); /* and it works again after that */

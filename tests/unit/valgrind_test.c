@@ -35,7 +35,7 @@ TEST(a_loop_under_valgrind_chooses_epoll_and_reports_the_reason)
 		return;
 	(void)unsetenv("WEFT_BACKEND");
 	weft__on_valgrind = true;
-	check_choice("epoll", "io_uring: hangs on valgrind, so epoll");
+	check_choice("epoll", "io_uring: hangs under valgrind, so epoll");
 	weft__on_valgrind = really;
 }
 

@@ -172,7 +172,7 @@ TEST(a_loop_is_not_created_without_its_watchdog)
 	poor.thread_start = start_nothing;
 	weft__sys = &poor;
 	CHECK(weft_loop_new(&opts) == NULL);
-	CHECK_STR(weft_detail(), "weft_loop_new: no watchdog");
+	CHECK_STR(weft_detail(), "weft_loop_new: cannot start the watchdog");
 	weft__sys = before;
 	OK(weft_loop_free(make_with(&opts)));
 }

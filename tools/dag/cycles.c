@@ -41,7 +41,7 @@ tell_cycle(struct walk *walk, const struct dagfile_ref *ref)
 		size += 4;
 	}
 	text[size] = '\0';
-	dagfile_fail(walk->file, ref->at, "a cycle, each behind the next: %s%s%s", text,
+	dagfile_fail(walk->file, ref->at, "the dependencies form a cycle: %s%s%s", text,
 	             i < walk->depth ? "... -> " : "", ref->name);
 }
 

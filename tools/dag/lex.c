@@ -72,7 +72,8 @@ add_piece(struct maker *maker, enum dagfile_kind kind, const char *text, size_t 
 	char *copy;
 
 	if (file->piece_count == DAGFILE_PIECES_MAX)
-		dagfile_fail(file, maker->at, "words with more than %u pieces in all",
+		dagfile_fail(file, maker->at,
+		             "the words of the file have more than %u pieces in all",
 		             DAGFILE_PIECES_MAX);
 	if (file->piece_count++ >= DAGFILE_PIECES_MAX)
 		return;
@@ -113,7 +114,7 @@ read_variable(struct maker *maker)
 	if (end == name || !begins_name(*name) || (size_t)(end - name) > DAGFILE_NAME_MAX
 	    || (braces && (end == lexer->end || *end != '}'))) {
 		dagfile_fail(lexer->file, at,
-		             "no name behind the dollar sign; $$ is one that stands for itself");
+		             "a name must follow the dollar sign; write $$ for a literal one");
 		return false;
 	}
 	end_text(maker);
@@ -137,7 +138,7 @@ read_escape(struct maker *maker)
 	found = code ? strchr(codes, code) : NULL;
 	if (!found) {
 		dagfile_fail(lexer->file, dagfile_where(lexer),
-		             "a backslash in quotes stands before one of \" \\ $ n t");
+		             "a backslash in quotes must be followed by one of \" \\ $ n t");
 		return false;
 	}
 	maker->text[maker->size++] = means[found - codes];
@@ -170,7 +171,7 @@ read_quoted(struct maker *maker)
 		if (!read_part(maker, true))
 			return false;
 	if (lexer->at == lexer->end) {
-		dagfile_fail(lexer->file, at, "these quotes are not closed");
+		dagfile_fail(lexer->file, at, "the quotes are not closed");
 		return false;
 	}
 	lexer->at++;
@@ -227,7 +228,8 @@ dagfile_read_plain(struct dagfile_lexer *lexer, const char *what, struct dagfile
 	for (struct dagfile_piece *p = word.pieces; p; p = p->next)
 		if (p->kind != DAGFILE_TEXT) {
 			dagfile_fail(lexer->file, p->at,
-			             "%s has no variables in it; $$ is a dollar sign", what);
+			             "%s cannot contain variables; write $$ for a dollar sign",
+			             what);
 			return false;
 		}
 	return true;
@@ -242,8 +244,8 @@ dagfile_read_name(struct dagfile_lexer *lexer, const char *what, struct dagfile_
 	if (dagfile_is_name(*text))
 		return true;
 	dagfile_fail(lexer->file, *at,
-	             "%s is of letters, digits and _, begins with no digit, "
-	             "and has at most %u bytes",
+	             "%s must consist of letters, digits and _, not begin with a digit, "
+	             "and have at most %u bytes",
 	             what, DAGFILE_NAME_MAX);
 	return false;
 }
@@ -263,7 +265,7 @@ dagfile_read_number(struct dagfile_lexer *lexer, const char *what, int64_t min, 
 		number = number * 10 + (*digit - '0');
 	number = *text == '-' ? -number : number;
 	if (*digit || digit == text + (*text == '-') || number < min || number > max) {
-		dagfile_fail(lexer->file, at, "%s is a number from %lld to %lld", what,
+		dagfile_fail(lexer->file, at, "%s must be a number from %lld to %lld", what,
 		             (long long)min, (long long)max);
 		return false;
 	}
@@ -325,7 +327,7 @@ dagfile_read_time(struct dagfile_lexer *lexer, const char *what, uint64_t *out)
 		return false;
 	if (dagfile_parse_time(text, out))
 		return true;
-	dagfile_fail(lexer->file, at, "%s is a number above 0 with us, ms, s, m or h", what);
+	dagfile_fail(lexer->file, at, "%s must be a number above 0 with us, ms, s, m or h", what);
 	return false;
 }
 

@@ -62,14 +62,14 @@ dagfile_names_add(struct table *table, uint32_t id)
 	if (!*name)
 		return; /* invalid; the parser has reported it */
 	if (strcmp(name, "item") == 0)
-		dagfile_fail(table->file, at, "item is the name of what each is done for");
+		dagfile_fail(table->file, at, "the name item is reserved for the items of each");
 	slot = dagfile_names_find(table, name, strlen(name));
 	if (*slot == 0) {
 		*slot = id;
 		return;
 	}
 	(void)name_of(table, *slot, &before);
-	dagfile_fail(table->file, at, "there is a %s already, in line %u", name, before.line);
+	dagfile_fail(table->file, at, "%s is already defined in line %u", name, before.line);
 }
 
 static bool
@@ -118,7 +118,9 @@ look_up_ref(const struct table *table, struct dagfile_ref *ref)
 	ref->is_input = id <= file->input_count;
 	ref->index = id - 1 - (ref->is_input ? 0 : file->input_count);
 	if (ref->is_input && !takes_input) {
-		dagfile_fail(file, ref->at, "%s is an input, which every node has", ref->name);
+		dagfile_fail(file, ref->at,
+		             "%s is an input; every node can use it without needs or after",
+		             ref->name);
 		return;
 	}
 	ref->known = true;
@@ -135,14 +137,14 @@ want_value(struct dagfile *file, const struct dagfile_ref *ref)
 	if (!ref->known || ref->is_input || ref->use == DAGFILE_AFTER)
 		return;
 	if (!from->works)
-		dagfile_fail(file, ref->at,
-		             "%s does nothing that has a value; after %s waits for it", ref->name,
-		             ref->name);
+		dagfile_fail(file, ref->at, "%s has no value; write after %s to wait for it",
+		             ref->name, ref->name);
 	else if (from->output == DAGFILE_OUTPUT_UNSAID)
 		from->output = DAGFILE_OUTPUT_TEXT;
 	else if (from->output > DAGFILE_OUTPUT_LINES)
-		dagfile_fail(file, ref->at, "%s keeps no value; after %s waits for it", ref->name,
-		             ref->name);
+		dagfile_fail(file, ref->at,
+		             "the output of %s is not kept; write after %s to wait for it",
+		             ref->name, ref->name);
 }
 
 static void
@@ -152,7 +154,8 @@ check_list(struct dagfile *file, const struct dagfile_ref *ref)
 
 	if (ref->use == DAGFILE_EACH && ref->known && !ref->is_input && !from->each
 	    && from->output == DAGFILE_OUTPUT_TEXT)
-		dagfile_fail(file, ref->at, "%s gives no list: let it say output lines", ref->name);
+		dagfile_fail(file, ref->at, "%s is not a list: give it the option output lines",
+		             ref->name);
 }
 
 /* Marks the nodes that this node needs: it may use their values as variables. */
@@ -187,9 +190,11 @@ look_up_piece(const struct look *look, struct dagfile_piece *piece)
 	if (strcmp(piece->text, "item") == 0) {
 		piece->kind = DAGFILE_ITEM;
 		if (!look->has_item)
-			dagfile_fail(file, piece->at, "there is no $item %s",
-			             look->node->each ? "in what is asked once for all of them"
-			                              : "in a node without each");
+			dagfile_fail(
+				file, piece->at, "there is no $item %s",
+				look->node->each
+					? "in a condition, which is evaluated once for all items"
+					: "in a node without each");
 		return;
 	}
 	piece->kind = id <= file->input_count ? DAGFILE_INPUT : DAGFILE_SOURCE;
@@ -198,7 +203,7 @@ look_up_piece(const struct look *look, struct dagfile_piece *piece)
 		dagfile_fail(file, piece->at, "there is no node %s, and no input", piece->text);
 	else if (id > file->input_count && !has_value(look->table, look->node, piece->index))
 		dagfile_fail(file, piece->at,
-		             "$%s is the value of a node that this one does not need: say needs %s",
+		             "$%s is the value of a node that this one does not need: add needs %s",
 		             piece->text, piece->text);
 }
 
@@ -256,7 +261,7 @@ check_variable(const struct table *table, const struct dagfile_node *node,
 		return;
 	at.column += (uint32_t)(dollar - line->text);
 	dagfile_fail(table->file, at,
-	             "$%.*s is the value of a node that this one does not need: say needs %.*s",
+	             "$%.*s is the value of a node that this one does not need: add needs %.*s",
 	             (int)size, name, (int)size, name);
 }
 
@@ -313,13 +318,12 @@ check_node(struct dagfile *file, struct dagfile_node *node)
 		             node->name);
 	if (node->each && node->output == DAGFILE_OUTPUT_LINES)
 		dagfile_fail(file, node->output_at,
-		             "with each the values are a list already, one for "
-		             "each item: let it be text");
+		             "with each the output is already a list, one value for "
+		             "each item: use output text");
 	if (node->output == DAGFILE_OUTPUT_UNSAID)
 		node->output = node->works ? DAGFILE_OUTPUT_SHOW : DAGFILE_OUTPUT_NONE;
 	if (node->fallback && node->output > DAGFILE_OUTPUT_LINES)
-		dagfile_fail(file, node->at,
-		             "%s has a value to take when it fails, and no node has a use for it",
+		dagfile_fail(file, node->at, "%s has a fallback value, but no node uses its value",
 		             node->name);
 }
 

@@ -70,7 +70,7 @@ attempt_output(struct attempt *attempt, struct gathered *text)
 	if (rc < 0 || attempt->node->output > DAGFILE_OUTPUT_LINES)
 		return rc;
 	if (memchr(text->data, '\0', text->size))
-		return weft_fail(WEFT_EINVAL, "its output has a zero byte, and is no text");
+		return weft_fail(WEFT_EINVAL, "the output contains a zero byte and is not text");
 	if (attempt->node->output == DAGFILE_OUTPUT_TEXT)
 		cut_end(text);
 	attempt->out = attempt->node->output == DAGFILE_OUTPUT_TEXT ? weft_value_text(text->data)
@@ -147,7 +147,7 @@ what_follows(struct attempt *attempt)
 {
 	if (weft_dag_step_attempt(attempt->step) < attempt->node->retries)
 		return "; it will be tried again";
-	return attempt->node->optional ? "; it goes on without" : "";
+	return attempt->node->optional ? "; the run continues without it" : "";
 }
 
 static void

@@ -18,7 +18,7 @@ dagfile_add_ref(struct dagfile *file, struct dagfile_node *node, const struct da
 	struct dagfile_ref *copy;
 
 	if (file->ref_count == DAGFILE_REFS_MAX)
-		dagfile_fail(file, ref->at, "nodes wait for others more than %u times",
+		dagfile_fail(file, ref->at, "the nodes have more than %u dependencies in all",
 		             DAGFILE_REFS_MAX);
 	if (file->ref_count++ >= DAGFILE_REFS_MAX)
 		return;
@@ -102,7 +102,7 @@ read_run(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	node->script_bytes += (size_t)(end - lexer->at) + 1;
 	if (node->script_bytes > DAGFILE_SCRIPT_MAX) {
 		dagfile_fail(lexer->file, dagfile_where(lexer),
-		             "a script of more than %zu bytes: let it be a file",
+		             "the script is longer than %zu bytes: put it in a file",
 		             DAGFILE_SCRIPT_MAX);
 		return false;
 	}
@@ -138,7 +138,7 @@ read_env(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	if (!name)
 		return false;
 	if (lexer->at == lexer->end || *lexer->at != '=' || !dagfile_is_name(name)) {
-		dagfile_fail(lexer->file, at, "a variable is set as: env NAME=VALUE");
+		dagfile_fail(lexer->file, at, "a variable is set by: env NAME=VALUE");
 		return false;
 	}
 	lexer->at++;
@@ -167,7 +167,7 @@ read_output(struct dagfile_lexer *lexer, struct dagfile_node *node)
 			node->output = (enum dagfile_output)(DAGFILE_OUTPUT_TEXT + i);
 			return true;
 		}
-	dagfile_fail(lexer->file, node->output_at, "the output is text, lines, show or none");
+	dagfile_fail(lexer->file, node->output_at, "the output must be text, lines, show or none");
 	return false;
 }
 
@@ -279,14 +279,14 @@ read_option(struct dagfile_lexer *lexer, struct dagfile_node *node)
 		if (!dagfile_take_mark(lexer, options[i].word))
 			continue;
 		if ((options[i].flags & ONCE) && (node->said & bit)) {
-			dagfile_fail(lexer->file, at, "the node has said %s before",
+			dagfile_fail(lexer->file, at, "the node already has the option %s",
 			             options[i].word);
 			return false;
 		}
 		node->said |= bit;
 		return options[i].read(lexer, node);
 	}
-	dagfile_fail(lexer->file, at, "this is no option of a node, and begins no statement");
+	dagfile_fail(lexer->file, at, "unknown option or statement");
 	return false;
 }
 

@@ -134,7 +134,8 @@ static void
 say_once(struct parser *parser, struct dagfile_at at, struct dagfile_at before, const char *what)
 {
 	if (before.line)
-		dagfile_fail(parser->file, at, "%s was said in line %u", what, before.line);
+		dagfile_fail(parser->file, at, "%s was already given in line %u", what,
+		             before.line);
 }
 
 static void
@@ -253,7 +254,8 @@ read_node(struct parser *parser)
 		return;
 	if (dagfile_take_mark(lexer, "each")) {
 		node->each = true;
-		if (!dagfile_read_name(lexer, "what it is done for each of", &ref.at, &ref.name))
+		if (!dagfile_read_name(lexer, "the name of the list after each", &ref.at,
+		                       &ref.name))
 			return;
 		dagfile_add_ref(parser->file, node, &ref);
 	}
@@ -313,7 +315,7 @@ read_line(struct parser *parser)
 	uint32_t wrong = file->error_count;
 
 	if (memchr(lexer->begin, '\0', (size_t)(lexer->end - lexer->begin))) {
-		dagfile_fail(file, dagfile_where(lexer), "a zero byte: this is no text");
+		dagfile_fail(file, dagfile_where(lexer), "a zero byte: this is not a text file");
 		return;
 	}
 	if (dagfile_at_end(lexer))
@@ -323,11 +325,11 @@ read_line(struct parser *parser)
 			dagfile_read_options(lexer, &file->nodes[file->node_count - 1]);
 		else
 			dagfile_fail(file, dagfile_where(lexer),
-			             "dag, input, limit, server or node is to begin this line");
+			             "this line must begin with dag, input, limit, server or node");
 	}
 	if (file->error_count == wrong && !dagfile_at_end(lexer))
 		dagfile_fail(file, dagfile_where(lexer),
-		             "this is one word too many; what has blanks stands in quotes");
+		             "unexpected word; put text with blanks in quotes");
 }
 
 static void
@@ -345,7 +347,7 @@ read_lines(struct parser *parser, const char *bytes, size_t size)
 			parser->lexer.end--;
 		if ((size_t)(stop - bytes) > DAGFILE_LINE_MAX)
 			dagfile_fail(parser->file, dagfile_where(&parser->lexer),
-			             "a line of more than %zu bytes", DAGFILE_LINE_MAX);
+			             "the line is longer than %zu bytes", DAGFILE_LINE_MAX);
 		else
 			read_line(parser);
 		bytes = stop + (stop < end);
@@ -363,11 +365,11 @@ dagfile_parse(const char *bytes, size_t size)
 		return NULL;
 	file->scratch = dagfile_alloc(file, DAGFILE_LINE_MAX);
 	if (size > DAGFILE_BYTES_MAX)
-		dagfile_fail(file, begin, "more than %zu bytes", DAGFILE_BYTES_MAX);
+		dagfile_fail(file, begin, "the file is larger than %zu bytes", DAGFILE_BYTES_MAX);
 	else if (file->scratch)
 		read_lines(&parser, bytes, size);
 	if (file->error_count == 0 && file->node_count == 0)
-		dagfile_fail(file, begin, "there is no node in it");
+		dagfile_fail(file, begin, "the file has no nodes");
 	if (!file->no_memory)
 		dagfile_resolve(file);
 	if (file->no_memory) {

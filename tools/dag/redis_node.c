@@ -88,7 +88,7 @@ redis_node_call(struct attempt *attempt, const weft_span *words, size_t count)
 	if (rc == 0)
 		rc = add_reply(&text, reply, 0);
 	if (rc == 0 && text.size > OUTPUT_MAX)
-		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes", OUTPUT_MAX);
+		rc = weft_fail(WEFT_EMSGSIZE, "the output is larger than %zu bytes", OUTPUT_MAX);
 	if (rc == 0 && attempt->node->output == DAGFILE_OUTPUT_SHOW)
 		show_reply(attempt, &text);
 	if (rc == 0)

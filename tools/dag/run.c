@@ -21,7 +21,7 @@ dagfile_run_on_signal(weft_watch *watch, int what, void *arg)
 		return;
 	}
 	run->signal = what;
-	show_note(&run->show, "signal %d: ending what runs; once more kills it", what);
+	show_note(&run->show, "signal %d: ending all commands; a second signal kills them", what);
 	weft_dag_run_cancel(run->dag_run);
 }
 
@@ -84,7 +84,7 @@ sum_up(struct dagrun *run)
 	if (counts.dropped > 0)
 		fprintf(stderr, ", %u not begun or ended early", counts.dropped);
 	if (show->taken > 0)
-		fprintf(stderr, ", %u by the last run", show->taken);
+		fprintf(stderr, ", %u restored from the last run", show->taken);
 	fprintf(stderr, "; %.2f s\n", (double)(weft_now() - show->begin_ns) / 1e9);
 }
 

@@ -200,7 +200,7 @@ read_some(struct sink *sink)
 		return n < 0 ? -errno : 0;
 	if (!sink->to && sink->text.size + (size_t)n > OUTPUT_MAX) {
 		sink->too_large = true;
-		return weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes", OUTPUT_MAX);
+		return weft_fail(WEFT_EMSGSIZE, "the output is larger than %zu bytes", OUTPUT_MAX);
 	}
 	rc = gathered_add(&sink->text, buf, (size_t)n);
 	if (rc == 0 && sink->to)
@@ -312,10 +312,10 @@ open_child(struct shell *shell, const struct gathered *folder, const struct vari
 	int rc = weft_child_open(argv, &opts, &shell->child, WEFT_NEVER);
 
 	if (rc == -E2BIG)
-		return weft_fail(rc, "its variables are too large for a command: "
-		                     "take large values by stdin");
+		return weft_fail(rc, "the variables are too large for a command: "
+		                     "pass large values by stdin");
 	if (rc == WEFT_ENOENT && access(folder->data, X_OK) < 0)
-		return weft_fail(rc, "there is no folder %s", folder->data);
+		return weft_fail(rc, "there is no directory %s", folder->data);
 	return rc;
 }
 
@@ -457,7 +457,7 @@ shell_run(struct attempt *attempt)
 	if (rc == 0 && !shell.out.to)
 		rc = attempt_output(attempt, &shell.out.text);
 	if (shell.out.too_large)
-		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes", OUTPUT_MAX);
+		rc = weft_fail(WEFT_EMSGSIZE, "the output is larger than %zu bytes", OUTPUT_MAX);
 	weft_child_close(shell.child);
 	gathered_free(&shell.out.text);
 	gathered_free(&shell.err.text);

@@ -284,7 +284,7 @@ dagfile_state_read_all(int fd, struct state *state, size_t *out)
 	if (fstat(fd, &about) < 0)
 		return -errno;
 	if (about.st_size > (off_t)STATE_MAX)
-		return weft_fail(WEFT_EMSGSIZE, "%s is no state of a run", state->path);
+		return weft_fail(WEFT_EMSGSIZE, "%s is not a state file of weft dag", state->path);
 	state->bytes = malloc((size_t)about.st_size + 1);
 	if (!state->bytes)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
@@ -313,7 +313,7 @@ check_owner(const struct state *state, int fd)
 		return weft_fail(-errno, "%s: %s", state->path, strerror(errno));
 	n = S_ISREG(about.st_mode) ? pread(fd, line, sizeof(line), 0) : -1;
 	if (n < 0 || (n > 0 && memcmp(line, FIRST_LINE, (size_t)n) != 0))
-		return weft_fail(WEFT_EPERM, "%s is not the state of a run; move it away",
+		return weft_fail(WEFT_EPERM, "%s is not a state file of weft dag; move it away",
 		                 state->path);
 	if (about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)))
 		return weft_fail(WEFT_EPERM,

@@ -58,7 +58,7 @@ receive_some(struct blocking *client)
 	ssize_t size;
 
 	if (client->size == sizeof(client->buffer))
-		return weft_fail(WEFT_EMSGSIZE, "a reply that is too long");
+		return weft_fail(WEFT_EMSGSIZE, "redis: the reply is too long");
 	do
 		size = recv(client->fd, client->buffer + client->size,
 		            sizeof(client->buffer) - client->size, 0);
@@ -123,7 +123,7 @@ read_item(struct blocking *client, char *line, char **out)
 		return weft_fail(WEFT_EREPLY, "%s", line + 1);
 	size = strtol(line + 1, NULL, 10);
 	if (line[0] != '$' || size > BLOCKING_BUFFER)
-		return weft_fail(WEFT_EPROTO, "no reply of Redis");
+		return weft_fail(WEFT_EPROTO, "redis: the reply is not valid RESP2");
 	if (size >= 0)
 		return read_text(client, (size_t)size, out);
 	*out = NULL;
@@ -142,7 +142,7 @@ read_reply(struct blocking *client, struct blocking_reply *out)
 	if (list)
 		count = strtol(line + 1, NULL, 10);
 	if (count > BLOCKING_ITEMS)
-		return weft_fail(WEFT_EMSGSIZE, "a list that is too long");
+		return weft_fail(WEFT_EMSGSIZE, "redis: the list is too long");
 	while (rc == 0 && count-- > 0) {
 		if (list)
 			rc = read_line(client, &line);

@@ -27,8 +27,9 @@ decode(const char *text, size_t size, char *out, size_t max)
 
 			byte = high * 16 + low;
 			if (high < 0 || low < 0 || byte == 0)
-				return weft_fail(WEFT_EINVAL, "a percent sign with no byte "
-				                              "after it");
+				return weft_fail(WEFT_EINVAL,
+				                 "a percent sign in the Redis URL must be followed "
+				                 "by two hex digits");
 			i += 2;
 		}
 		if (count + 1 >= max)
@@ -73,7 +74,7 @@ read_net(const char *text, struct endpoint *out)
 		return rc;
 	if (strlen(database) >= sizeof(out->database)
 	    || strspn(database, "0123456789") != strlen(database))
-		return weft_fail(WEFT_EINVAL, "the database is no number");
+		return weft_fail(WEFT_EINVAL, "the database in the Redis URL is not a number");
 	(void)snprintf(out->database, sizeof(out->database), "%s", database);
 	if (host_size > 256)
 		return weft_fail(WEFT_EINVAL, "the host is too long");
@@ -100,6 +101,6 @@ endpoint_read(const char *url, struct endpoint *out)
 		return 0;
 	}
 	return weft_fail(WEFT_EINVAL,
-	                 "%s: neither redis://HOST:PORT nor redis+unix:/PATH (no TLS here)",
+	                 "%s: use redis://HOST:PORT or redis+unix:/PATH (TLS is not supported)",
 	                 weft_addr_mask(url, shown, sizeof(shown)));
 }

@@ -159,7 +159,7 @@ route_feed(weft_http *http, void *arg)
 		return refuse_down(http, demo);
 	if (!admission_enter(&demo->admission)) {
 		meter_count(&demo->meter.outcomes[SHED]);
-		return say_later(http, "too much to do: come again\n");
+		return say_later(http, "overloaded: try again later\n");
 	}
 	rc = serve_inside(http, demo, &request);
 	now_ns = weft_now();
@@ -180,7 +180,7 @@ answer_threads(weft_http *http, int rc, const struct text *text)
 	if (rc == WEFT_ENOENT)
 		return say(http, 404, "there is no such viewer\n");
 	if (rc == WEFT_EAGAIN)
-		return say_later(http, "too much to do: come again\n");
+		return say_later(http, "overloaded: try again later\n");
 	(void)snprintf(why, sizeof(why), "redis: %s\n", weft_detail());
 	return say(http, 502, why);
 }

@@ -86,10 +86,12 @@ bind_somewhere(struct demo *demo)
 	for (uint32_t port = demo->opts.port; port <= last && rc == WEFT_EADDRINUSE; port++)
 		rc = bind_port(demo, port);
 	if (rc == WEFT_EADDRINUSE && demo->opts.port_free)
-		return weft_fail(rc, "ports %u to %u of %s are all taken: say another with --port",
+		return weft_fail(rc,
+		                 "ports %u to %u of %s are all in use: choose another with --port",
 		                 demo->opts.port, last, demo->opts.address);
 	if (rc == WEFT_EADDRINUSE)
-		return weft_fail(rc, "port %u of %s is taken", demo->opts.port, demo->opts.address);
+		return weft_fail(rc, "port %u of %s is in use", demo->opts.port,
+		                 demo->opts.address);
 	return rc;
 }
 

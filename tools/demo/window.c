@@ -27,15 +27,13 @@ window_read_count(void *arg)
 
 static const struct number numbers[] = {
 	COUNT("demo_ok_total", "Requests answered with a feed.", meter.outcomes[OK]),
-	COUNT("demo_not_found_total", "Requests for viewers that are not there.",
-	      meter.outcomes[NOT_FOUND]),
-	COUNT("demo_bad_total", "Requests that made no sense.", meter.outcomes[BAD]),
-	COUNT("demo_shed_total", "Requests refused, for there were too many.",
-	      meter.outcomes[SHED]),
+	COUNT("demo_not_found_total", "Requests for unknown viewers.", meter.outcomes[NOT_FOUND]),
+	COUNT("demo_bad_total", "Malformed requests.", meter.outcomes[BAD]),
+	COUNT("demo_shed_total", "Requests rejected because of overload.", meter.outcomes[SHED]),
 	COUNT("demo_errors_total", "Requests that failed.", meter.outcomes[ERRORS]),
 	COUNT("demo_redis_errors_total", "Redis calls that failed.", meter.redis_errors),
-	COUNT("demo_in_flight", "Requests in hand.", admission.in_flight),
-	COUNT("demo_capacity_rps", "Requests per second that there could be.", capacity_rps),
+	COUNT("demo_in_flight", "Requests in flight.", admission.in_flight),
+	COUNT("demo_capacity_rps", "Estimated capacity in requests per second.", capacity_rps),
 };
 
 static int

@@ -7,7 +7,7 @@
 _Noreturn void
 heap_failed(size_t size)
 {
-	fprintf(stderr, "store: the system has no memory for %zu bytes\n", size);
+	fprintf(stderr, "store: out of memory: cannot allocate %zu bytes\n", size);
 	abort();
 }
 

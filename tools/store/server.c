@@ -287,7 +287,7 @@ COMMAND(wait)
 static void
 say_no_scripts(struct client *client)
 {
-	say_error(client, "ERR weft store runs no scripts: '%s' needs redis-server",
+	say_error(client, "ERR weft store does not support scripts: '%s' needs redis-server",
 	          client->command->name);
 }
 

@@ -81,7 +81,7 @@ weft_store_open(weft_loop *loop, const weft_store_opts *opts, weft_store **out)
 	if (!loop)
 		loop = weft_loop_current();
 	if (!loop || !out)
-		return weft_fail(WEFT_EINVAL, "store: no loop");
+		return weft_fail(WEFT_EINVAL, "weft_store_open: there is no loop, or out is NULL");
 	store = weft_alloc(sizeof(*store));
 	if (!store)
 		return weft_fail(WEFT_ENOMEM, "store: out of memory");
@@ -174,7 +174,7 @@ check_exposure(const weft_store *store, const char *address, weft_listener *list
 	if (rc < 0 || store->password || store->opts.without_password || weft_addr_is_local(&local))
 		return rc;
 	return weft_fail(WEFT_EPERM,
-	                 "store: %s is not on this machine only: set a "
+	                 "weft_store_listen: %s is reachable from other machines: set a "
 	                 "password, or allow clients without one",
 	                 address);
 }
@@ -214,7 +214,7 @@ weft_store_serve(weft_store *store, weft_stream *stream)
 {
 	if (store->closing) {
 		weft_stream_reset(stream);
-		return weft_fail(WEFT_ESHUTDOWN, "store: closing");
+		return weft_fail(WEFT_ESHUTDOWN, "weft_store_serve: the store is closing");
 	}
 	return store_accept(store, stream);
 }

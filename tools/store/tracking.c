@@ -308,7 +308,8 @@ read_wish(struct client *client, const struct word *words, size_t count, struct 
 		} else if (word_is(words[i], "optout")) {
 			wish->flags |= CLIENT_OPTOUT;
 		} else if (word_is(words[i], "bcast") || word_is(words[i], "prefix")) {
-			say_error(client, "ERR weft store has no tracking by prefix (BCAST)");
+			say_error(client,
+			          "ERR weft store does not support tracking by prefix (BCAST)");
 			return false;
 		} else {
 			say_syntax(client);

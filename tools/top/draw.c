@@ -15,24 +15,24 @@
 #define NARROW       60 /* below this many columns the tab line omits the row counts */
 
 static const char *const help_lines[] = {
-	"weft top shows what a running weft program does, through its window.",
+	"weft top monitors a running weft program through its admin endpoint.",
 	"",
 	"  Tab, 1 2 3       loops, threadlets, values of the program",
 	"  arrows, PgUp..   scroll; Home and End, too",
-	"  s, < >           sort by the next column, or the one before",
+	"  s, < >           sort by the next column, or the previous one",
 	"  r                reverse the order",
 	"  /                show rows with a text; Enter keeps it, Esc clears it",
-	"  p                pause, and go on",
-	"  + -              less often, more often",
-	"  d                write the threadlets to a file, with their frames",
+	"  p                pause, and continue",
+	"  + -              update less often, more often",
+	"  d                write all threadlets to a file, with their stack traces",
 	"  t                record a trace of 5 s to a file (for ui.perfetto.dev)",
 	"  h, ?             this text",
 	"  q                quit",
 	"",
-	"BUSY is the time that is not spent waiting; LAG99 how late timers and posts",
-	"run, at worst of a hundred; TURN99 how long one turn of the loop holds all",
-	"others.  INBOX are posts that wait.  Threadlets: running, ready, then those",
-	"that wait, the longest first.  PER S is of values that only grow (_total).",
+	"BUSY is the share of time not spent waiting.  LAG99 is the 99th percentile of",
+	"how late timers and posts run, TURN99 of how long one loop iteration takes.",
+	"INBOX counts posts that wait.  Threadlets are sorted: running, ready, then",
+	"waiting, the longest first.  PER S is shown for counters (_total).",
 	NULL,
 };
 
@@ -113,7 +113,7 @@ draw_process(struct top *top)
 		return;
 	/* A blocked loop does not report its threadlets. */
 	held.column = top->screen.lines[1].cells + 2;
-	(void)snprintf(line, sizeof(line), "%u of the loops held up", model->silent_count);
+	(void)snprintf(line, sizeof(line), "%u loops are blocked", model->silent_count);
 	(void)screen_put(&top->screen, held, line);
 }
 

@@ -164,12 +164,12 @@ read_escape(struct reader *reader)
 	const char *letter;
 
 	if (reader->at == reader->end)
-		return top_json_fail(reader, "a text does not end");
+		return top_json_fail(reader, "a string is not terminated");
 	if (top_json_take(reader, 'u'))
 		return read_point(reader);
 	letter = *reader->at ? strchr(letters, *reader->at) : NULL;
 	if (!letter)
-		return top_json_fail(reader, "an unknown escape");
+		return top_json_fail(reader, "an unknown escape in a string");
 	*reader->text++ = means[letter - letters];
 	reader->at++;
 	return true;
@@ -184,11 +184,11 @@ read_text(struct reader *reader, const char **out)
 
 	while (!top_json_take(reader, '"')) {
 		if (reader->at == reader->end)
-			return top_json_fail(reader, "a text does not end");
+			return top_json_fail(reader, "a string is not terminated");
 		if ((size_t)(reader->at - begin) >= JSON_TEXT_MAX)
-			return top_json_fail(reader, "too long a text");
+			return top_json_fail(reader, "a string is too long");
 		if ((unsigned char)*reader->at < 0x20)
-			return top_json_fail(reader, "a control character in a text");
+			return top_json_fail(reader, "a control character in a string");
 		if (!top_json_take(reader, '\\'))
 			*reader->text++ = *reader->at++;
 		else if (!read_escape(reader))
@@ -235,16 +235,16 @@ top_json_read_number(struct reader *reader, struct json *value)
 	size_t size;
 
 	if (!skip_number(reader))
-		return top_json_fail(reader, "a number is cut short");
+		return top_json_fail(reader, "a malformed number");
 	size = (size_t)(reader->at - begin);
 	if (size > JSON_NUMBER_MAX)
-		return top_json_fail(reader, "too long a number");
+		return top_json_fail(reader, "a number is too long");
 	memcpy(copy, begin, size);
 	copy[size] = '\0';
 	value->kind = JSON_NUMBER;
 	value->number = strtod(copy, NULL);
 	if (!isfinite(value->number))
-		return top_json_fail(reader, "too large a number");
+		return top_json_fail(reader, "a number is out of range");
 	return true;
 }
 
@@ -266,7 +266,7 @@ read_word(struct reader *reader, struct json *value)
 		value->kind = words[i].kind;
 		return true;
 	}
-	return top_json_fail(reader, "this begins no value");
+	return top_json_fail(reader, "not a valid value");
 }
 
 /* --- values ----------------------------------------------------------------- */
@@ -277,7 +277,7 @@ static bool
 read_name(struct reader *reader, struct json *member)
 {
 	if (!top_json_take(reader, '"'))
-		return top_json_fail(reader, "a name is missing");
+		return top_json_fail(reader, "a member name is missing");
 	if (!read_text(reader, &member->name))
 		return false;
 	skip_space(reader);
@@ -317,7 +317,7 @@ read_inside(struct reader *reader, struct json *value)
 	bool good;
 
 	if (reader->depth == JSON_DEPTH_MAX)
-		return top_json_fail(reader, "too deep");
+		return top_json_fail(reader, "nested too deeply");
 	reader->depth++;
 	good = read_items(reader, value);
 	reader->depth--;
@@ -349,7 +349,7 @@ static bool
 read_document(struct reader *reader, size_t size)
 {
 	if (size > JSON_BYTES_MAX)
-		return top_json_fail(reader, "too large a document");
+		return top_json_fail(reader, "the document is too large");
 	reader->out->texts = reader->text = malloc(size + 1);
 	if (!reader->text)
 		return top_json_fail(reader, "out of memory");
@@ -357,7 +357,8 @@ read_document(struct reader *reader, size_t size)
 	if (!reader->out->root || !read_value(reader, reader->out->root))
 		return false;
 	skip_space(reader);
-	return reader->at == reader->end || top_json_fail(reader, "something follows the document");
+	return reader->at == reader->end
+	       || top_json_fail(reader, "unexpected bytes after the document");
 }
 
 int

@@ -22,14 +22,15 @@ static int
 refused(const struct top *top, int status)
 {
 	if (status == 401 || status == 403)
-		return weft_fail(WEFT_EPERM, "it answers %d: %s", status,
-		                 top->opts->token ? "the token is not right"
-		                                  : "it wants a --token");
+		return weft_fail(WEFT_EPERM, "the program answered %d: %s", status,
+		                 top->opts->token ? "the token is wrong"
+		                                  : "a token is required; pass --token");
 	if (status == 404)
-		return weft_fail(WEFT_ENOENT, "it answers 404: there is no such page");
+		return weft_fail(WEFT_ENOENT, "the program answered 404: it has no such page");
 	if (status == 409)
-		return weft_fail(WEFT_EBUSY, "somebody else does so now");
-	return weft_fail(WEFT_EPROTO, "it answers %d", status);
+		return weft_fail(WEFT_EBUSY,
+		                 "the program answered 409: another client is already doing this");
+	return weft_fail(WEFT_EPROTO, "the program answered %d", status);
 }
 
 /* Drops the URL from the text, since it is on the screen already.  Name resolution and
@@ -107,9 +108,9 @@ read_events(struct top *top, weft_http *http)
 		if (n > 0)
 			rc = events_read(&events, piece, (size_t)n);
 		else if (n == 0)
-			rc = weft_fail(WEFT_EPIPE, "it has closed the window");
+			rc = weft_fail(WEFT_EPIPE, "the program closed the connection");
 		else if (n == WEFT_ETIMEDOUT)
-			rc = weft_fail(WEFT_ETIMEDOUT, "it has said nothing for %.0f s",
+			rc = weft_fail(WEFT_ETIMEDOUT, "the program has sent nothing for %.0f s",
 			               (double)silence_ns / 1e9);
 		else
 			rc = shortened((int)n);
@@ -170,7 +171,7 @@ read_body(weft_http *http, char **out)
 			char *grown = room > JSON_BYTES_MAX ? NULL : realloc(bytes, room * 2);
 
 			if (!grown) {
-				n = weft_fail(WEFT_EMSGSIZE, "too large");
+				n = weft_fail(WEFT_EMSGSIZE, "the reply is too large");
 				break;
 			}
 			bytes = grown;

@@ -243,7 +243,7 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 	if (!json_get(root, "loops") || read_loops(&fresh, before) < 0
 	    || read_values(&fresh, before) < 0) {
 		free_loops(&fresh);
-		return weft_fail(WEFT_EPROTO, "this is not what the window of a weft program says");
+		return weft_fail(WEFT_EPROTO, "this is not a reply of a weft admin endpoint");
 	}
 	fresh.readings = before->readings + 1;
 	free_loops(model);
@@ -303,7 +303,8 @@ model_read_threadlets(struct model *model, const char *bytes, size_t size)
 	if (!rows || !json_get(json.root, "threadlets")) {
 		json_free(&json);
 		free(rows);
-		return weft_fail(WEFT_EPROTO, "these are not the threadlets of a weft program");
+		return weft_fail(WEFT_EPROTO,
+		                 "this is not a list of threadlets from a weft admin endpoint");
 	}
 	for (const struct json *item = json_list(json.root, "threadlets"); i < count;
 	     item = item->next, i++)

@@ -295,7 +295,7 @@ top_run(const struct top_opts *opts)
 	if (opts->token
 	    && snprintf(top->bearer, sizeof(top->bearer), "Bearer %s", opts->token)
 	               >= (int)sizeof(top->bearer))
-		fprintf(stderr, "weft: too long a token\n");
+		fprintf(stderr, "weft: the token is too long\n");
 	else
 		status = run_loop(top);
 	free_top(top);

@@ -25,7 +25,7 @@ static const struct {
 	const char *name, *suffix, *path, *begun;
 } saves[] = {
 	[SAVE_THREADLETS] = { "threadlets", "txt", "/debug/threadlets",
-	                      "asking for all threadlets" },
+	                      "requesting all threadlets" },
 	[SAVE_TRACE] = { "trace", "json", "/debug/trace?seconds=5", "recording a trace of 5 s" },
 };
 
@@ -69,7 +69,7 @@ save_copy(struct saving *saving, weft_http *http)
 			break;
 		saving->size += (uint64_t)n;
 		if (saving->size > SAVE_MAX)
-			return weft_fail(WEFT_EMSGSIZE, "more than 1 GiB");
+			return weft_fail(WEFT_EMSGSIZE, "the reply is larger than 1 GiB");
 		rc = screen_write_all(saving->fd, piece, (size_t)n);
 		if (rc < 0)
 			return weft_fail(rc, "%s: %s", saving->path, weft_strerror(rc));

@@ -15,7 +15,8 @@ write_url(char out[TARGET_MAX], const char *scheme, const char *rest)
 	if (size >= TARGET_MAX)
 		return weft_fail(WEFT_EINVAL, "the URL is too long");
 	if (strpbrk(rest, "?#"))
-		return weft_fail(WEFT_EINVAL, "%s: without ? and # (a token is given by --token)",
+		return weft_fail(WEFT_EINVAL,
+		                 "%s: the URL must not contain ? or #; pass a token with --token",
 		                 weft_addr_mask(out, shown, sizeof(shown)));
 	while (size > 0 && out[size - 1] == '/')
 		out[--size] = '\0';
@@ -44,11 +45,11 @@ write_path(char out[TARGET_MAX], const char *path)
 		       + (size_t)snprintf(whole + strlen(whole), sizeof(whole) - strlen(whole),
 		                          "/%s", path);
 	if (size == 0 || size >= sizeof(whole))
-		return weft_fail(WEFT_EINVAL, "%s: too long", path);
+		return weft_fail(WEFT_EINVAL, "%s: the path is too long", path);
 	size = (size_t)snprintf(out, TARGET_MAX, "http+unix://");
 	for (const char *at = whole; *at; at++) {
 		if (size + 4 > TARGET_MAX)
-			return weft_fail(WEFT_EINVAL, "%s: too long", path);
+			return weft_fail(WEFT_EINVAL, "%s: the path is too long", path);
 		if (top_target_is_plain(*at))
 			out[size++] = *at;
 		else
@@ -91,6 +92,6 @@ target_url(const char *word, char out[TARGET_MAX])
 		return write_url(out, "http://127.0.0.1:", word);
 	if (!strstr(word, "://") && strchr(word, ':'))
 		return write_url(out, "http://", word);
-	return weft_fail(WEFT_EINVAL, "%s is no URL, no HOST:PORT, and no socket",
+	return weft_fail(WEFT_EINVAL, "%s is not a URL, a HOST:PORT or a socket",
 	                 weft_addr_mask(word, shown, sizeof(shown)));
 }

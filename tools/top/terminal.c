@@ -90,7 +90,7 @@ terminal_open(void)
 	int rc;
 
 	if (!terminal.taken && tcgetattr(STDIN_FILENO, &terminal.before) < 0)
-		return weft_fail(-errno, "the terminal: %s", strerror(errno));
+		return weft_fail(-errno, "cannot set up the terminal: %s", strerror(errno));
 	register_ends();
 	mode = terminal.before;
 	mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
@@ -99,7 +99,7 @@ terminal_open(void)
 	mode.c_cc[VTIME] = 0;
 	rc = set_mode(&mode);
 	if (rc < 0)
-		return weft_fail(rc, "the terminal: %s", weft_strerror(rc));
+		return weft_fail(rc, "cannot set up the terminal: %s", weft_strerror(rc));
 	terminal.taken = 1;
 	return screen_write_all(STDOUT_FILENO, enter, sizeof(enter) - 1);
 }

@@ -145,7 +145,7 @@ function dispatchOn(target, self, event, trusted = false) {
 	const table = tableOf(target); /* first, because this throws unless it is a target */
 
 	if (!(event instanceof Event))
-		throw new TypeError("What is dispatched must be an Event");
+		throw new TypeError("dispatchEvent needs an Event");
 	const state = stateOf(event);
 
 	if (state.phase !== 0)

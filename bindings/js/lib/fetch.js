@@ -142,7 +142,7 @@ function takeUrl(url) {
 
 function takeRedirect(redirect) {
 	if (!["follow", "manual", "error"].includes(redirect))
-		throw new TypeError(`'${redirect}' is not a way to redirect`);
+		throw new TypeError(`'${redirect}' is not a redirect mode`);
 	return redirect;
 }
 

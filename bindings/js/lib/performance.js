@@ -139,7 +139,7 @@ function moment(value) {
 	const time = +value;
 
 	if (!Number.isFinite(time) || time < 0)
-		throw new TypeError(`"${String(value)}" is not a moment`);
+		throw new TypeError(`"${String(value)}" is not a valid time`);
 	return time;
 }
 
@@ -300,7 +300,7 @@ class PerformanceObserver {
 		if ((entryTypes === undefined) === (type === undefined))
 			throw new TypeError("An observer needs either entryTypes or type");
 		if (this.#state.form !== null && this.#state.form !== form)
-			throw new DOMException("entryTypes and type do not go together",
+			throw new DOMException("entryTypes and type cannot be combined",
 				"InvalidModificationError");
 		this.#state.form = form;
 		if (form === "multiple")

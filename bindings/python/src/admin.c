@@ -77,7 +77,8 @@ weftpy_admin_open(struct loop_core *core, PyObject *const *args)
 	int rc;
 
 	if (core->admin) {
-		PyErr_SetString(PyExc_RuntimeError, "the loop has a window already");
+		PyErr_SetString(PyExc_RuntimeError,
+		                "serve_admin(): the loop already has an admin endpoint");
 		return NULL;
 	}
 	for (int i = 0; i < 3; i++)

@@ -396,8 +396,8 @@ check_free(struct loop_core *core, struct fd_entry *entry, int side)
 		return 0;
 	done = is_handle_of(core, who) ? 0 : is_done(core->state, who);
 	if (done == 0)
-		PyErr_Format(PyExc_RuntimeError, "file descriptor %d has a %s that waits already",
-		             entry->fd, side ? "writer" : "reader");
+		PyErr_Format(PyExc_RuntimeError, "file descriptor %d already has a %s", entry->fd,
+		             side ? "writer" : "reader");
 	return done == 1 ? 0 : -1;
 }
 

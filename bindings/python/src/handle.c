@@ -392,7 +392,7 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 	int rc = 0;
 
 	if (isnan(due)) {
-		PyErr_SetString(PyExc_ValueError, "the time is not a number");
+		PyErr_SetString(PyExc_ValueError, "call_at(): the time is not a number");
 		return -1;
 	}
 	if (weftpy_ring_reserve(core, 1) < 0)
@@ -702,7 +702,7 @@ make_type(PyObject *module, PyType_Spec *spec, PyObject *events, const char *bas
 		return NULL;
 	if (((PyTypeObject *)base)->tp_basicsize > (Py_ssize_t)offsetof(struct handle, loop))
 		PyErr_Format(PyExc_ImportError,
-		             "asyncio.%s of this Python has more in it than weft knows of",
+		             "weft does not support this Python: asyncio.%s has unknown slots",
 		             base_name);
 	else
 		type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, base);

@@ -443,7 +443,7 @@ open_loop(PyObject *self, PyObject *args)
 	if (!PyArg_ParseTuple(args, "zd", &backend, &watchdog))
 		return NULL;
 	if (core->loop) {
-		PyErr_SetString(PyExc_RuntimeError, "the loop is open");
+		PyErr_SetString(PyExc_RuntimeError, "the loop is already open");
 		return NULL;
 	}
 	opts.backend = backend;

@@ -450,7 +450,8 @@ stream_start(PyObject *self, PyObject *args)
 		return NULL;
 	type = weftpy_state_of(PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module))->loop_type;
 	if (!PyObject_TypeCheck(loop, type) || s->core) {
-		PyErr_SetString(PyExc_TypeError, "a transport is started once, on a weft loop");
+		PyErr_SetString(PyExc_TypeError,
+		                "Stream._start() needs a weft loop, and can be called only once");
 		return NULL;
 	}
 	s->fd = PyObject_AsFileDescriptor(sock);
@@ -633,8 +634,8 @@ weftpy_stream_exec(PyObject *module, struct weftpy_state *state)
 	if (!base)
 		return -1;
 	if (((PyTypeObject *)base)->tp_basicsize != (Py_ssize_t)offsetof(struct stream, weak))
-		PyErr_SetString(PyExc_ImportError, "transports of this Python's asyncio are not as "
-		                                   "weft knows them");
+		PyErr_SetString(PyExc_ImportError, "weft does not support this Python: asyncio's "
+		                                   "transports have unknown slots");
 	else
 		state->stream_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &stream_spec,
 		                                                              base);

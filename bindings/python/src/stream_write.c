@@ -277,7 +277,7 @@ drop_from(struct stream *s, size_t count)
 int
 weftpy_stream_writelines(struct stream *s, PyObject *list)
 {
-	PyObject *items = PySequence_Fast(list, "writelines() needs a list");
+	PyObject *items = PySequence_Fast(list, "writelines() argument must be an iterable");
 	size_t before = s->count;
 	int rc;
 

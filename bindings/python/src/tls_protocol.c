@@ -373,7 +373,7 @@ protocol_buffer_updated(PyObject *object, PyObject *number)
 	if (!self->span) /* the connection was lost meanwhile */
 		return none_or_error(weftpy_tls_advance(self, 0));
 	if (count < 0 || count > self->span->size) {
-		PyErr_SetString(PyExc_ValueError, "more bytes than the buffer has");
+		PyErr_SetString(PyExc_ValueError, "buffer_updated(): nbytes is out of range");
 		return NULL;
 	}
 	return none_or_error(weftpy_tls_received(object, count));
@@ -587,7 +587,7 @@ protocol_set_sslobj(PyObject *object, PyObject *value, void *unused)
 	(void)unused;
 	if (!value || self->transport || self->lost_writes) {
 		PyErr_SetString(PyExc_AttributeError,
-		                "_sslobj can be set before connection_made()");
+		                "_sslobj can be set only before connection_made()");
 		return -1;
 	}
 	return set_sslobj(self, value);
@@ -707,8 +707,10 @@ weftpy_tls_protocol_exec(PyObject *module, struct weftpy_tls_state *state)
 	int rc;
 
 	if (base->tp_basicsize > (Py_ssize_t)sizeof(PyObject)) {
-		PyErr_SetString(PyExc_ImportError,
-		                "asyncio.BufferedProtocol has fields of its own");
+		PyErr_SetString(
+			PyExc_ImportError,
+			"weft does not support this Python: asyncio.BufferedProtocol has unknown "
+			"slots");
 		return -1;
 	}
 	state->protocol_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &protocol_spec,

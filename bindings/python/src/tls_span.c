@@ -18,7 +18,7 @@ span_get_buffer(PyObject *object, Py_buffer *view, int flags)
 
 	if (!self->at) {
 		view->obj = NULL;
-		PyErr_SetString(PyExc_BufferError, "no memory is lent now");
+		PyErr_SetString(PyExc_BufferError, "the buffer is not available now");
 		return -1;
 	}
 	if (PyBuffer_FillInfo(view, object, self->at, self->size, 0, flags) < 0)

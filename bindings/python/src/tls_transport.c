@@ -550,8 +550,8 @@ weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state)
 		return -1;
 	if (((PyTypeObject *)base)->tp_basicsize
 	    > (Py_ssize_t)offsetof(struct tls_transport, weak)) {
-		PyErr_SetString(PyExc_ImportError, "asyncio's transports have more fields than "
-		                                   "known");
+		PyErr_SetString(PyExc_ImportError, "weft does not support this Python: asyncio's "
+		                                   "transports have unknown slots");
 		Py_DECREF(base);
 		return -1;
 	}

@@ -59,7 +59,7 @@ def serve_admin(address="tcp://127.0.0.1:0", *, loop=None, token=None, title=Non
 def _weft_loop(loop):
     loop = asyncio.get_running_loop() if loop is None else loop
     if not isinstance(loop, Loop):
-        raise TypeError(f"a loop of weft was expected, not {loop!r}")
+        raise TypeError(f"a weft loop is required, not {loop!r}")
     return loop
 
 

@@ -201,7 +201,7 @@ class Graph {
 		const row = make("tr", {}, ...heads.map((text, i) =>
 			make("th", { scope: "col", class: i > 1 && "number", text })));
 
-		return make("details", {}, make("summary", { text: "As a table" }),
+		return make("details", {}, make("summary", { text: "Table" }),
 			make("div", { class: "scroll" },
 				make("table", {}, make("thead", {}, row), this.rows)));
 	}
@@ -219,7 +219,7 @@ class Graph {
 		say(this.title, dag.name || `graph ${dag.number}`);
 		say(this.facts, facts(dag));
 		set(this.frame, "aria-label", `The graph ${dag.name}: ${dag.nodes.length} nodes, `
-			+ "which the table below has, too");
+			+ "also listed in the table below");
 		this.build();
 		this.update();
 	}
@@ -282,7 +282,7 @@ function legend(nodes) {
 	const list = weft.places(nodes);
 
 	list.append(make("li", {}, make("i", { class: "ramp" }),
-		"the more colour, the longer it takes"));
+		"stronger color: longer mean time"));
 	return list;
 }
 

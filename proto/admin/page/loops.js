@@ -6,7 +6,7 @@ const { make, find, say, number, rate, duration, bytes, percent } = globalThis.w
 const LINES_MAX = 6; /* loops with a line in the charts */
 const PHASES = ["timers", "first", "inbox", "threadlets", "done", "immediates", "closing",
 	"microtasks"];
-const PHASE_TEXT = { first: "first turn", done: "finished operations", inbox: "posts" };
+const PHASE_TEXT = { first: "urgent posts", done: "completed operations", inbox: "posts" };
 const QUANTILES = ["p50", "p99", "max"];
 const COUNTERS = ["turns", "wakes", "syscalls", "polls_skipped", "posts_accepted",
 	"posts_executed", "posts_refused", "ops_started", "ops_finished", "timers_fired", "fds",
@@ -42,8 +42,8 @@ class Card {
 
 	figures() {
 		return make("div", {}, this.quantiles(), facts({ callbacks: "callbacks/s",
-			turns: "turns/s", threadlets: "threadlets", inbox: "posts waiting",
-			microtasks: "microtasks waiting", busy: "busy" }, this.values));
+			turns: "iterations/s", threadlets: "threadlets", inbox: "pending posts",
+			microtasks: "pending microtasks", busy: "busy" }, this.values));
 	}
 
 	quantiles() {
@@ -125,7 +125,7 @@ const depth = (queue) => `${number(queue.now)} · max ${number(queue.max)}`;
 
 const CHARTS = [
 	{ title: "Callbacks per second", format: rate, of: (loop) => loop.callbacks_per_s },
-	{ title: "Turn, p99", format: duration, log: true,
+	{ title: "Iteration, p99", format: duration, log: true,
 		of: (loop) => loop.turn.count ? loop.turn.p99 : NaN },
 	{ title: "Lag, p99", format: duration, log: true,
 		of: (loop) => loop.lag.count ? loop.lag.p99 : NaN },
@@ -149,7 +149,7 @@ class LoopCharts {
 			series: loops.map((loop, i) => ({ name: nameOf(loop), colour: `--line-${i}`,
 				fill: loops.length === 1 })) }));
 		this.process = weft.chart(this.place, {
-			title: "Processor time of the process", format: percent,
+			title: "Process CPU", format: percent,
 			series: [{ name: "of one core", colour: "--line-0", fill: true }] });
 	}
 

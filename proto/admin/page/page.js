@@ -21,8 +21,8 @@ function showHead(snapshot) {
 function showLost() {
 	const time = new Date().toLocaleTimeString("en-GB");
 
-	say(find("lost"), `The program does not answer. What you see is how it was at ${time}; `
-		+ "this page goes on as soon as it is back.");
+	say(find("lost"), `The program does not respond. This page shows its state at ${time} `
+		+ "and continues when the program responds again.");
 }
 
 function showState(state) {
@@ -51,7 +51,7 @@ async function record(seconds) {
 	const answer = await fetch(url, { cache: "no-store" });
 
 	if (answer.status === 409)
-		throw new Error("somebody else records one just now");
+		throw new Error("a trace is already being recorded");
 	if (!answer.ok)
 		throw new Error(`the program answered ${answer.status}`);
 	save(await answer.blob(), "trace.json");

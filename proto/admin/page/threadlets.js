@@ -71,9 +71,9 @@ class Row {
 		if (this.detail.hidden)
 			return;
 		const { frames = [], fn, left_ns: left, stack_high: high } = this.threadlet;
-		const lines = frames.length > 0 ? frames : [`${fn || "?"} (no backtrace: it runs)`];
-		const last = `stack at most ${bytes(high)}${left === null || left === undefined ? ""
-			: `, waits ${duration(left)} more at most`}`;
+		const lines = frames.length > 0 ? frames : [`${fn || "?"} (running, no backtrace)`];
+		const last = `peak stack ${bytes(high)}${left === null || left === undefined ? ""
+			: `, deadline in ${duration(left)}`}`;
 		const text = [...lines, last].join("\n");
 
 		if (text !== this.shown)

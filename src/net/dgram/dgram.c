@@ -52,7 +52,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	if (own == loop)
 		return 0;
 	if (own)
-		return weft__misuse(WEFT_EWRONGLOOP, "weft_dgram: it belongs to another loop");
+		return weft__misuse(WEFT_EWRONGLOOP, "dgram: the socket belongs to another loop");
 	dgram->notice.tell = on_notice;
 	rc = weft__loop_open_backend(loop);
 	if (rc == 0)
@@ -105,7 +105,7 @@ weft_dgram_local(weft_dgram *dgram, weft_addr *out)
 	int rc = weft__dgram_check(dgram, "weft_dgram_local");
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_local: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_local: out is NULL");
 	if (rc < 0)
 		return rc;
 	rc = dgram_kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);

@@ -96,13 +96,15 @@ dgram_face_check(const weft_dgram *dgram, const weft_loop *loop, weft_dgram_fn f
 	if (rc < 0)
 		return rc;
 	if (!fn)
-		return weft__misuse(WEFT_EINVAL, "weft_dgram_start: no fn");
-	rc = weft__loop_check(loop, "weft_dgram_start: not on its loop");
+		return weft__misuse(WEFT_EINVAL, "weft_dgram_start: fn is NULL");
+	rc = weft__loop_check(loop, "weft_dgram_start: not called on the thread of the loop");
 	if (rc < 0)
 		return rc;
 	if (weft__loop_is_stopping(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_dgram_start: stopping");
-	return dgram->reader ? weft__fail(WEFT_EBUSY, "weft_dgram_start: a threadlet receives") : 0;
+		return weft__fail(WEFT_ESHUTDOWN, "weft_dgram_start: the loop is stopping");
+	return dgram->reader ? weft__fail(
+		       WEFT_EBUSY, "weft_dgram_start: a threadlet already receives on this socket")
+	                     : 0;
 }
 
 int

@@ -163,15 +163,20 @@ dgram_open_check(const char *address, const weft_dgram_opts *opts, struct weft__
 	if (address
 	    && (parts->scheme == WEFT__ADDR_TCP || parts->scheme == WEFT__ADDR_TLS
 	        || parts->scheme == WEFT__ADDR_UNIX))
-		return weft_fail(WEFT_EINVAL, "weft_dgram_open %.300s: no address of datagrams",
-		                 address);
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_dgram_open %.300s: not a datagram address; use udp://, unixdgram: "
+			"or fd:",
+			address);
 	if (address && parts->scheme == WEFT__ADDR_UDP && !parts->is_literal)
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_dgram_open %.300s: the host is a name, not an address",
-		                 address);
+		return weft_fail(
+			WEFT_EINVAL,
+			"weft_dgram_open %.300s: the host must be an IP address, not a name",
+			address);
 	if (opts->peer.size > 0
 	    && (opts->peer.kind != SOCK_DGRAM || opts->peer.size > sizeof(opts->peer.bytes)))
-		return weft__fail(WEFT_EINVAL, "weft_dgram_open: the peer has no datagrams");
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_dgram_open: opts.peer is not a datagram address");
 	return 0;
 }
 
@@ -185,8 +190,9 @@ weft_dgram_open(const char *address, const weft_dgram_opts *opts, weft_dgram **o
 
 	opts = opts ? opts : &defaults;
 	if (!out || (!address && opts->peer.size == 0))
-		return weft__misuse(WEFT_EINVAL, "weft_dgram_open: NULL, or neither address "
-		                                 "nor peer");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_dgram_open: out is NULL, or there is neither address "
+		                    "nor peer");
 	rc = dgram_open_check(address, opts, &parts);
 	if (rc < 0)
 		return rc;

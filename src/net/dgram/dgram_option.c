@@ -43,17 +43,17 @@ dgram_option_find(const weft_dgram *dgram, const char *name, int *rc)
 {
 	*rc = weft__dgram_check(dgram, "weft_dgram option");
 	if (*rc == 0 && !name)
-		*rc = weft__misuse(WEFT_EINVAL, "weft_dgram option: no name");
+		*rc = weft__misuse(WEFT_EINVAL, "weft_dgram option: name is NULL");
 	for (size_t i = 0; *rc == 0 && i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strcmp(options[i].name, name) != 0)
 			continue;
 		if (options[i].kind != INTERNET || dgram->family == AF_INET
 		    || dgram->family == AF_INET6)
 			return &options[i];
-		*rc = weft_fail(WEFT_EINVAL, "weft_dgram option %s: only of UDP", name);
+		*rc = weft_fail(WEFT_EINVAL, "weft_dgram option %s: only for UDP sockets", name);
 	}
 	if (*rc == 0)
-		*rc = weft_fail(WEFT_ENOENT, "weft_dgram option %.100s: there is none", name);
+		*rc = weft_fail(WEFT_ENOENT, "weft_dgram option %.100s: unknown option", name);
 	return NULL;
 }
 
@@ -98,8 +98,8 @@ weft_dgram_set(weft_dgram *dgram, const char *name, int64_t value)
 	if (!option)
 		return rc;
 	if (value < option->min || value > option->max)
-		return weft_fail(WEFT_EINVAL, "weft_dgram_set %s: not to be set to %lld", name,
-		                 (long long)value);
+		return weft_fail(WEFT_EINVAL, "weft_dgram_set %s: the value %lld is not allowed",
+		                 name, (long long)value);
 	if (option->kind == WRITE_MAX)
 		dgram->write_max = (uint64_t)value;
 	else if (option->kind == SOCKET)
@@ -139,7 +139,7 @@ weft_dgram_get(weft_dgram *dgram, const char *name, int64_t *out)
 	if (!option)
 		return rc;
 	if (!out)
-		return weft__misuse(WEFT_EINVAL, "weft_dgram_get: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dgram_get: out is NULL");
 	if (option->kind == WRITE_MAX)
 		*out = (int64_t)dgram->write_max;
 	else if (option->kind == QUEUED)
@@ -161,7 +161,7 @@ weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group, uint32_t index, 
 	if (rc < 0)
 		return rc;
 	if ((family != AF_INET && family != AF_INET6) || group->size > sizeof(group->bytes))
-		return weft__fail(WEFT_EINVAL, "weft_dgram_set_group: no address of IP");
+		return weft__fail(WEFT_EINVAL, "weft_dgram_set_group: group is not an IP address");
 	memcpy(&request.gr_group, group->bytes, group->size);
 	rc = dgram_option_kernel(dgram)->set_option(
 		dgram->fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,

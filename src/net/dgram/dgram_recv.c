@@ -112,7 +112,7 @@ wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 	if (rc == WEFT_EINTR)
 		(void)weft__notice_take(&dgram->notice);
 	if (dgram->closing)
-		rc = weft__fail(WEFT_ESHUTDOWN, "weft_dgram_recv: closed");
+		rc = weft__fail(WEFT_ESHUTDOWN, "weft_dgram_recv: the socket was closed");
 	weft__dgram_unref(dgram);
 	return rc;
 }
@@ -127,7 +127,9 @@ weft_dgram_recv(weft_dgram *dgram, weft_message *messages, size_t count, uint64_
 	if (rc < 0)
 		return rc;
 	if (dgram->reader || dgram->watch.token)
-		return weft__fail(WEFT_EBUSY, "weft_dgram_recv: somebody else receives");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_dgram_recv: another threadlet or a callback already receives");
 	for (;;) {
 		rc = weft__dgram_try_recv(dgram, messages, count);
 		if (rc != -EAGAIN)

@@ -191,7 +191,7 @@ weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages, size_t count
 	bool first;
 
 	if (rc == 0 && (!op || !op->loop))
-		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_send_op: no op");
+		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_send_op: op is NULL or not initialized");
 	if (rc < 0)
 		return rc;
 	first = !dgram->sends.first;

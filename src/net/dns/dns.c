@@ -187,11 +187,11 @@ reason_of(int error)
 {
 	switch (error) {
 	case WEFT_ENONAME:
-		return "there is none of that name";
+		return "no such name";
 	case WEFT_EAGAIN:
 		return "no server could answer";
 	case WEFT_EPROTO:
-		return "the answer of the server makes no sense";
+		return "the reply of the server is malformed";
 	default:
 		return weft_strerror(error);
 	}
@@ -261,7 +261,8 @@ dns_refuse(int error, const char *host)
 {
 	if (error != WEFT_EAGAIN)
 		return dns_fail(error, host);
-	return weft_fail(error, "resolve %s: too many names are waited for on this loop", host);
+	return weft_fail(
+		error, "resolve %s: too many names already wait to be resolved on this loop", host);
 }
 
 /* Add the wait to the query of `key`.  The op begins after that; if it fails, the wait is
@@ -340,12 +341,14 @@ check_op(weft_op *op)
 	int rc;
 
 	if (!op || !op->loop)
-		return weft__misuse(WEFT_EINVAL, "weft_dns_resolve_op: no op");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_dns_resolve_op: op is NULL or not initialized");
 	rc = weft__loop_check(op->loop, "weft_dns_resolve_op: not on its loop's thread");
 	if (rc < 0)
 		return rc;
-	return op->pending ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve_op: the op is in flight")
-	                   : 0;
+	return op->pending
+	               ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve_op: the op is already pending")
+	               : 0;
 }
 
 static int
@@ -357,7 +360,7 @@ resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *asked
 	int rc;
 
 	if (parts->scheme == WEFT__ADDR_FD)
-		return weft__fail(WEFT_EINVAL, "resolve: a descriptor has no address");
+		return weft__fail(WEFT_EINVAL, "weft_dns_resolve: fd: does not name an address");
 	if (parts->is_literal)
 		return finish_at_once(asked, &parts->addr, deadline_ns);
 	rc = weft__dns_check(parts->host, parts->host_size, host);
@@ -389,7 +392,8 @@ weft_dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op
 	int rc;
 
 	if (!address || !out || max == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_dns_resolve_op: NULL, or no room");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_dns_resolve_op: address or out is NULL, or max is 0");
 	rc = check_op(op);
 	if (rc == 0)
 		rc = split(address, &parts);
@@ -434,7 +438,8 @@ place_of(const weft_addr *addr, struct weft__host *out)
 		memcpy(out->ip, &in6->sin6_addr, 16);
 		out->scope = in6->sin6_scope_id;
 	} else {
-		return weft__fail(WEFT_EINVAL, "weft_dns_reverse: only addresses of IP have names");
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_dns_reverse: only IP addresses have host names");
 	}
 	return 0;
 }
@@ -450,7 +455,7 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 	int rc;
 
 	if (!addr || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_dns_reverse: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_dns_reverse: addr or out is NULL");
 	rc = weft__may_wait(WEFT_NEVER);
 	if (rc == 0)
 		rc = place_of(addr, &place);
@@ -471,7 +476,7 @@ weft_dns_reset(void)
 	weft_loop *loop = weft__thread_self()->loop;
 	struct weft__dns *dns;
 
-	if (weft__loop_check(loop, "weft_dns_reset: no loop here") < 0)
+	if (weft__loop_check(loop, "weft_dns_reset: this thread has no loop") < 0)
 		return;
 	dns = loop->names;
 	if (!dns)

@@ -13,8 +13,7 @@
 #define LABEL_MAX 63u
 #define NAME_MAX  253u
 
-static const char foreign[] = "names with other than ASCII letters are not "
-			      "translated: give it in its ASCII form (xn--...)";
+static const char foreign[] = "non-ASCII names are not translated; use the ASCII form (xn--...)";
 
 /* Fail with a text that shows the start of the name; unprintable characters become '?'. */
 static int
@@ -45,21 +44,21 @@ fault_in(const char *host, size_t size)
 	if (size > 0 && host[size - 1] == '.')
 		size--;
 	if (size == 0)
-		return "the name of the host is empty";
+		return "the host name is empty";
 	if (size > NAME_MAX)
-		return "the name of the host is longer than 253 characters";
+		return "the host name is longer than 253 characters";
 	for (size_t i = 0; i < size; i++) {
 		if (host[i] & 0x80)
 			return foreign;
 		if (host[i] != '.' && !is_of_label(host[i]))
-			return "the name of the host has a character that names cannot have";
+			return "the host name has a character that is not allowed";
 		label = host[i] == '.' ? 0 : label + 1;
 		if (label > LABEL_MAX)
-			return "a label of the name of the host is longer than 63 characters";
+			return "a label of the host name is longer than 63 characters";
 		if (label == 0 && (i == 0 || host[i - 1] == '.'))
-			return "a label of the name of the host is empty";
+			return "a label of the host name is empty";
 	}
-	return label == 0 ? "a label of the name of the host is empty" : NULL;
+	return label == 0 ? "a label of the host name is empty" : NULL;
 }
 
 int

@@ -105,14 +105,20 @@ check_parts(const struct weft__addr_parts *parts, const char *address,
             const weft_listener_opts *opts)
 {
 	if (parts->scheme == WEFT__ADDR_UDP || parts->scheme == WEFT__ADDR_UNIXDGRAM)
-		return weft_fail(WEFT_EINVAL, "listen %s: datagrams are not accepted", address);
+		return weft_fail(
+			WEFT_EINVAL,
+			"listen %s: cannot listen at a datagram address; use weft_dgram_open()",
+			address);
 	if (opts->reuse_port && parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS)
-		return weft_fail(WEFT_EINVAL, "listen %s: has no port to share", address);
+		return weft_fail(WEFT_EINVAL, "listen %s: reuse_port needs a tcp or tls address",
+		                 address);
 	if (parts->scheme == WEFT__ADDR_TLS && !opts->tls)
-		return weft_fail(WEFT_EINVAL, "listen %s: needs a certificate, in opts.tls",
+		return weft_fail(WEFT_EINVAL,
+		                 "listen %s: a tls address needs a certificate; set opts.tls",
 		                 address);
 	if (parts->scheme != WEFT__ADDR_FD && !parts->is_literal)
-		return weft_fail(WEFT_EINVAL, "listen %s: needs an address, not a name", address);
+		return weft_fail(WEFT_EINVAL,
+		                 "listen %s: the host must be an IP address, not a name", address);
 	return 0;
 }
 

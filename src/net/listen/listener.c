@@ -369,7 +369,7 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	if (rc < 0)
 		return rc;
 	if (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS))
-		return weft__fail(WEFT_ESHUTDOWN, "the listener was closed");
+		return weft__fail(WEFT_ESHUTDOWN, "listener: it was already closed");
 	if (loop_of(listener))
 		return 0;
 	rc = weft__notice_settle(&listener->notice, its);
@@ -453,11 +453,13 @@ weft_listener_accept(weft_listener *listener, weft_stream **out, uint64_t deadli
 	int rc = weft__listener_use(listener, NULL, "weft_listener_accept");
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_listener_accept: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_accept: out is NULL");
 	if (rc < 0)
 		return rc;
 	if (is_busy(listener))
-		return weft__fail(WEFT_EBUSY, "another accepts here");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_listener_accept: the listener already has an acceptor or a callback");
 	if (deadline_ns == WEFT_NOWAIT)
 		return accept_now(listener, out);
 	rc = weft__may_wait(deadline_ns);
@@ -511,11 +513,13 @@ weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
 	int rc = weft__listener_use(listener, loop, "weft_listener_start");
 
 	if (rc == 0 && !fn)
-		rc = weft__misuse(WEFT_EINVAL, "weft_listener_start: no function");
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_start: fn is NULL");
 	if (rc < 0)
 		return rc;
 	if (listener->waiter || (listener->flags & WEFT__LISTENER_SERVED))
-		return weft__fail(WEFT_EBUSY, "a threadlet accepts here");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_listener_start: a threadlet already accepts on this listener");
 	rc = stand(listener);
 	if (rc < 0)
 		return rc;
@@ -582,7 +586,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 	weft_listener *listener;
 
 	if (!address || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_listener_open: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_listener_open: address or out is NULL");
 	opts = opts ? opts : &defaults;
 	listener = weft__alloc_zero(sizeof(*listener));
 	if (listener)
@@ -618,7 +622,7 @@ int
 weft_listener_local(weft_listener *listener, weft_addr *out)
 {
 	if (!listener || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_listener_local: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_listener_local: listener or out is NULL");
 	*out = listener->local;
 	return 0;
 }

@@ -218,11 +218,13 @@ weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg, uint64_
 	int rc = weft__listener_use(listener, NULL, "weft_listener_serve");
 
 	if (rc == 0 && !fn)
-		rc = weft__misuse(WEFT_EINVAL, "weft_listener_serve: no function");
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_serve: fn is NULL");
 	if (rc == 0
 	    && (listener->waiter
 	        || listener->flags & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED)))
-		rc = weft__fail(WEFT_EBUSY, "another accepts here");
+		rc = weft__fail(
+			WEFT_EBUSY,
+			"weft_listener_serve: the listener already has an acceptor or a callback");
 	if (rc == 0)
 		rc = weft__may_wait(deadline_ns);
 	if (rc == 0)

@@ -358,7 +358,9 @@ prepare_tls(struct connection *c, const struct weft__addr_parts *parts,
 	if (!tls)
 		return WEFT_ENOSYS;
 	if (size == 0 || size >= sizeof(c->name))
-		return weft__fail(WEFT_EINVAL, "connect: no name to verify");
+		return weft__fail(
+			WEFT_EINVAL,
+			"weft_stream_connect: the host name to verify is missing or too long");
 	memcpy(c->name, name, size);
 	c->tls = weft__tls_ref(tls);
 	c->handshake_ns = opts && opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
@@ -374,7 +376,8 @@ read_address(const char *address, struct weft__addr_parts *parts)
 		return rc;
 	if (parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS
 	    && parts->scheme != WEFT__ADDR_UNIX)
-		return weft_fail(WEFT_EINVAL, "connect %s: not a stream", address);
+		return weft_fail(WEFT_EINVAL,
+		                 "connect %s: not a stream address; use tcp, tls or unix", address);
 	return 0;
 }
 
@@ -418,7 +421,8 @@ weft_stream_connect_op(const char *address, const weft_stream_connect_opts *opts
                        weft_op *op, uint64_t deadline_ns)
 {
 	if (!address || !out || !op)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_connect_op: NULL");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_stream_connect_op: address, out or op is NULL");
 	return stream_connect_start(address, opts, out, NULL, op, deadline_ns);
 }
 
@@ -434,7 +438,7 @@ weft_stream_connect(const char *address, const weft_stream_connect_opts *opts, w
 	if (rc < 0)
 		return rc;
 	if (!address || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_connect: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_connect: address or out is NULL");
 	weft__op_init_waited(&op);
 	rc = stream_connect_start(address, opts, &stream, why, &op, deadline_ns);
 	if (rc < 0)

@@ -193,11 +193,11 @@ weft_stream_start(weft_stream *stream, weft_loop *loop, const weft_stream_events
 	if (rc < 0)
 		return rc;
 	if (!events || !events->on_data)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_start: no on_data");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_start: events or on_data is NULL");
 	if (stream->reader || stream->reader_op)
-		return weft__fail(WEFT_EBUSY, "another reads this stream");
+		return weft__fail(WEFT_EBUSY, "weft_stream_start: the stream already has a reader");
 	if (weft__stream_loop(stream)->ending)
-		return weft__fail(WEFT_ESHUTDOWN, "weft_stream_start: the loop has ended its ops");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_stream_start: the loop is stopping");
 	stream_events_begin(stream);
 	set_background(stream);
 	rc = weft__receive_start(stream);

@@ -54,7 +54,7 @@ stream_option_begin(weft_stream *stream, const char *name, const struct option *
 	if (rc < 0)
 		return rc;
 	*out = stream_option_find(name);
-	return *out ? 0 : weft_fail(WEFT_ENOENT, "no stream option \"%s\"", name ? name : "");
+	return *out ? 0 : weft_fail(WEFT_ENOENT, "stream: unknown option \"%s\"", name ? name : "");
 }
 
 /* Returns 0, or an error with a text that names the option. */
@@ -131,7 +131,11 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 		return rc;
 	if (option->kind == QUEUED || option->kind == UNSENT || value < option->min
 	    || value > option->max)
-		return weft_fail(WEFT_EINVAL, "stream option \"%s\": bad value", name);
+		return weft_fail(
+			WEFT_EINVAL,
+			"stream option \"%s\": the value is out of range, or the option is "
+			"read-only",
+			name);
 	field = (char *)stream + option->offset;
 	switch (option->kind) {
 	case SOCKET:
@@ -160,7 +164,7 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 	const char *field;
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_stream_get: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_get: out is NULL");
 	if (rc < 0)
 		return rc;
 	field = (const char *)stream + option->offset;
@@ -241,9 +245,10 @@ weft__stream_explain(const weft_stream *stream, const char *call, int error)
 		(void)weft_addr_format(&peer, text, sizeof(text));
 	}
 	return weft_fail(error, "%s %s: %s", call, text,
-	                 error == WEFT_ENOBUFS ? "dropped, as it does not read: more than "
-	                                         "write_max was queued"
-	                                       : weft_strerror(error));
+	                 error == WEFT_ENOBUFS
+	                         ? "the peer was dropped because it does not read; more than "
+	                           "write_max was queued"
+	                         : weft_strerror(error));
 }
 
 int
@@ -262,7 +267,7 @@ weft_stream_creds(weft_stream *stream, weft_creds *out)
 	int rc = weft__stream_check(stream, "weft_stream_creds");
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_stream_creds: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_creds: out is NULL");
 	if (rc < 0)
 		return rc;
 	rc = weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERCRED, &creds, &size);

@@ -53,9 +53,10 @@ weft__passed_skip(weft_stream *stream, size_t size)
 static int
 check_unix(const weft_stream *stream, const char *call)
 {
-	return stream->tls || !(stream->flags & WEFT__STREAM_LOCAL)
-	               ? weft_fail(WEFT_EINVAL, "%s: not a Unix stream", call)
-	               : 0;
+	return stream->tls || !(stream->flags & WEFT__STREAM_LOCAL) ? weft_fail(
+		       WEFT_EINVAL,
+		       "%s: descriptors can only be passed over a Unix stream without TLS", call)
+	                                                            : 0;
 }
 
 /* A pending receive of io_uring cannot accept descriptors: cancel it, so that receiving
@@ -98,9 +99,10 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 	ssize_t n = 1;
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_stream_recv_fd: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_recv_fd: out is NULL");
 	if (rc == 0 && stream->tls)
-		rc = weft__fail(WEFT_EINVAL, "weft_stream_recv_fd: TLS");
+		rc = weft__fail(WEFT_EINVAL,
+		                "weft_stream_recv_fd: a TLS stream cannot pass descriptors");
 	if (rc == 0)
 		rc = weft__passed_start(stream, "weft_stream_recv_fd");
 	if (rc < 0)
@@ -110,9 +112,10 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 	if (n < 0)
 		return (int)n;
 	if (n == 0)
-		return weft__fail(WEFT_EOF, "the stream has ended");
+		return weft__fail(WEFT_EOF, "weft_stream_recv_fd: the stream has ended");
 	if (stream->passed < 0)
-		return weft__fail(WEFT_EPROTO, "the next byte brings no descriptor");
+		return weft__fail(WEFT_EPROTO,
+		                  "weft_stream_recv_fd: the next byte comes without a descriptor");
 	*out = stream->passed;
 	stream->passed = -1;
 	return weft_stream_skip(stream, 1);
@@ -160,7 +163,7 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 	struct weft__passing passing;
 
 	if (rc == 0 && fd < 0)
-		rc = weft__misuse(WEFT_EBADF, "weft_stream_send_fd: no such descriptor");
+		rc = weft__misuse(WEFT_EBADF, "weft_stream_send_fd: fd is negative");
 	if (rc == 0)
 		rc = check_unix(stream, "weft_stream_send_fd");
 	if (rc == 0)

@@ -19,7 +19,7 @@ stream_read_begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	if (rc < 0)
 		return rc;
 	if (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED))
-		return weft__fail(WEFT_EBUSY, "another reads this stream");
+		return weft__fail(WEFT_EBUSY, "stream: it already has a reader or callbacks");
 	return 0;
 }
 
@@ -126,7 +126,7 @@ weft_stream_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_
 	if (rc < 0)
 		return rc;
 	if (!buf || size == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_read: no buffer");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_read: buf is NULL or size is 0");
 	if (stream->in_queue.size == 0 && !stream->tls && !(stream->flags & WEFT__STREAM_PASSES))
 		return read_past_queue(stream, buf, size, deadline_ns);
 	rc = gather(stream, 1, deadline_ns);
@@ -141,14 +141,16 @@ weft_stream_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t dea
 	if (rc < 0)
 		return rc;
 	if (!buf && size > 0)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_read_exact: no buffer");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_read_exact: buf is NULL");
 	if (size > INT32_MAX)
-		return weft__fail(WEFT_EMSGSIZE, "weft_stream_read_exact: more than 2 GiB");
+		return weft__fail(WEFT_EMSGSIZE, "weft_stream_read_exact: size is more than 2 GiB");
 	rc = gather(stream, size, deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return weft__fail(WEFT_EOF, "the stream ended before that");
+		return weft__fail(
+			WEFT_EOF,
+			"weft_stream_read_exact: the stream ended before all bytes arrived");
 	return stream_read_take(stream, buf, size);
 }
 
@@ -175,15 +177,21 @@ weft_stream_read_until(weft_stream *stream, const char *delimiter, void *buf, si
 	if (rc < 0)
 		return rc;
 	if (!buf || !delimiter || !*delimiter)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_read_until: NULL");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_stream_read_until: buf is NULL, or the delimiter is NULL or empty");
 	while ((size = stream_read_find(stream, delimiter, max, &seen)) == 0) {
 		if (stream->in_queue.size >= max)
-			return weft__fail(WEFT_EMSGSIZE, "the delimiter is not within that");
+			return weft__fail(
+				WEFT_EMSGSIZE,
+				"weft_stream_read_until: the delimiter is not within max bytes");
 		rc = gather(stream, stream->in_queue.size + 1, deadline_ns);
 		if (rc < 0)
 			return rc;
 		if (rc == 0 && stream->in_queue.size > 0)
-			return weft__fail(WEFT_EOF, "the stream ended without a delimiter");
+			return weft__fail(
+				WEFT_EOF,
+				"weft_stream_read_until: the stream ended before a delimiter");
 		if (rc == 0)
 			return 0;
 	}
@@ -195,9 +203,10 @@ weft_stream_read_until(weft_stream *stream, const char *delimiter, void *buf, si
 static int
 check_min(const weft_stream *stream, size_t min)
 {
-	return min > stream->read_max ? weft__fail(WEFT_EMSGSIZE, "peek: more than the "
-	                                                          "stream's read_max")
-	                              : 0;
+	return min > stream->read_max
+	               ? weft__fail(WEFT_EMSGSIZE, "weft_stream_peek: min is larger than the "
+	                                           "stream's read_max")
+	               : 0;
 }
 
 ssize_t
@@ -207,7 +216,7 @@ weft_stream_peek(weft_stream *stream, size_t min, const void **out, uint64_t dea
 	size_t size;
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_stream_peek: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_peek: out is NULL");
 	if (rc == 0)
 		rc = check_min(stream, min);
 	if (rc == 0)
@@ -250,7 +259,7 @@ weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadl
 		rc = check_min(stream, min);
 	if (rc == 0
 	    && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED)))
-		rc = weft__fail(WEFT_EBUSY, "another reads this stream");
+		rc = weft__fail(WEFT_EBUSY, "stream: it already has a reader or callbacks");
 	if (rc == 0)
 		rc = weft_op_begin(op, on_peek_cancel, stream, deadline_ns);
 	if (rc < 0)
@@ -278,7 +287,8 @@ weft_stream_skip(weft_stream *stream, size_t size)
 	if (rc < 0)
 		return rc;
 	if (size > stream->in_queue.size)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_skip: more than there is");
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_stream_skip: size is more than the queue holds");
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);

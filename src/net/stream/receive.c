@@ -275,7 +275,9 @@ weft__receive_stop(weft_stream *stream)
 	if (!stream->in.pending)
 		return 0;
 	if (!weft__self())
-		return weft__fail(WEFT_EBUSY, "the stream is still receiving");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_stream_move: the stream still receives; move it from a threadlet");
 	stream->flags |= WEFT__STREAM_PAUSED | WEFT__STREAM_MOVING;
 	weft_op_cancel(&stream->in);
 	stream->mover = &waiter;
@@ -292,7 +294,7 @@ weft__guest_leave(weft_stream *stream)
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
 		return 0;
 	(void)weft__close_go_on(stream);
-	return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
+	return weft__fail(WEFT_ESHUTDOWN, "stream: it was closed during the call");
 }
 
 /* No receive op is pending that could already have fetched the bytes. */

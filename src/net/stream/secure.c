@@ -191,14 +191,20 @@ static int
 check_start(weft_stream *stream, const weft_tls *tls, int role, uint64_t deadline_ns)
 {
 	if (!tls || deadline_ns == WEFT_NOWAIT)
-		return weft__misuse(WEFT_EINVAL, "weft_tls_start: no context, or no time");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_tls_start: tls is NULL, or the deadline leaves no time for a "
+			"handshake");
 	if (stream->tls || stream->first || stream->reader || stream->reader_op
 	    || (stream->flags & WEFT__STREAM_STARTED))
-		return weft__fail(WEFT_EBUSY, "weft_tls_start: in use, or TLS already");
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_tls_start: the stream is in use, or it uses TLS already");
 	/* A server may have received the start of the handshake.  Bytes that are not TLS fail
 	 * later. */
 	if (stream->in_queue.size > 0 && role == WEFT_TLS_CLIENT)
-		return weft__fail(WEFT_EPROTO, "the peer has sent plain bytes where TLS begins");
+		return weft__fail(
+			WEFT_EPROTO,
+			"weft_tls_start: the peer has sent plain bytes before the handshake");
 	return 0;
 }
 
@@ -291,9 +297,10 @@ weft_stream_tls(weft_stream *stream, weft_tls_info *out)
 	int rc = weft__stream_use(stream, NULL, "weft_stream_tls");
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_stream_tls: NULL");
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_tls: out is NULL");
 	if (rc < 0)
 		return rc;
-	return stream->tls ? weft__session_info(stream->tls, out)
-	                   : weft__fail(WEFT_EINVAL, "weft_stream_tls: plain");
+	return stream->tls
+	               ? weft__session_info(stream->tls, out)
+	               : weft__fail(WEFT_EINVAL, "weft_stream_tls: the stream does not use TLS");
 }

@@ -116,9 +116,12 @@ check_kind(int fd, uint32_t *flags)
 	int kind = weft__sys->kind(fd);
 
 	if (kind < 0)
-		return weft__fail(WEFT_EBADF, "stream: no such descriptor");
+		return weft__fail(WEFT_EBADF, "weft_stream_open_fd: the descriptor is not open");
 	if (kind == WEFT__FD_FILE)
-		return weft__fail(WEFT_EINVAL, "stream: a file; see weft/file.h");
+		return weft__fail(
+			WEFT_EINVAL,
+			"weft_stream_open_fd: a file cannot be a stream; use the calls of "
+			"weft/file.h");
 	if (kind == WEFT__FD_OTHER)
 		*flags |= WEFT__STREAM_PLAIN;
 	else if (weft__sys->sockname(fd, (struct sockaddr *)&name, &size) < 0
@@ -135,7 +138,7 @@ weft_stream_open_fd(int fd, bool borrow, weft_stream **out)
 	int rc;
 
 	if (!out)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_open_fd: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_open_fd: out is NULL");
 	rc = check_kind(fd, &flags);
 	if (rc == 0)
 		rc = weft__sys->set_nonblock(fd);
@@ -155,7 +158,7 @@ weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b)
 	int fds[2], rc;
 
 	if (!out_a || !out_b)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_open_pair: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_open_pair: out_a or out_b is NULL");
 	rc = weft__sys->socket_pair(fds);
 	if (rc < 0)
 		return weft_fail(rc, "socketpair: %s", weft_strerror(rc));
@@ -197,7 +200,7 @@ introduce(weft_stream *stream, weft_loop *loop)
 	if (rc == 0)
 		rc = weft__notice_settle(&stream->notice, loop);
 	if (rc < 0)
-		return weft__fail(rc, "stream: its loop cannot take it");
+		return weft__fail(rc, "stream: the loop cannot register its descriptor");
 	(void)weft_loop_ref(loop);
 	if (stream->moved_to)
 		weft_loop_unref(stream->moved_to);
@@ -224,9 +227,9 @@ weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call)
 	if (rc < 0)
 		return rc;
 	if (stream->flags & WEFT__STREAM_CLOSING)
-		return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
+		return weft__fail(WEFT_ESHUTDOWN, "stream: it was already closed");
 	if (stream->flags & WEFT__STREAM_MOVING)
-		return weft__fail(WEFT_EBUSY, "the stream is being moved");
+		return weft__fail(WEFT_EBUSY, "stream: it is being moved to another loop");
 	return stream->flags & WEFT__STREAM_BOUND ? 0 : introduce(stream, its);
 }
 
@@ -272,7 +275,10 @@ take_from_loop(weft_stream *stream, weft_loop *from)
 
 	if (stream->reader || stream->reader_op || stream->out || stream->guests > 0
 	    || (stream->flags & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN | WEFT__STREAM_CALLED)))
-		return weft__fail(WEFT_EBUSY, "weft_stream_move: in use");
+		return weft__fail(
+			WEFT_EBUSY,
+			"weft_stream_move: the stream is in use by a reader, a writer or a "
+			"callback");
 	rc = weft__receive_stop(stream);
 	if (rc < 0)
 		return rc;
@@ -292,7 +298,7 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 	if (rc < 0)
 		return rc;
 	if (!loop)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_move: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_move: loop is NULL");
 	rc = from ? take_from_loop(stream, from) : 0;
 	if (rc < 0)
 		return rc;

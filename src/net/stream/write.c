@@ -19,7 +19,7 @@ weft__send_check(const weft_stream *stream)
 	if (!stream->out_error)
 		return 0;
 	if (stream->flags & WEFT__STREAM_SHUT)
-		return weft__fail(stream->out_error, "the stream takes no more");
+		return weft__fail(stream->out_error, "stream: its sending side is already closed");
 	if (stream->tls)
 		return weft__secure_explain(stream, "write", stream->out_error);
 	return weft__stream_explain(stream, "write", stream->out_error);
@@ -32,9 +32,13 @@ check_spans(const weft_span *spans, size_t count, size_t *size)
 
 	for (size_t i = 0; i < count; i++) {
 		if (!spans || (!spans[i].data && spans[i].size > 0))
-			return weft__misuse(WEFT_EINVAL, "write: NULL");
+			return weft__misuse(
+				WEFT_EINVAL,
+				"weft_stream_write: spans, or the data of a span, is NULL");
 		if (__builtin_add_overflow(all, spans[i].size, &all) || all > INT64_MAX)
-			return weft__fail(WEFT_EINVAL, "write: too much");
+			return weft__fail(
+				WEFT_EINVAL,
+				"weft_stream_write: the total size is more than INT64_MAX");
 	}
 	*size = all;
 	return 0;
@@ -244,7 +248,7 @@ static int
 check_shutdown(const weft_stream *stream)
 {
 	if (stream->flags & WEFT__STREAM_PLAIN)
-		return weft__fail(WEFT_EINVAL, "shutdown: not a socket");
+		return weft__fail(WEFT_EINVAL, "weft_stream_shutdown: the stream is not a socket");
 	return weft__send_check(stream);
 }
 

@@ -92,7 +92,9 @@ weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t si
 	if (rc < 0)
 		return rc;
 	if (size > INT64_MAX || offset > INT64_MAX - size)
-		return weft__fail(WEFT_EINVAL, "weft_stream_write_file: no such range");
+		return weft__fail(
+			WEFT_EINVAL,
+			"weft_stream_write_file: offset plus size is more than INT64_MAX");
 	if (size == 0)
 		return 0;
 	stream->guests++; /* the stream is used between two waits */

@@ -56,7 +56,7 @@ weft_tls_open(const weft_tls_opts *opts, weft_tls **out)
 	int rc;
 
 	if (!out)
-		return weft__misuse(WEFT_EINVAL, "weft_tls_open: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_tls_open: out is NULL");
 	opts = opts ? opts : &defaults;
 	rc = weft__tls_setup_check(opts);
 	if (rc < 0)
@@ -81,7 +81,7 @@ weft_tls_reload(weft_tls *tls)
 	int rc;
 
 	if (!tls)
-		return weft__misuse(WEFT_EINVAL, "weft_tls_reload: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_tls_reload: tls is NULL");
 	weft__lock_take(&tls->reload_lock);
 	rc = weft__tls_set_new(tls->opts, &set);
 	if (rc == 0) {

@@ -137,10 +137,10 @@ parse_certs(BIO *bio, const char *path, STACK_OF(X509) * certs)
 	while ((cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)))
 		if (sk_X509_push(certs, cert) <= 0) {
 			X509_free(cert);
-			return fail_parse(path, "cannot be kept");
+			return fail_parse(path, "a certificate cannot be stored");
 		}
 	if (!is_at_end())
-		return fail_parse(path, "broken certificate");
+		return fail_parse(path, "malformed certificate");
 	ERR_clear_error();
 	return sk_X509_num(certs) > 0
 	               ? 0
@@ -192,9 +192,9 @@ parse_key(BIO *bio, const char *path, EVP_PKEY **out)
 		ERR_clear_error();
 		return fail_file(WEFT_EINVAL, path,
 		                 "the key is protected by a password, which "
-		                 "cannot be asked for: store it without");
+		                 "is not supported; store the key without one");
 	}
-	return fail_parse(path, "no private key in PEM format, or a broken one");
+	return fail_parse(path, "no valid private key in PEM format");
 }
 
 int

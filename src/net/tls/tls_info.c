@@ -89,7 +89,7 @@ int
 weft__session_info(struct weft__session *s, weft_tls_info *out)
 {
 	if (!s->done)
-		return weft__fail(WEFT_EINVAL, "tls: before the end of the handshake");
+		return weft__fail(WEFT_EINVAL, "tls: the handshake is not done yet");
 	if (!s->info)
 		s->info = make_info(s->ssl);
 	if (!s->info)

@@ -130,11 +130,14 @@ static int
 check_open(weft_tls *tls, int role, const char *name)
 {
 	if (!tls || (role != WEFT_TLS_CLIENT && role != WEFT_TLS_SERVER))
-		return weft__misuse(WEFT_EINVAL, "tls: no context, or no role");
+		return weft__misuse(
+			WEFT_EINVAL,
+			"tls: the context is NULL, or the role is neither client nor server");
 	if (role == WEFT_TLS_CLIENT && !is_name(name))
-		return weft__fail(WEFT_EINVAL, "tls: a client needs the host's name: letters "
-		                               "(punycode for others), digits, - and _ "
-		                               "between dots, or an address");
+		return weft__fail(WEFT_EINVAL,
+		                  "tls: a client needs the host name to verify: letters "
+		                  "(punycode for others), digits, - and _ "
+		                  "between dots, or an address");
 	return 0;
 }
 
@@ -264,12 +267,12 @@ check_peer(struct weft__session *s)
 		                          "the server has chosen an application "
 		                          "protocol that was not offered");
 	if (verify && !cert)
-		return weft__tls_break_by(s, WEFT_ECERT, "the peer has shown no certificate");
+		return weft__tls_break_by(s, WEFT_ECERT, "the peer has sent no certificate");
 	if (verify && SSL_get_verify_result(s->ssl) != X509_V_OK)
 		return weft__tls_break_by(s, WEFT_ECERT, "the certificate was not verified");
 	if (verify && client && !is_host(s, cert))
 		return weft__tls_break_by(s, WEFT_ECERT,
-		                          "wrong host: the certificate is for another one");
+		                          "wrong host: the certificate is for another host");
 	return 0;
 }
 
@@ -287,7 +290,9 @@ weft__session_handshake(struct weft__session *s)
 	weft__tls_in_release(s);
 	if (rc <= 0) {
 		rc = result_of(s, rc);
-		return rc == 0 ? weft__tls_break_by(s, WEFT_ETRUNCATED, "goodbye in the handshake")
+		return rc == 0 ? weft__tls_break_by(
+			       s, WEFT_ETRUNCATED,
+			       "the peer ended the session during the handshake")
 		               : rc;
 	}
 	rc = check_peer(s);
@@ -302,7 +307,7 @@ check_ready(const struct weft__session *s)
 {
 	if (s->broken)
 		return say_again(s);
-	return s->done ? 0 : weft__misuse(WEFT_EINVAL, "tls: before the end of the handshake");
+	return s->done ? 0 : weft__misuse(WEFT_EINVAL, "tls: the handshake is not done yet");
 }
 
 static int64_t
@@ -321,7 +326,8 @@ read_some(struct weft__session *s, void *buf, size_t size)
 	if (rc == WEFT_EAGAIN)
 		shrink(s);
 	if (rc == WEFT_EAGAIN && s->chatter > CHATTER_MAX)
-		return weft__tls_break_by(s, WEFT_EPROTO, "too many messages without data");
+		return weft__tls_break_by(s, WEFT_EPROTO,
+		                          "the peer sent too many handshake messages without data");
 	return rc;
 }
 
@@ -377,7 +383,7 @@ weft__session_write(struct weft__session *s, const void *buf, size_t size)
 	if (rc < 0 || size == 0)
 		return rc;
 	if (s->said)
-		return weft__fail(WEFT_ESHUTDOWN, "tls: after our goodbye");
+		return weft__fail(WEFT_ESHUTDOWN, "tls: the sending side is already closed");
 	if (fits < size && fits < WORTH)
 		return WEFT_EAGAIN;
 	size = size < fits ? size : fits;

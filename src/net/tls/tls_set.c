@@ -146,7 +146,7 @@ load_trusted(const weft_tls_opts *opts, struct load *load)
 	ERR_clear_error();
 	load->trusted = X509_STORE_new();
 	if (!load->trusted)
-		return tls_set_fail("authorities", "cannot be kept");
+		return tls_set_fail("authorities", "cannot be stored");
 	if (!load->ca && !X509_STORE_set_default_paths(load->trusted))
 		return tls_set_fail("the system's authorities", "cannot be used");
 	for (int i = 0; i < sk_X509_num(load->ca); i++)
@@ -206,7 +206,7 @@ load_own(struct own *own)
 		return 0;
 	ERR_clear_error();
 	return weft_fail(WEFT_EINVAL,
-	                 "weft_tls: %s: the key is not that of the first certificate in %s",
+	                 "weft_tls: %s: the key does not match the first certificate in %s",
 	                 key_file, from->chain_file);
 }
 
@@ -262,7 +262,7 @@ add_own(struct weft__tls_set *set, const struct load *load, const struct own *ow
 	int rc;
 
 	if (!ctx)
-		return tls_set_fail(own->from->chain_file, "no context");
+		return tls_set_fail(own->from->chain_file, "cannot create a context for it");
 	set->named[set->count++] = (struct weft__tls_named){ name, ctx };
 	rc = use_own(ctx, own);
 	if (rc == 0 && same_name(name, client_name(set->opts)))
@@ -331,7 +331,7 @@ build(struct weft__tls_set *set, struct load *load)
 	set->bio = weft__tls_bio_new();
 	set->client = new_ctx(set, load, WEFT_TLS_CLIENT);
 	if (!set->bio || !set->client)
-		return tls_set_fail("settings", "not taken");
+		return tls_set_fail("settings", "not accepted by OpenSSL");
 	return load_owns(set, load);
 }
 
@@ -373,7 +373,7 @@ weft__tls_set_new(const weft_tls_opts *opts, struct weft__tls_set **out)
 	if (!set->opts)
 		rc = WEFT_ENOMEM;
 	else if (!OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL))
-		rc = tls_set_fail("OpenSSL", "does not start");
+		rc = tls_set_fail("OpenSSL", "cannot be initialized");
 	else
 		rc = build(set, &load);
 	X509_STORE_free(load.trusted);

@@ -107,7 +107,7 @@ check_alpn(const char *const *alpn)
 
 		sum += 1 + size;
 		if (size < 1 || size > 255 || sum > ALPN_MAX)
-			return weft__fail(WEFT_EINVAL, "weft_tls_open: names of protocols "
+			return weft__fail(WEFT_EINVAL, "weft_tls_open: protocol names (alpn) must "
 			                               "have 1 to 255 bytes, together "
 			                               "1,024 at most");
 	}
@@ -122,12 +122,14 @@ weft__tls_setup_check(const weft_tls_opts *opts)
 		return weft__fail(WEFT_EINVAL, "weft_tls_open: version_min is neither 0, "
 		                               "0x0303 (TLS 1.2) nor 0x0304 (TLS 1.3)");
 	if (opts->cert_count > 0 && !opts->certs)
-		return weft__fail(WEFT_EINVAL, "weft_tls_open: no certs");
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_tls_open: certs is NULL, but cert_count is not 0");
 	for (size_t i = 0; i < opts->cert_count; i++)
 		if (!opts->certs[i].chain_file)
-			return weft__fail(WEFT_EINVAL, "weft_tls_open: no chain_file");
+			return weft__fail(WEFT_EINVAL,
+			                  "weft_tls_open: a certificate has no chain_file");
 	if (opts->ask_client_cert && !opts->ca_file)
 		return weft__fail(WEFT_EINVAL, "weft_tls_open: ask_client_cert needs "
-		                               "ca_file: whose clients to trust");
+		                               "ca_file, the authorities of the clients to trust");
 	return check_alpn(opts->alpn);
 }

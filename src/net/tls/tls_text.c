@@ -21,31 +21,32 @@ struct word {
 
 static const struct word words[] = {
 	{ SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, WEFT_ECERT,
-	  "the client has shown no certificate" },
+	  "the client has sent no certificate" },
 	{ SSL_R_UNEXPECTED_EOF_WHILE_READING, WEFT_ETRUNCATED,
-	  "the connection has ended without a goodbye" },
-	{ SSL_R_HTTP_REQUEST, WEFT_EPROTO, "the peer speaks HTTP without TLS" },
-	{ SSL_R_HTTPS_PROXY_REQUEST, WEFT_EPROTO, "the peer speaks to a proxy, without TLS" },
+	  "the connection ended without a close_notify" },
+	{ SSL_R_HTTP_REQUEST, WEFT_EPROTO, "the peer sent plain HTTP instead of TLS" },
+	{ SSL_R_HTTPS_PROXY_REQUEST, WEFT_EPROTO,
+	  "the peer sent a plain HTTP proxy request instead of TLS" },
 	{ SSL_R_WRONG_VERSION_NUMBER, WEFT_EPROTO,
 	  "the peer does not speak TLS, or an unknown version of it" },
 	{ SSL_R_UNSUPPORTED_PROTOCOL, WEFT_EPROTO,
 	  "the peer wants a version of TLS that is not allowed" },
 	{ SSL_R_VERSION_TOO_LOW, WEFT_EPROTO, "the peer wants a version of TLS that is too old" },
-	{ SSL_R_NO_SHARED_CIPHER, WEFT_EPROTO, "no cipher that both have" },
+	{ SSL_R_NO_SHARED_CIPHER, WEFT_EPROTO, "no cipher in common with the peer" },
 	{ SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, WEFT_EPROTO,
-	  "no signature algorithm that both have" },
-	{ SSL_R_NO_SUITABLE_KEY_SHARE, WEFT_EPROTO, "no key exchange that both have" },
-	{ SSL_R_NO_SHARED_GROUPS, WEFT_EPROTO, "no key exchange that both have" },
+	  "no signature algorithm in common with the peer" },
+	{ SSL_R_NO_SUITABLE_KEY_SHARE, WEFT_EPROTO, "no key exchange in common with the peer" },
+	{ SSL_R_NO_SHARED_GROUPS, WEFT_EPROTO, "no key exchange in common with the peer" },
 	{ SSL_R_NO_APPLICATION_PROTOCOL, WEFT_EPROTO,
-	  "no application protocol (ALPN) that both have" },
-	{ SSL_R_RECORD_LENGTH_MISMATCH, WEFT_EPROTO, "a broken record" },
-	{ SSL_R_ENCRYPTED_LENGTH_TOO_LONG, WEFT_EPROTO, "a record larger than is allowed" },
-	{ SSL_R_PACKET_LENGTH_TOO_LONG, WEFT_EPROTO, "a record larger than is allowed" },
-	{ SSL_R_DATA_LENGTH_TOO_LONG, WEFT_EPROTO, "a record larger than is allowed" },
-	{ SSL_R_EXCESSIVE_MESSAGE_SIZE, WEFT_EPROTO, "a handshake message larger than is allowed" },
+	  "no application protocol (ALPN) in common with the peer" },
+	{ SSL_R_RECORD_LENGTH_MISMATCH, WEFT_EPROTO, "a malformed record" },
+	{ SSL_R_ENCRYPTED_LENGTH_TOO_LONG, WEFT_EPROTO, "a record is larger than allowed" },
+	{ SSL_R_PACKET_LENGTH_TOO_LONG, WEFT_EPROTO, "a record is larger than allowed" },
+	{ SSL_R_DATA_LENGTH_TOO_LONG, WEFT_EPROTO, "a record is larger than allowed" },
+	{ SSL_R_EXCESSIVE_MESSAGE_SIZE, WEFT_EPROTO, "a handshake message is larger than allowed" },
 	{ SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC, WEFT_EPROTO,
-	  "a record that was changed on its way" },
-	{ SSL_R_BAD_SIGNATURE, WEFT_EPROTO, "a wrong signature" },
+	  "a record was changed on its way" },
+	{ SSL_R_BAD_SIGNATURE, WEFT_EPROTO, "an invalid signature" },
 	{ SSL_R_EE_KEY_TOO_SMALL, WEFT_ECERT, "the certificate has a key that is too weak" },
 	{ SSL_R_CA_KEY_TOO_SMALL, WEFT_ECERT, "an authority has a key that is too weak" },
 	{ SSL_R_CA_MD_TOO_WEAK, WEFT_ECERT,
@@ -56,20 +57,19 @@ static const struct word words[] = {
 /* Alerts of the peer: it has ended the session, and gives the reason. */
 static const struct word alerts[] = {
 	{ SSL_AD_HANDSHAKE_FAILURE, WEFT_EPROTO,
-	  "nothing that both sides can do, or no certificate" },
+	  "no parameters in common, or no suitable certificate" },
 	{ SSL_AD_BAD_CERTIFICATE, WEFT_ECERT, "our certificate is bad" },
 	{ SSL_AD_UNSUPPORTED_CERTIFICATE, WEFT_ECERT,
-	  "our certificate is of a kind it cannot use" },
+	  "it does not support our type of certificate" },
 	{ SSL_AD_CERTIFICATE_REVOKED, WEFT_ECERT, "our certificate was revoked" },
 	{ SSL_AD_CERTIFICATE_EXPIRED, WEFT_ECERT, "our certificate has expired" },
 	{ SSL_AD_CERTIFICATE_UNKNOWN, WEFT_ECERT, "our certificate was not accepted" },
-	{ SSL_AD_UNKNOWN_CA, WEFT_ECERT,
-	  "our certificate is of an authority that it does not trust" },
-	{ SSL_AD_CERTIFICATE_REQUIRED, WEFT_ECERT, "it wants a certificate from us" },
-	{ SSL_AD_PROTOCOL_VERSION, WEFT_EPROTO, "our versions of TLS are none that it allows" },
+	{ SSL_AD_UNKNOWN_CA, WEFT_ECERT, "it does not trust the authority of our certificate" },
+	{ SSL_AD_CERTIFICATE_REQUIRED, WEFT_ECERT, "it requires a certificate from us" },
+	{ SSL_AD_PROTOCOL_VERSION, WEFT_EPROTO, "it allows none of our TLS versions" },
 	{ SSL_AD_UNRECOGNIZED_NAME, WEFT_EPROTO, "it has no certificate for this name" },
 	{ SSL_AD_NO_APPLICATION_PROTOCOL, WEFT_EPROTO,
-	  "no application protocol (ALPN) that both have" },
+	  "no application protocol (ALPN) in common with the peer" },
 	{ SSL_AD_INTERNAL_ERROR, WEFT_EPROTO, "an internal error" },
 };
 
@@ -153,7 +153,7 @@ break_by_alert(struct weft__session *s, int alert)
 	const struct word *word = tls_text_find(alerts, COUNT(alerts), alert);
 
 	return weft__tls_break_by(s, word ? word->error : WEFT_EPROTO,
-	                          "the peer has ended it: %s (alert %d)",
+	                          "the peer ended the session: %s (alert %d)",
 	                          word ? word->text : SSL_alert_desc_string_long(alert), alert);
 }
 
@@ -165,18 +165,19 @@ break_by_reason(struct weft__session *s, unsigned long error)
 	const struct word *word;
 
 	if (ERR_GET_LIB(error) != ERR_LIB_SSL)
-		return break_with(s, WEFT_EPROTO, text ? text : "it failed");
+		return break_with(s, WEFT_EPROTO, text ? text : "unknown error");
 	if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
 		return break_with(s, WEFT_ECERT,
 		                  s->verdict ? s->verdict : "certificate not accepted");
 	if (reason == SSL_R_CALLBACK_FAILED && s->no_name)
-		return break_with(s, WEFT_EPROTO, "no certificate for the name it asks for");
+		return break_with(s, WEFT_EPROTO,
+		                  "no certificate for the name that the client requested");
 	if (reason >= SSL_AD_REASON_OFFSET)
 		return break_by_alert(s, reason - SSL_AD_REASON_OFFSET);
 	word = tls_text_find(words, COUNT(words), reason);
 	if (word)
 		return break_with(s, word->error, word->text);
-	return break_with(s, WEFT_EPROTO, text ? text : "it failed");
+	return break_with(s, WEFT_EPROTO, text ? text : "unknown error");
 }
 
 int

@@ -116,15 +116,15 @@ words_for(int error, bool server)
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		return "has an issuer that is neither trusted nor shown: ";
+		return "has an issuer that is neither trusted nor sent by the peer: ";
 	case X509_V_ERR_INVALID_PURPOSE:
 	case X509_V_ERR_CERT_REJECTED:
 		return server ? "is not meant for clients" : "is not meant for servers";
 	case X509_V_ERR_INVALID_CA:
 	case X509_V_ERR_KEYUSAGE_NO_CERTSIGN:
-		return "may not sign others";
+		return "is not allowed to sign certificates";
 	case X509_V_ERR_PATH_LENGTH_EXCEEDED:
-		return "has more authorities below it than it allows";
+		return "has a longer chain below it than it allows";
 	case X509_V_ERR_CERT_CHAIN_TOO_LONG:
 		return "is at the end of a chain that is too long";
 	case X509_V_ERR_EE_KEY_TOO_SMALL:

@@ -45,7 +45,7 @@ def mirror():
     for line in targets("$(REPO_URI)"):
         if line.rstrip("/").endswith("/debian"):
             return line
-    raise Unavailable("apt knows no mirror of Debian")
+    raise Unavailable("apt has no Debian mirror configured")
 
 
 def options(folder):

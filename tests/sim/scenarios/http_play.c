@@ -306,7 +306,7 @@ read_replies(struct http_client *client)
 	if (client->upgraded && !client->told_last)
 		read_raw(client);
 	else if (peer->in_at < peer->in_size && !client->done && peer->link != HTTP_LINK_ENDED)
-		sim_fail("a reply to nothing");
+		sim_fail("redis: the server sent a reply that no command waits for");
 }
 
 /* --- sending and receiving ------------------------------------------------- */

@@ -82,7 +82,7 @@ static void
 add_body(struct http_reply *out, const char *data, size_t size)
 {
 	if (size > HTTP_BODY_MAX - out->size)
-		sim_fail("a reply that is too long");
+		sim_fail("redis: the reply is too long");
 	memcpy(out->body + out->size, data, size);
 	out->size += size;
 }

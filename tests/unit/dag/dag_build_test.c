@@ -19,7 +19,7 @@ TEST(a_name_can_be_used_only_once)
 	CHECK_EQ(weft_dag_add(dag, NODE("a", add_up)), 0);
 	CHECK_EQ(weft_dag_add(dag, NODE("a", add_up)), WEFT_EEXIST);
 	CHECK_EQ(weft_dag_add_input(dag, "a", NULL), WEFT_EEXIST);
-	CHECK_STR(weft_detail(), "weft_dag: there is a a already");
+	CHECK_STR(weft_detail(), "weft_dag: a node or input named a already exists");
 	CHECK_EQ(weft_dag_add(dag, NODE("", add_up)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE(NULL, add_up)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -30,7 +30,7 @@ TEST(an_invalid_node_is_refused_and_named_in_the_error)
 	weft_dag *dag = graph(), *other = graph();
 
 	CHECK_EQ(weft_dag_add(dag, &(weft_dag_node){ .name = "x" }), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node x needs a function or a graph, and not both");
+	CHECK_STR(weft_detail(), "node x needs either a function or a graph (sub), not both");
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .sub = other)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .place = 7)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .each = true)), WEFT_EINVAL);
@@ -40,7 +40,7 @@ TEST(an_invalid_node_is_refused_and_named_in_the_error)
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .optional = true, .type = &weft_type_integer,
 	                                .fallback = weft_value_text("?"))),
 	         WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node x has a fallback of another type");
+	CHECK_STR(weft_detail(), "node x has a fallback that is not of the node's output type");
 	CHECK_EQ(weft_dag_free(other), 0);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
@@ -51,7 +51,7 @@ TEST(an_undeclared_input_is_named_in_the_error)
 
 	weft_dag_add(dag, NODE("a", add_up, .inputs = INPUTS("b")));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node a: there is no node or input b");
+	CHECK_STR(weft_detail(), "node a: there is no node or input named b");
 	/* the missing node can still be added */
 	CHECK_EQ(weft_dag_add(dag, NODE("b", add_up)), 1);
 	CHECK_EQ(weft_dag_check(dag), 0);
@@ -109,14 +109,14 @@ TEST(mismatched_types_are_reported_with_both_names)
 	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
 	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .input_types = text));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node b takes a as text, which is integer");
+	CHECK_STR(weft_detail(), "node b expects its input a to be text, but it is integer");
 	CHECK_EQ(weft_dag_free(dag), 0);
 
 	dag = graph();
 	weft_dag_add(dag, NODE("a", add_up));
 	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .input_types = text));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node b takes a as text, which is no value");
+	CHECK_STR(weft_detail(), "node b expects its input a to be text, but it is no value");
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
@@ -127,7 +127,7 @@ TEST(a_node_for_each_item_needs_a_list)
 	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
 	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .each = true));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node b is for each item of a, which is no list");
+	CHECK_STR(weft_detail(), "node b runs for each item of a, which is not a list");
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
@@ -137,7 +137,8 @@ TEST(a_limit_must_be_declared)
 
 	weft_dag_add(dag, NODE("a", add_up, .limit = "few"));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node a: there is no limit few");
+	CHECK_STR(weft_detail(),
+	          "node a: limit few is not declared; call weft_dag_set_limit() first");
 	CHECK_MISUSE(weft_dag_set_limit(dag, "few", 0), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_set_limit(dag, "few", 2), 0);
 	CHECK_EQ(weft_dag_set_limit(dag, "few", 3), 0);
@@ -175,16 +176,17 @@ TEST(a_subgraph_must_match_the_inputs_and_types_of_its_node)
 	weft_dag_add_input(dag, "x", &weft_type_text);
 	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner, .inputs = INPUTS("x") });
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node sub: its graph graph is not checked");
+	CHECK_STR(weft_detail(), "node sub: call weft_dag_check() for its graph graph first");
 	CHECK_EQ(weft_dag_check(inner), 0);
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node sub gives x as text to its graph, which takes integer");
+	CHECK_STR(weft_detail(),
+	          "node sub passes input x as text to its graph, which expects integer");
 	CHECK_EQ(weft_dag_free(dag), 0);
 
 	dag = graph();
 	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner });
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node sub has 0 inputs, and its graph graph 1");
+	CHECK_STR(weft_detail(), "node sub has 0 inputs, but its graph graph expects 1");
 	CHECK_EQ(weft_dag_free(dag), 0);
 	CHECK_EQ(weft_dag_free(inner), 0);
 }
@@ -212,7 +214,8 @@ TEST(a_template_cannot_be_freed_while_a_run_uses_it)
 	weft_dag_run *run;
 
 	CHECK(!weft_dag_run_new(dag, NULL));
-	CHECK_STR(weft_detail(), "weft_dag_run_new: it is not checked");
+	CHECK_STR(weft_detail(),
+	          "weft_dag_run_new: the graph is not checked; call weft_dag_check() first");
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_free(dag), WEFT_EBUSY);

@@ -99,7 +99,8 @@ TEST_BOTH(what_is_set_must_be_an_input_and_of_its_type)
 	CHECK_EQ(weft_dag_run_set(run, "a", weft_value_text("x")), WEFT_ENOENT);
 	CHECK_EQ(weft_dag_run_set(run, "none", weft_value_text("x")), WEFT_ENOENT);
 	CHECK_EQ(weft_dag_run_set(run, "in", weft_value_text("x")), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "weft_dag_run_set: in is text, and takes integer");
+	CHECK_STR(weft_detail(),
+	          "weft_dag_run_set: the value for input in is text, but must be integer");
 	CHECK_EQ(weft_dag_run_get(run, "a", &value), WEFT_EBUSY);
 	weft_dag_run_free(run); /* never started */
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -210,7 +211,9 @@ TEST_BOTH(an_output_of_another_type_fails_the_node)
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node a: its output is integer, and is to be text");
+	CHECK_STR(weft_detail(),
+	          "node a: weft_dag_step_out: the value is integer, but the node's output type is "
+	          "text");
 	weft_dag_run_free(run);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }

@@ -162,7 +162,7 @@ TEST(oversized_message_is_refused_and_those_before_it_are_sent)
 
 	CHECK_EQ(weft_dgram_send(a, messages, 2, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_dgram_send(a, messages + 1, 1, WEFT_NOWAIT), WEFT_EMSGSIZE);
-	CHECK_STR(weft_detail(), "weft_dgram_send: larger than its bound");
+	CHECK_STR(weft_detail(), "weft_dgram_send: too large");
 	CHECK_EQ(send_text(a, &to, "y"), 1); /* no error is left over */
 	CHECK_GOT(b, "x");
 	CHECK_GOT(b, "y");
@@ -303,14 +303,14 @@ TEST(failed_open_reports_a_reason)
 
 	CHECK(weft_addr_format(&at, text, sizeof(text)) > 0);
 	check_not_opened(text, NULL, WEFT_EADDRINUSE, "address in use");
-	check_not_opened("tcp://127.0.0.1:0", NULL, WEFT_EINVAL, "datagrams");
-	check_not_opened("unix:/tmp/x", NULL, WEFT_EINVAL, "datagrams");
-	check_not_opened("udp://name:1", NULL, WEFT_EINVAL, "is a name");
-	check_not_opened("udp://1.2.3.4", NULL, WEFT_EINVAL, "no port");
+	check_not_opened("tcp://127.0.0.1:0", NULL, WEFT_EINVAL, "not a datagram address");
+	check_not_opened("unix:/tmp/x", NULL, WEFT_EINVAL, "not a datagram address");
+	check_not_opened("udp://name:1", NULL, WEFT_EINVAL, "must be an IP address, not a name");
+	check_not_opened("udp://1.2.3.4", NULL, WEFT_EINVAL, "the port is missing");
 	check_not_opened("udp://192.0.2.1:0", NULL, -EADDRNOTAVAIL, "192.0.2.1");
 	check_not_opened("unixdgram:/no/such/folder/x", NULL, WEFT_ENOENT, "");
 	opts.peer.kind = SOCK_STREAM;
-	check_not_opened(NULL, &opts, WEFT_EINVAL, "the peer");
+	check_not_opened(NULL, &opts, WEFT_EINVAL, "opts.peer is not a datagram address");
 	check_not_opened("fd:99", NULL, WEFT_EBADF, "fd:99");
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	(void)snprintf(text, sizeof(text), "fd:%d", pair[0]);

@@ -126,5 +126,5 @@ TEST(port_is_shared_only_if_every_listener_requests_it)
 	CHECK_EQ(weft_listener_open(address, NULL, &other), WEFT_EADDRINUSE);
 	weft_listener_close(one);
 	CHECK_EQ(weft_listener_open("unix:@weft-share", &opts, &other), WEFT_EINVAL);
-	CHECK(strstr(weft_detail(), "no port to share") != NULL);
+	CHECK(strstr(weft_detail(), "reuse_port needs a tcp or tls address") != NULL);
 }

@@ -169,7 +169,8 @@ refuse_what_is_there(void *arg)
 	CHECK_EQ(weft_stream_peek(ends->a, 20, &seen, WEFT_NEVER), 20);
 	hear(ends->a, "220 go\n");
 	CHECK_EQ(start_client(ends->a), WEFT_EPROTO);
-	CHECK_STR(weft_detail(), "the peer has sent plain bytes where TLS begins");
+	CHECK_STR(weft_detail(),
+	          "weft_tls_start: the peer has sent plain bytes before the handshake");
 	/* The stream is still plain. */
 	hear(ends->a, "250 injected\n");
 	say(ends->a, "plain\n");
@@ -437,7 +438,7 @@ refuse_who_has_left(void *arg)
 
 	CHECK_EQ(weft_tls_start(ends->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_ECERT);
-	CHECK(strstr(weft_detail(), "neither trusted nor shown"));
+	CHECK(strstr(weft_detail(), "neither trusted nor sent by the peer"));
 	weft_stream_close(ends->a);
 	return 0;
 }

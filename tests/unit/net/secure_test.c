@@ -155,8 +155,9 @@ trust_nobody(void *arg)
 
 	CHECK_EQ(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_ECERT);
-	CHECK_STR(weft_detail(), "tls with \"localhost\": the certificate of \"localhost\" "
-	                         "has an issuer that is neither trusted nor shown: \"weft test\"");
+	CHECK_STR(weft_detail(),
+	          "tls with \"localhost\": the certificate of \"localhost\" "
+	          "has an issuer that is neither trusted nor sent by the peer: \"weft test\"");
 	CHECK_EQ(weft_stream_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ECERT);
 	CHECK_EQ(weft_stream_write(line->a, "x", 1, WEFT_NEVER), WEFT_ECERT);
 	weft_stream_close(line->a);
@@ -169,8 +170,8 @@ TEST(untrusted_server_is_refused_and_both_sides_get_an_error)
 
 	run_line(trust_nobody, &line);
 	CHECK_EQ(line.result, WEFT_ECERT);
-	CHECK_STR(line.text, "tls with a client: the peer has ended it: our "
-	                     "certificate is of an authority that it does not trust (alert 48)");
+	CHECK_STR(line.text, "tls with a client: the peer ended the session: it does not "
+	                     "trust the authority of our certificate (alert 48)");
 }
 
 static int
@@ -192,7 +193,7 @@ TEST(end_without_close_notify_is_reported_as_truncation)
 
 	run_line(cut_off, &line);
 	CHECK_EQ(line.result, WEFT_ETRUNCATED);
-	CHECK_STR(line.text, "tls with a client: the connection has ended without a goodbye");
+	CHECK_STR(line.text, "tls with a client: the connection ended without a close_notify");
 }
 
 /* TCP itself reports a reset. */
@@ -231,7 +232,8 @@ TEST(close_after_the_peer_ended_without_close_notify_closes_once)
 	run_line(fall_silent, &line);
 	CHECK_EQ(line.result, WEFT_ETRUNCATED);
 	CHECK_EQ(line.write, WEFT_ETRUNCATED); /* the session has ended */
-	CHECK_STR(line.write_text, "tls with a client: the connection has ended without a goodbye");
+	CHECK_STR(line.write_text,
+	          "tls with a client: the connection ended without a close_notify");
 }
 
 /* A read that does not wait detects the end of the connection. */

@@ -68,16 +68,17 @@ static const struct row rows[] = {
 	{ "one of many", LEAF(.san = "DNS:a.org,DNS:b.org,DNS:c.org,DNS:d.org," DNS),
 	  LEAF(.san = "DNS:a.org,DNS:b.org,DNS:c.org,DNS:d.org,DNS:e.org"), ", and others" },
 	{ "no issuer that is known", CHAIN(BY_CA), CHAIN(BY_STRANGER),
-	  "neither trusted nor shown: \"Stranger\"" },
+	  "neither trusted nor sent by the peer: \"Stranger\"" },
 	{ "another authority, shown", CHAIN(BY_CA), CHAIN(BY_STRANGER_SHOWN),
 	  "\"Stranger\" is an authority that is not trusted" },
 	{ "an authority of the same name", CHAIN(BY_CA), CHAIN(BY_NAMESAKE), "certificate" },
 	{ "self-signed", CHAIN(BY_CA), CHAIN(BY_ITSELF), "is self-signed" },
 	{ "missing intermediate", CHAIN(BY_MIDDLE), CHAIN(BY_HIDDEN_MIDDLE),
-	  "neither trusted nor shown: \"Middle\"" },
-	{ "CA:FALSE", CHAIN(BY_MIDDLE), CHAIN(BY_LEAF), "\"Middle\" may not sign others" },
+	  "neither trusted nor sent by the peer: \"Middle\"" },
+	{ "CA:FALSE", CHAIN(BY_MIDDLE), CHAIN(BY_LEAF),
+	  "\"Middle\" is not allowed to sign certificates" },
 	{ "no keyCertSign", CHAIN(BY_MIDDLE), CHAIN(BY_NO_SIGNER),
-	  "\"Middle\" may not sign others" },
+	  "\"Middle\" is not allowed to sign certificates" },
 	{ "expired intermediate", CHAIN(BY_MIDDLE), CHAIN(BY_OLD_MIDDLE),
 	  "\"Middle\" has expired" },
 	{ "weak intermediate", CHAIN(BY_MIDDLE), CHAIN(BY_WEAK_MIDDLE),
@@ -86,7 +87,7 @@ static const struct row rows[] = {
 	  "\"Middle\" is signed by a digest that is too weak" },
 	{ "wrong signature above", CHAIN(BY_MIDDLE), CHAIN(BY_SPOILED_MIDDLE), "wrong signature" },
 	{ "path length", CHAIN(BY_TWO_MIDDLES), CHAIN(BY_SHORT_MIDDLES),
-	  "more authorities below it than it allows" },
+	  "has a longer chain below it than it allows" },
 	{ "intermediate for clients", CHAIN(BY_MIDDLE), CHAIN(BY_CLIENTS_MIDDLE),
 	  "is not meant for servers" },
 	{ "wrong signature", LEAF(.san = DNS), LEAF(.san = DNS, .spoiled = 1),
@@ -286,7 +287,7 @@ TEST(tls_system_authorities_do_not_trust_our_ca)
 	make_authorities();
 	meet(&look, tls, WEFT_TLS_CLIENT, &end);
 	CHECK_EQ(end.rc, WEFT_ECERT);
-	check_words(end.text, "neither trusted nor shown: \"CA\"", "system");
+	check_words(end.text, "neither trusted nor sent by the peer: \"CA\"", "system");
 	weft_tls_close(tls);
 	drop_authorities();
 }
@@ -298,7 +299,7 @@ static const struct row client_rows[] = {
 	  LEAF(.eku = "clientAuth", .from_days = -10, .to_days = -1),
 	  "the certificate of \"leaf\" has expired" },
 	{ "client of another authority", CHAIN(BY_CA), CHAIN(BY_STRANGER),
-	  "neither trusted nor shown: \"Stranger\"" },
+	  "neither trusted nor sent by the peer: \"Stranger\"" },
 	{ "self-signed client", CHAIN(BY_MIDDLE), CHAIN(BY_ITSELF), "is self-signed" },
 	{ "client meant for servers", LEAF(.eku = "serverAuth,clientAuth"),
 	  LEAF(.eku = "serverAuth"), "is not meant for clients" },

@@ -45,23 +45,23 @@ TEST(tls_errors_for_bad_files_name_the_file)
 	refused(open_cert(b.chain_file, cert_path("none.key")), WEFT_ENOENT, "none.key",
 	        "no such file");
 	refused(open_cert(b.chain_file, cert_key_file("other.key", &other, NULL)), WEFT_EINVAL,
-	        "other.key", "not that of the first certificate");
+	        "other.key", "the key does not match the first certificate");
 	refused(open_cert(b.chain_file, cert_key_file("locked.key", &b.leaf, "secret")),
 	        WEFT_EINVAL, "locked.key", "password");
 	refused(open_cert(b.key_file, b.key_file), WEFT_EINVAL, "basic-key.pem",
 	        "no certificate in PEM format");
 	refused(open_cert(b.chain_file, b.chain_file), WEFT_EINVAL, "basic.pem",
-	        "no private key in PEM format");
-	refused(open_cert(b.chain_file, NULL), WEFT_EINVAL, "basic.pem", "no private key");
+	        "no valid private key in PEM format");
+	refused(open_cert(b.chain_file, NULL), WEFT_EINVAL, "basic.pem", "no valid private key");
 	path = cert_text_file("empty.pem", "");
 	refused(open_cert(path, b.key_file), WEFT_EINVAL, path, "no certificate");
 	path = cert_text_file("broken.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n"
 	                                    "-----END CERTIFICATE-----\n");
-	refused(open_cert(path, b.key_file), WEFT_EINVAL, path, "broken certificate");
+	refused(open_cert(path, b.key_file), WEFT_EINVAL, path, "malformed certificate");
 	path = cert_text_file("broken.key", "-----BEGIN PRIVATE KEY-----\nMIIB\n"
 	                                    "-----END PRIVATE KEY-----\n");
 	refused(open_cert(b.chain_file, path), WEFT_EINVAL, path,
-	        "no private key in PEM format, or a broken one");
+	        "no valid private key in PEM format");
 	small = cert_make(&(struct cert_spec){ .cn = "small",
 	                                       .san = "DNS:example.org",
 	                                       .key = CERT_RSA_1024 },
@@ -128,7 +128,7 @@ TEST(tls_errors_for_unreadable_files_name_the_file)
 	refused(open_cert(b.chain_file, b.key_file), WEFT_EPERM, "basic.pem", "permission denied");
 	lame_open_error = 0;
 	lame_read_error = -EIO;
-	refused(open_cert(b.chain_file, b.key_file), -EIO, "basic.pem", "input or output error");
+	refused(open_cert(b.chain_file, b.key_file), -EIO, "basic.pem", "input/output error");
 	lame_read_error = 0;
 	weft__sys = before;
 	basics_close(&b);
@@ -224,7 +224,7 @@ TEST(tls_reload_affects_new_handshakes_only)
 	fresh = cert_leaf("fresh", "DNS:example.org", &b.ca);
 	(void)pem_of("basic.pem", &fresh);
 	refused(weft_tls_reload(b.server), WEFT_EINVAL, "basic-key.pem",
-	        "not that of the first certificate");
+	        "the key does not match the first certificate");
 	(void)cert_key_file("basic-key.pem", &fresh, NULL);
 	CHECK_EQ(weft_tls_reload(b.server), 0);
 

@@ -43,23 +43,24 @@ TEST(tls_error_for_a_peer_that_does_not_speak_tls_describes_it)
 	static char zeros[1000];
 
 	basics_open(&b);
-	check_alone(WEFT_TLS_SERVER, get, sizeof(get) - 1, WEFT_EPROTO, "HTTP without TLS");
+	check_alone(WEFT_TLS_SERVER, get, sizeof(get) - 1, WEFT_EPROTO,
+	            "plain HTTP instead of TLS");
 	check_alone(WEFT_TLS_SERVER, proxy, sizeof(proxy) - 1, WEFT_EPROTO,
-	            "to a proxy, without TLS");
+	            "a plain HTTP proxy request instead of TLS");
 	check_alone(WEFT_TLS_CLIENT, reply, sizeof(reply) - 1, WEFT_EPROTO, "does not speak TLS");
 	check_alone(WEFT_TLS_CLIENT, ssh, sizeof(ssh) - 1, WEFT_EPROTO, "does not speak TLS");
 	check_alone(WEFT_TLS_SERVER, ssh, sizeof(ssh) - 1, WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_SERVER, ssl2, sizeof(ssl2), WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_CLIENT, ssl2, sizeof(ssl2), WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_SERVER, oversize, sizeof(oversize), WEFT_EPROTO,
-	            "larger than is allowed");
+	            "is larger than allowed");
 	check_alone(WEFT_TLS_CLIENT, oversize, sizeof(oversize), WEFT_EPROTO,
-	            "larger than is allowed");
+	            "is larger than allowed");
 	check_alone(WEFT_TLS_CLIENT, alert, sizeof(alert), WEFT_EPROTO, "(alert 40)");
 	check_alone(WEFT_TLS_SERVER, zeros, sizeof(zeros), WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_CLIENT, zeros, sizeof(zeros), WEFT_EPROTO, "tls");
-	check_alone(WEFT_TLS_SERVER, "", 0, WEFT_ETRUNCATED, "without a goodbye");
-	check_alone(WEFT_TLS_CLIENT, "\x16\x03", 2, WEFT_ETRUNCATED, "without a goodbye");
+	check_alone(WEFT_TLS_SERVER, "", 0, WEFT_ETRUNCATED, "without a close_notify");
+	check_alone(WEFT_TLS_CLIENT, "\x16\x03", 2, WEFT_ETRUNCATED, "without a close_notify");
 	basics_close(&b);
 }
 
@@ -154,9 +155,9 @@ TEST(tls_old_versions_and_ciphers_are_refused)
 	} bad[] = {
 		{ only_1_0, "a version of TLS that is not allowed" },
 		{ only_1_1, "a version of TLS that is not allowed" },
-		{ only_cbc, "no cipher that both have" },
-		{ only_static_rsa, "no cipher that both have" },
-		{ without_encryption, "no cipher that both have" },
+		{ only_cbc, "no cipher in common with the peer" },
+		{ only_static_rsa, "no cipher in common with the peer" },
+		{ without_encryption, "no cipher in common with the peer" },
 	};
 	struct end end;
 
@@ -167,7 +168,7 @@ TEST(tls_old_versions_and_ciphers_are_refused)
 		check_words(end.text, bad[i].as_server, "server");
 		meet(b.client, WEFT_TLS_CLIENT, bad[i].change, &end);
 		CHECK_EQ(end.rc, WEFT_EPROTO);
-		check_words(end.text, "the peer has ended it: ", "client");
+		check_words(end.text, "the peer ended the session: ", "client");
 	}
 	meet(b.server, WEFT_TLS_SERVER, only_1_2, &end);
 	CHECK_EQ(end.rc, 0);
@@ -257,11 +258,11 @@ TEST(tls_client_without_certificate_is_refused_and_gets_the_reason)
 	pair_open(&pair, b.client, server, "example.org");
 	pair_handshake(&pair);
 	CHECK_EQ(pair.server.rc, WEFT_ECERT);
-	check_words(pair.server.text, "has shown no certificate", "server");
+	check_words(pair.server.text, "has sent no certificate", "server");
 	CHECK_EQ(pair.client.rc, 0); /* it had finished before the server refused */
 	pair_carry_all(&pair);
 	CHECK_EQ(weft__session_read(pair.client.session, &byte, 1), WEFT_ECERT);
-	check_words(weft_detail(), "it wants a certificate from us", "client");
+	check_words(weft_detail(), "it requires a certificate from us", "client");
 	pair_close(&pair);
 	weft_tls_close(server);
 	basics_close(&b);
@@ -392,7 +393,7 @@ TEST(tls_peer_that_only_sends_key_updates_is_cut_off)
 	}
 	CHECK_EQ(n, WEFT_EPROTO);
 	CHECK(i > 16 && i < 200);
-	check_words(weft_detail(), "too many messages", "keys");
+	check_words(weft_detail(), "too many handshake messages without data", "keys");
 	weft__session_close(end.session);
 	foreign_close(&f);
 	basics_close(&b);

@@ -162,7 +162,7 @@ TEST(tls_end_without_close_notify_is_reported)
 	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)), 4);
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ(weft__session_read(pair.server.session, buf, 16), WEFT_ETRUNCATED);
-		check_words(weft_detail(), "without a goodbye", "end");
+		check_words(weft_detail(), "without a close_notify", "end");
 	}
 	CHECK_EQ(weft__session_write(pair.server.session, "x", 1), WEFT_ETRUNCATED);
 	pair_close(&pair);

@@ -68,7 +68,8 @@ TEST(an_unhandled_rejection_is_reported_at_the_end_of_the_checkpoint)
 	CHECK_EQ(last.level, 0);
 	CHECK(last.loop == loop);
 	CHECK_STR(name, "hero");
-	CHECK_STR(text, "a promise was rejected, and nobody handles that: the peer said nonsense");
+	CHECK_STR(text,
+	          "a promise was rejected, and no handler was attached: the peer said nonsense");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "tmU"); /* only once */
 	drop(p);
@@ -243,7 +244,9 @@ TEST(a_rejection_handled_later_is_reported_as_handled_once)
 	CHECK_EQ(last.error, WEFT_EPROTO);
 	CHECK_EQ(last.level, 2);
 	CHECK(last.loop == loop);
-	CHECK_STR(text, "a promise was handled after all: the peer said nonsense");
+	CHECK_STR(
+		text,
+		"a promise was handled after it was reported as unhandled: the peer said nonsense");
 	call(loop, handle_p);
 	CHECK_STR(trace, "tmUhHehe");
 	drop(p);

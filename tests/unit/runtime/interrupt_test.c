@@ -197,7 +197,7 @@ TEST(program_that_ends_in_time_has_its_own_status_and_reports_nothing)
 TEST(work_that_does_not_end_is_named_and_the_process_exits_by_the_signal)
 {
 	CHECK_EQ(run_and_signal("work", SIGINT), 128 + SIGINT);
-	CHECK(strstr(output, "weft: loop weft-0: has not stopped in time; "
+	CHECK(strstr(output, "weft: loop weft-0: has not stopped by the deadline; "
 	                     "threadlet main waits for work"));
 	CHECK(strstr(output, ", in work_for_ever+0x"));
 	CHECK(strstr(output, "weft: pool cpu: still runs compute_for_ever (interrupt_test.c:"));
@@ -207,7 +207,7 @@ TEST(work_that_does_not_end_is_named_and_the_process_exits_by_the_signal)
 TEST(threadlet_that_blocks_its_loop_is_named_with_its_code_location)
 {
 	CHECK_EQ(run_and_signal("compute", SIGTERM), 128 + SIGTERM);
-	CHECK(strstr(output, "weft: loop weft-0: has not stopped in time; "));
+	CHECK(strstr(output, "weft: loop weft-0: has not stopped by the deadline; "));
 	if (TEST_TSAN)
 		return;
 	CHECK(strstr(output, "threadlet main does not suspend, in compute_for_ever"));

@@ -520,7 +520,8 @@ TEST(each_loop_of_a_pinned_runtime_has_its_own_cpu)
 	OK(sched_getaffinity(0, sizeof(allowed), &allowed));
 	if (weft_main(&opts, check_all_pinned, NULL) != 0) {
 		CHECK(TEST_PORTABLE);
-		CHECK_STR(weft_detail(), "weft_runtime_new: threads cannot be bound to cpus here");
+		CHECK_STR(weft_detail(),
+		          "weft_runtime_new: this system cannot bind threads to cpus");
 		return;
 	}
 	only = allowed_cpu(CPU_COUNT(&allowed) - 1);
@@ -543,5 +544,5 @@ TEST(threads_of_a_runtime_can_be_bound_to_cpus)
 	CHECK(strstr(weft_detail(), "cpus"));
 	opts.loop.cpus = "0";
 	if (weft_main(&opts, return_arg, NULL) != 0)
-		CHECK_STR(weft_detail(), "weft_loop_new: threads cannot be bound to cpus here");
+		CHECK_STR(weft_detail(), "weft_loop_new: this system cannot bind threads to CPUs");
 }

@@ -139,7 +139,7 @@ TEST(deadlock_report_without_memory_for_the_text_is_short)
 	run_threadlet(starve_in_a_circle, NULL);
 	weft__sys = before;
 	CHECK_EQ(reported(), 1);
-	CHECK_STR(text, "threadlets wait for each other only");
+	CHECK_STR(text, "deadlock: the threadlets wait only for each other");
 	listen_no_more();
 }
 

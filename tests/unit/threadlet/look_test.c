@@ -563,7 +563,7 @@ TEST(dump_describes_the_threadlets_of_all_loops)
 	read_dump(file);
 	CHECK(strstr(dumped, "(one) was idle\n"));
 	CHECK(strstr(dumped, "(two) was "));
-	CHECK(strstr(dumped, "(first) is waiting for sleep, since 0."));
+	CHECK(strstr(dumped, "(first) is waiting for sleep, for 0."));
 	CHECK(strstr(dumped, "(second) is waiting for sleep"));
 	CHECK(strstr(dumped, "started at "));
 	CHECK(strstr(dumped, " sleep_until_cancelled+0x"));

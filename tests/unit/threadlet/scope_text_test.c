@@ -150,7 +150,8 @@ TEST(detail_text_set_by_cleanups_does_not_replace_that_of_the_failure)
 TEST(detail_text_of_a_failed_call_is_passed_on_with_its_error)
 {
 	check_all((struct failing){ fail_in_a_call, NULL, WEFT_ESRCH,
-	                            "weft_join: not a threadlet of an open scope", NULL });
+	                            "weft_join: there is no such threadlet in an open scope",
+	                            NULL });
 }
 
 TEST(failure_without_a_detail_text_has_the_text_of_its_error)
