@@ -7,6 +7,8 @@
 A rule is a function that takes a Tree and yields (path, line, message); its name is the name of
 the rule.  Before rules inspect calls, braces and directives, comments and strings are replaced by
 spaces, which keeps every offset.  Only the standard library is used.
+
+tidy: long file, because it carries a planted violation of each rule.
 """
 import argparse
 import bisect
@@ -49,6 +51,30 @@ SUBJECT = re.compile(r"[a-z0-9_./,-]+( [a-z]+)?: .+")
 # Written in pieces, so that this file passes its own rules.
 MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#\d+\))")
 LOCAL_PATH = re.compile(r"(?<![\w.~*)}>\]-])/(wo" r"rk|ro" r"ot)/")
+
+# Words that hide the actor of a sentence, or for which the field has another word.  Comments, error
+# texts and the prose of .md files do without them.
+WORDS = {
+    "tell": r"\b(?:tells?|telling|told)\b",
+    "somebody": r"\b(?:some|no|any|every)body\b",
+    "who": r"\b(?:who|whom|whoever)\b",
+    "stand": r"\b(?:stands?|stood)\b(?! (?:for|alone|by)\b)",
+    "lie": r"\b(?:lies?|lain)\b",
+    "look on": r"\b(?:looks?|looked|looking) (?:on|at|after)\b",
+    "any more": r"\bany more\b",
+    "anew": r"\banew\b",
+    "for ever": r"\bfor ever\b",
+    "oneself": r"\b(?:oneself|one's)\b",
+    "by and by": r"\bby and by\b",
+    "mend": r"\bmend(?:s|ed)?\b",
+    "crew": r"\bcrews?\b",
+    "luck": r"\bluck\b",
+}
+# Members and states may still have such a name: in backquotes, or in capitals.
+NAMED = re.compile(r"`[^`\n]*`|\b[A-Z][A-Z_]+\b")
+WORDS = {word: re.compile(pattern, re.I) for word, pattern in WORDS.items()}
+ERROR_CALL = re.compile(r"\bweft_{1,2}(?:fail|misuse)\s*\([^;]*;")
+FENCED = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$|`[^`\n]*`", re.M | re.S)
 
 Function = namedtuple("Function", "name start end open close parameters")
 Item = namedtuple("Item", "kind text start end line")
@@ -562,6 +588,28 @@ def local_path(tree):
             yield s.path, s.line(m.start()), f"{m[0]} is a path of one machine"
 
 
+def prose(source):
+    """(offset, text) of what is written for readers: comments and error texts of C, and .md files
+    without code."""
+    if source.is_c:
+        yield from ((a, NAMED.sub(lambda m: blank(m[0]), source.text[a:b]))
+                    for a, b in source.comments)
+        for call in ERROR_CALL.finditer(source.text if source.top != "tests" else ""):
+            yield from ((call.start() + m.start(), m[0]) for m in LEXEME.finditer(call[0])
+                        if m[0].startswith('"'))
+    elif source.suffix == ".md":
+        yield 0, FENCED.sub(lambda m: blank(m[0]), source.text)
+
+
+@rule
+def words(tree):
+    for s in tree.sources:
+        for start, text in prose(s):
+            for word, pattern in WORDS.items():
+                for m in pattern.finditer(text):
+                    yield s.path, s.line(start + m.start()), f"avoid `{m[0]}` ({word})"
+
+
 @rule
 def commit_subject(tree):
     if not tree.has_git() or not git(tree.root, "rev-parse", "-q", "--verify", "HEAD",
@@ -687,6 +735,9 @@ PLANTS = [  # rule, path, text, line of the first finding
      "suspends.\n * Since: 0.1. */\nWEFT_API int weft_timer_stop(void);\n", 5),
     *[("open-mark", "scripts/a.py", f"# {mark}: later\n", 1)
       for mark in ("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")],
+    ("words", "src/base/a.c", c_file("a.c", "/* Whoever waits is woken. */"), 2),
+    ("words", "docs/a.md", "A loop stands still.\n", 1),
+    ("words", "src/base/a.c", c_file("a.c", 'int a = weft_fail(1,', '\t"nobody reads");'), 3),
     ("local-path", "docs/a.txt", "See /wo" "rk/main.\n", 1),
     ("local-path", "dev", "#!/bin/sh\ncd /ro" "ot/x\n", 2),
 ]

@@ -188,8 +188,8 @@ struct weft__sys {
 	 * kernel has no such filter. */
 	int (*ignore_syn)(int fd);
 
-	/* The file system entry of a Unix socket.  path_mode sets who may connect, before bind;
-	 * path_remove deletes the entry. */
+	/* The file system entry of a Unix socket.  path_mode sets which users may connect,
+	 * before bind; path_remove deletes the entry. */
 	int (*path_mode)(int fd, mode_t mode);
 	int (*path_remove)(const char *path);
 

@@ -5,7 +5,7 @@
  * that one: it settles when and as the other does, with the same value, and nothing else can
  * settle it meanwhile.
  *
- *   1. Following and passing on copy no value: the promise has the other one, or that one's
+ *   1. Following and passing on copy no value: the promise has the other one, or the other's
  *      own source, as its source.  So a chain of any length is one step deep.
  *   2. The loop calls reactions one after the other, and settling calls none of them: so
  *      chains of any length need no stack.
