@@ -304,9 +304,9 @@ def every_size_from_40_by_10_is_drawn(place):
 def help_is_shown_and_goes(place):
     place.watch(rows=12)
     place.press("h")
-    place.see("^weft top shows what")
+    place.see("^weft top monitors a")
     place.press("Down")
-    place.unsee("^weft top shows what")
+    place.unsee("^weft top monitors a")
     place.press("Escape")
     place.see("LAG99")
 
@@ -546,10 +546,10 @@ def what_cannot_be_is_told(place):
     check("usage", "usage:" in place.once("--period", "3", status=2))
     check("usage", "usage:" in place.once("--what", status=2))
     check("usage", "usage:" in place.once("a:1", "b:1", status=2))
-    check("usage", "no socket" in place.once("nothing", status=2))
+    check("usage", "not a URL" in place.once("nothing", status=2))
     check("help", "usage: weft top" in place.once("--help"))
     place.start()
-    check("404", "there is no such page" in
+    check("404", "it has no such page" in
           place.once(f"http+unix://{str(place.socket).replace('/', '%2F')}/none", status=1))
 
 

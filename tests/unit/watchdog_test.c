@@ -90,7 +90,7 @@ TEST(a_threadlet_that_spins_is_named_with_its_calls)
 		CHECK(last.loop == loop);
 		free_watched(loop);
 	} while (is_of_machine(SPINNER, &tries));
-	CHECK(strstr(text, "has been held for 0."));
+	CHECK(strstr(text, "has been blocked for 0."));
 	CHECK(has_function(SPINNER));
 	CHECK(has_function("    #1 "));
 	if (last.threadlet || !TEST_TSAN) {
