@@ -45,7 +45,7 @@ open_window(const char *address, struct service *service, weft_admin **out)
 		                           service);
 	if (rc == 0)
 		rc = weft_admin_add_metric(*out, "hello_waiting",
-		                           "Requests in hand.", read_waiting,
+		                           "Open requests.", read_waiting,
 		                           service);
 	return rc;
 }

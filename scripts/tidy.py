@@ -57,7 +57,7 @@ LOCAL_PATH = re.compile(r"(?<![\w.~*)}>\]-])/(wo" r"rk|ro" r"ot)/")
 WORDS = {
     "tell": r"\b(?:tells?|telling|told)\b",
     "somebody": r"\b(?:some|no|any|every)body\b",
-    "who": r"\b(?:who|whom|whoever)\b",
+    "who": r"(?<!engineer )(?<!engineers )(?<!reader )(?<!users )\b(?:who|whom|whoever)\b",
     "stand": r"\b(?:stands?|stood)\b(?! (?:for|alone|by)\b)",
     "lie": r"\b(?:lies?|lain)\b",
     "look on": r"\b(?:looks?|looked|looking) (?:on|at|after)\b",

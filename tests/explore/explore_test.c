@@ -347,7 +347,7 @@ TEST(explore_spin_that_never_ends_is_a_failure)
 		                       .thread = { spin_for_flag, set_flag } };
 
 	must_pass(model);
-	must_fail(model, "T0 spins for ever");
+	must_fail(model, "T0 spins forever");
 }
 
 static void

@@ -314,11 +314,11 @@ static const struct explore_model models[] = {
 	         .thread = { run_in_vain, stop }, .check = check_stopped),
 	MODEL_OF("stopping an idle loop meets a start that is refused", setup_bound, .threads = 2,
 	         .thread = { start_in_vain, stop }, .check = check_stopped),
-	MODEL("who comes as a loop stops is told, or finds it stopped", .threads = 2,
+	MODEL("a waiter that comes as a loop stops is notified, or finds it stopped", .threads = 2,
 	      .thread = { stop, wait_to_be_told }, .check = check_told),
 	MODEL("who waits before a loop stops is told", .threads = 2,
 	      .thread = { run, wait_then_stop }, .check = check_told, .preemptions = 2),
-	MODEL("who waits for the end of a run is told or takes that back", .threads = 3,
+	MODEL("a waiter for the end of a run is notified, or withdraws", .threads = 3,
 	      .thread = { run, stop, wait_and_take_back }, .check = check_told, .preemptions = 1),
 };
 

@@ -599,7 +599,7 @@ static const struct plant plants[] = {
 	{ UNDEAD, &models[TWO_THREADS], 1, "takes work after it has retired" },
 	{ NO_OWNER, &models[GIVE_UP], 0, "takes back what a thread has taken" },
 	{ NO_LOCK, &models[GIVE_UP], 0, "takes back without the lock" },
-	{ EARLY_LEAVE, &models[CANCEL_FREE], 0, "leaves the pool before it is told" },
+	{ EARLY_LEAVE, &models[CANCEL_FREE], 0, "leaves the pool before it is notified" },
 	{ LATE_START, &models[END], 0, "starts a thread though the pool ends" },
 	{ NO_JOIN, &models[LOOP], 0, "gives the pool back while a thread ends" },
 };

@@ -491,7 +491,7 @@ static const struct explore_model models[] = {
 	    check_both, 2, .spurious = 0),
 	TWO("a loop is stopped as its first promise is made", setup_none, stop, make_first,
 	    check_rejected, 2, .spurious = 0),
-	TWO("a rejection is reported as somebody handles it", setup_reports, reject_and_run,
+	TWO("a rejection is reported as another thread handles it", setup_reports, reject_and_run,
 	    handle_rejection, check_reports, 1, .spurious = 0),
 };
 
@@ -504,7 +504,7 @@ static const struct explore_model mistaken[] = {
 	    -1, .spurious = 0),
 	TWO("a running loop ends as the last lets go", setup_stopping, run_to_end, let_go_alone,
 	    check_gone, 2, .spurious = 0),
-	TWO("a rejection is reported as somebody handles it", setup_reports, reject_and_run,
+	TWO("a rejection is reported as another thread handles it", setup_reports, reject_and_run,
 	    handle_badly, check_reports, 1, .spurious = 0),
 };
 

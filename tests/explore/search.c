@@ -305,7 +305,7 @@ spin_alone(void)
 		return false;
 	explore__run.now_ns += 1000;
 	if (++least->lonely > EXPLORE__LONELY_MAX)
-		explore_fail("%s spins for ever after %s:%d: nothing else can run",
+		explore_fail("%s spins forever after %s:%d: nothing else can run",
 		             explore__slot_name((int)(least - explore__run.slots)),
 		             explore__base_name(least->last.file), least->last.line);
 	least->guarded = false;
