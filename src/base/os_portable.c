@@ -248,16 +248,6 @@ os_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	return (int)count;
 }
 
-static int64_t
-os_sendfile(int fd, int file, uint64_t offset, size_t size)
-{
-	(void)fd;
-	(void)file;
-	(void)offset;
-	(void)size;
-	return -ENOSYS;
-}
-
 static int
 os_ignore_syn(int fd)
 {
@@ -273,7 +263,7 @@ const struct weft__sys weft__sys_real = {
 	.get_cpus = os_get_cpus, .other_threads = os_other_threads,
 	.pipe = os_pipe,
 	.recvmmsg = os_recvmmsg, .sendmmsg = os_sendmmsg,
-	.sendfile = os_sendfile, .ignore_syn = os_ignore_syn,
+	.sendfile = NULL, .ignore_syn = os_ignore_syn,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 	.stack_guard = weft__os_stack_guard, .stack_touched = os_stack_touched,
 	.pid_open = os_pid_open, .reap = os_reap, .kill = os_kill,

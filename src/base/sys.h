@@ -204,8 +204,9 @@ struct weft__sys {
 	int (*sendmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
 
 	/* Send bytes of a file, starting at `offset`, to a non-blocking socket.  Returns the
-	 * number of bytes, 0 at the end of the file, or -errno; -ENOSYS or -EINVAL if it is not
-	 * supported.  Raises no SIGPIPE, but may wait for the disk. */
+	 * number of bytes, 0 at the end of the file, or -errno; -ENOSYS or -EINVAL if the file
+	 * does not support it.  Raises no SIGPIPE, but may wait for the disk.  NULL if the system
+	 * has no such call. */
 	int64_t (*sendfile)(int fd, int file, uint64_t offset, size_t size);
 
 	/* The machine's network interfaces with their addresses: returns their number and fills

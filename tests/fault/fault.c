@@ -808,7 +808,7 @@ wrap_sockets(void)
 	table.interface_index = on_interface_index;
 	table.recvmsg = on_recvmsg;
 	table.sendmsg = on_sendmsg;
-	table.sendfile = on_sendfile;
+	table.sendfile = real.sendfile ? on_sendfile : NULL;
 }
 
 void

@@ -269,6 +269,25 @@ call_write_file(struct waiter *w, uint64_t deadline_ns)
 	return weft_stream_write_file(w->stream, w->stage->fd, 0, 1, deadline_ns);
 }
 
+/* Without sendfile(2) the blocking pool reads the file before the call waits for room, so the
+ * director waits until no threadlet waits for the pool.  Asking once, for the first waiter, covers
+ * all of them. */
+static bool
+has_read_file(struct waiter *w)
+{
+	weft_threadlet_info infos[64];
+	uint64_t cursor = 0;
+	int n;
+
+	if (w != w->stage->waiters)
+		return true;
+	while ((n = weft_threadlet_list(NULL, &cursor, infos, 64, WEFT_NOWAIT)) > 0)
+		for (int i = 0; i < n; i++)
+			if (strcmp(infos[i].waits_for, "file") == 0)
+				return false;
+	return true;
+}
+
 static int64_t
 call_send_fd(struct waiter *w, uint64_t deadline_ns)
 {
@@ -654,8 +673,8 @@ const struct row late_net_rows[] = {
 	{ ROW(weft_stream_write), WRITES(call_write) },
 	{ ROW(weft_stream_write_spans), WRITES(call_write_spans) },
 	{ ROW(weft_stream_write_op), WRITES(call_write_op) },
-	{ ROW(weft_stream_write_file), WRITES(call_write_file), .open = open_file,
-	  .close = close_file },
+	{ ROW(weft_stream_write_file), WRITES(call_write_file), .is_waiting = has_read_file,
+	  .open = open_file, .close = close_file },
 	{ ROW(weft_stream_send_fd), WRITES(call_send_fd) },
 	{ ROW(weft_stream_shutdown), WRITES(call_shutdown) },
 	{ ROW(weft_stream_shutdown_op), WRITES(call_shutdown_op) },

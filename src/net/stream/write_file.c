@@ -1,8 +1,8 @@
 /* write_file.c - writes a file, or a part of it, to a stream.
  *
  * A plain socket gets the file from the kernel by sendfile(2), as one write of the queue.  With
- * TLS, for a stream that is not a socket, and for files that sendfile(2) does not support, the
- * file is read and written piece by piece.
+ * TLS, for a stream that is not a socket, for files that sendfile(2) does not support, and on
+ * systems without it, the file is read and written piece by piece.
  */
 #include <errno.h>
 #include <weft/file.h>
@@ -99,7 +99,7 @@ weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t si
 		return 0;
 	stream->guests++; /* the stream is used between two waits */
 	rc = WEFT_ENOSYS;
-	if (!stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
+	if (weft__sys->sendfile && !stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
 		rc = send_part(stream, &part, deadline_ns);
 	if (rc == WEFT_ENOSYS || rc == WEFT_EINVAL)
 		rc = write_file_copy(stream, &part, deadline_ns);
