@@ -1,5 +1,5 @@
 /* redis.c - the endpoint: open, close, statistics. */
-#include "client.h"
+#include "redis_client.h"
 #include <weft/threadlet.h>
 
 #define INFLIGHT_MAX    4096u
@@ -111,8 +111,8 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
 	*redis = (weft_redis){ .loop = weft_loop_ref(loop), .refs = 1 };
 	redis->random = weft_now() | 1;
-	weft__redis_line_init(redis, &redis->shared, WEFT__REDIS_SHARED);
-	weft__redis_ring(&redis->leased);
+	weft__redis_slot_init(redis, &redis->shared, WEFT__REDIS_SHARED);
+	weft__redis_ring(&redis->dedicated);
 	weft__redis_ring(&redis->blocked);
 	weft__redis_ring(&redis->feeds);
 	weft__redis_ring(&redis->channels);
@@ -150,12 +150,12 @@ weft_redis_close(weft_redis *redis)
 		return;
 	redis->closed = true;
 	end_blocked(redis);
-	while (!weft__redis_alone(&redis->leased))
-		weft__redis_line_close(
-			WEFT__REDIS_OF(weft__redis_line, of_redis, redis->leased.next),
+	while (!weft__redis_alone(&redis->dedicated))
+		weft__redis_slot_close(
+			WEFT__REDIS_OF(weft__redis_slot, of_redis, redis->dedicated.next),
 			WEFT_ESHUTDOWN);
 	weft__redis_feed_end(redis);
-	weft__redis_line_close(&redis->shared, WEFT_ESHUTDOWN);
+	weft__redis_slot_close(&redis->shared, WEFT_ESHUTDOWN);
 	weft__redis_unref(redis);
 }
 
@@ -164,15 +164,15 @@ weft_redis_close(weft_redis *redis)
 int
 weft_redis_stats(weft_redis *redis, struct weft_redis_stats *out)
 {
-	const struct weft__redis_wire *wire;
+	const struct weft__redis_conn *conn;
 
 	if (!redis || !out)
 		return weft_fail(WEFT_EINVAL, "weft_redis_stats: an argument is NULL");
-	wire = redis->shared.wire;
+	conn = redis->shared.conn;
 	*out = redis->stats;
-	out->inflight = wire ? (uint32_t)weft__redis_inflight(wire) : 0;
+	out->inflight = conn ? (uint32_t)weft__redis_inflight(conn) : 0;
 	out->waiting = redis->shared.queued + redis->blocked_count;
-	out->connections = redis->wires;
+	out->connections = redis->connections;
 	out->cached_bytes = weft__redis_cache_bytes(redis);
 	return 0;
 }

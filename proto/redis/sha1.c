@@ -1,5 +1,5 @@
 /* sha1.c - the hash that identifies scripts in Redis (FIPS 180-4).  Not for secrets. */
-#include "client.h"
+#include "redis_client.h"
 
 static uint32_t
 rotate(uint32_t word, unsigned bits)

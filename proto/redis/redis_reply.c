@@ -1,4 +1,4 @@
-/* reply.c - access to replies: types, items, texts, numbers. */
+/* redis_reply.c - access to replies: types, items, texts, numbers. */
 #include "resp.h"
 
 static const char *const names[] = {

@@ -1,5 +1,5 @@
-/* script.c - Lua scripts, identified by their hash. */
-#include "client.h"
+/* redis_script.c - Lua scripts, identified by their hash. */
+#include "redis_client.h"
 
 /* Call with the command, the script or its hash, and the arguments. */
 static int

@@ -1,10 +1,10 @@
-/* multi.c - transactions: MULTI, commands and EXEC as one piece of the pipeline.
+/* redis_multi.c - transactions: MULTI, commands and EXEC as one piece of the pipeline.
  *
  * A transaction is encoded completely before it is queued.  So it is in the output as a whole
  * or not at all, and no other command comes between.  Its pending entry expects a reply for
  * each part; the last one is the transaction's.
  */
-#include "client.h"
+#include "redis_client.h"
 
 static int
 check_part(const weft_redis *redis, const weft_redis_command *part)

@@ -1,11 +1,11 @@
-/* greet.c - the handshake: HELLO with credentials, SELECT, CLIENT TRACKING.
+/* redis_handshake.c - the handshake: HELLO with credentials, SELECT, CLIENT TRACKING.
  *
  * All of it is sent at once.  If the server does not know HELLO, or requires AUTH before it,
  * AUTH and SELECT are sent again for RESP2 once the other replies have arrived.
  */
-#include "client.h"
+#include "redis_client.h"
 
-enum greeting {
+enum handshake {
 	HELLO = 1,
 	SELECT,
 	TRACKING, /* the first round */
@@ -14,26 +14,27 @@ enum greeting {
 };
 
 static int
-say(struct weft__redis_wire *wire, enum greeting which, const weft_span *words, size_t count)
+put_handshake(struct weft__redis_conn *conn, enum handshake which, const weft_span *words,
+              size_t count)
 {
 	struct weft__redis_command command = {
 		.words = words,
 		.count = count,
 		.replies = 1,
 	};
-	struct weft__redis_slot *slot = weft__redis_wire_put(wire, &command);
+	struct weft__redis_pending *pending = weft__redis_conn_put(conn, &command);
 
-	if (!slot)
+	if (!pending)
 		return weft_fail(WEFT_ENOMEM, "no memory for the handshake");
-	slot->greeting = (uint8_t)which;
-	wire->greetings++;
+	pending->handshake = (uint8_t)which;
+	conn->handshakes++;
 	return 0;
 }
 
 static int
-say_hello(struct weft__redis_wire *wire)
+put_hello(struct weft__redis_conn *conn)
 {
-	const weft_redis *redis = wire->redis;
+	const weft_redis *redis = conn->redis;
 	weft_span words[7] = { weft_text("HELLO"), weft_text("3") };
 	size_t count = 2;
 
@@ -44,43 +45,43 @@ say_hello(struct weft__redis_wire *wire)
 	}
 	words[count++] = weft_text("SETNAME");
 	words[count++] = weft_text("weft");
-	return say(wire, HELLO, words, count);
+	return put_handshake(conn, HELLO, words, count);
 }
 
 static int
-say_select(struct weft__redis_wire *wire, enum greeting which)
+put_select(struct weft__redis_conn *conn, enum handshake which)
 {
-	weft_span words[2] = { weft_text("SELECT"), weft_text(wire->redis->database) };
+	weft_span words[2] = { weft_text("SELECT"), weft_text(conn->redis->database) };
 
-	return wire->redis->database[0] ? say(wire, which, words, 2) : 0;
+	return conn->redis->database[0] ? put_handshake(conn, which, words, 2) : 0;
 }
 
 static int
-say_tracking(struct weft__redis_wire *wire)
+put_tracking(struct weft__redis_conn *conn)
 {
 	const weft_span words[3] = { weft_text("CLIENT"), weft_text("TRACKING"), weft_text("ON") };
 
-	if (!wire->redis->cache || wire->line->kind != WEFT__REDIS_SHARED)
+	if (!conn->redis->cache || conn->slot->kind != WEFT__REDIS_SHARED)
 		return 0;
-	return say(wire, TRACKING, words, 3);
+	return put_handshake(conn, TRACKING, words, 3);
 }
 
 int
-weft__redis_greet(struct weft__redis_wire *wire)
+weft__redis_handshake_start(struct weft__redis_conn *conn)
 {
-	int rc = say_hello(wire);
+	int rc = put_hello(conn);
 
 	if (rc == 0)
-		rc = say_select(wire, SELECT);
+		rc = put_select(conn, SELECT);
 	if (rc == 0)
-		rc = say_tracking(wire);
+		rc = put_tracking(conn);
 	return rc;
 }
 
 static int
-say_again(struct weft__redis_wire *wire)
+say_again(struct weft__redis_conn *conn)
 {
-	const weft_redis *redis = wire->redis;
+	const weft_redis *redis = conn->redis;
 	weft_span words[3] = { weft_text("AUTH") };
 	size_t count = 1;
 	int rc = 0;
@@ -89,10 +90,10 @@ say_again(struct weft__redis_wire *wire)
 		words[count++] = weft_text(redis->user);
 	if (redis->password) {
 		words[count++] = weft_text(redis->password);
-		rc = say(wire, AUTH, words, count);
+		rc = put_handshake(conn, AUTH, words, count);
 	}
 	if (rc == 0)
-		rc = say_select(wire, SELECT_AGAIN);
+		rc = put_select(conn, SELECT_AGAIN);
 	return rc;
 }
 
@@ -115,20 +116,20 @@ is_old(const weft_redis *redis, weft_span said)
 }
 
 static void
-on_error(struct weft__redis_wire *wire, enum greeting which, const weft_redis_reply *reply)
+on_error(struct weft__redis_conn *conn, enum handshake which, const weft_redis_reply *reply)
 {
 	weft_span said = { "", 0 };
 
 	(void)weft_redis_text(reply, &said);
-	if (which == HELLO && is_old(wire->redis, said)) {
-		wire->fell_back = true;
+	if (which == HELLO && is_old(conn->redis, said)) {
+		conn->fell_back = true;
 		return;
 	}
-	if (which == TRACKING || (which == SELECT && wire->fell_back))
+	if (which == TRACKING || (which == SELECT && conn->fell_back))
 		return; /* no tracking then; SELECT is sent again */
-	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", wire->redis->address, (int)said.size,
+	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", conn->redis->address, (int)said.size,
 	                (const char *)said.data);
-	weft__redis_line_failed(wire->line, WEFT_EREPLY, weft_detail());
+	weft__redis_slot_failed(conn->slot, WEFT_EREPLY, weft_detail());
 }
 
 static bool
@@ -140,28 +141,28 @@ is_version_3(const weft_redis_reply *reply)
 }
 
 static void
-on_answer(struct weft__redis_wire *wire, enum greeting which, const weft_redis_reply *reply)
+on_answer(struct weft__redis_conn *conn, enum handshake which, const weft_redis_reply *reply)
 {
 	if (weft_redis_reply_type(reply) == WEFT_REDIS_ERROR)
-		on_error(wire, which, reply);
+		on_error(conn, which, reply);
 	else if (which == HELLO)
-		wire->is_resp3 = is_version_3(reply);
+		conn->is_resp3 = is_version_3(reply);
 	else if (which == TRACKING)
-		wire->tracks = wire->is_resp3;
+		conn->tracks = conn->is_resp3;
 }
 
 void
-weft__redis_greeted(struct weft__redis_wire *wire, unsigned which, weft_redis_reply *reply)
+weft__redis_handshake_reply(struct weft__redis_conn *conn, unsigned which, weft_redis_reply *reply)
 {
-	on_answer(wire, which, reply);
+	on_answer(conn, which, reply);
 	weft_redis_reply_free(reply);
-	wire->greetings--;
-	if (!wire->line || wire->greetings > 0)
+	conn->handshakes--;
+	if (!conn->slot || conn->handshakes > 0)
 		return;
-	if (wire->fell_back && which < AUTH && say_again(wire) < 0) {
-		weft__redis_line_failed(wire->line, WEFT_ENOMEM, weft_detail());
+	if (conn->fell_back && which < AUTH && say_again(conn) < 0) {
+		weft__redis_slot_failed(conn->slot, WEFT_ENOMEM, weft_detail());
 		return;
 	}
-	if (wire->greetings == 0)
-		weft__redis_line_ready(wire->line);
+	if (conn->handshakes == 0)
+		weft__redis_slot_ready(conn->slot);
 }

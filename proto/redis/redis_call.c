@@ -1,5 +1,5 @@
-/* call.c - calls by threadlets on the endpoint's loop. */
-#include "client.h"
+/* redis_call.c - calls by threadlets on the endpoint's loop. */
+#include "redis_client.h"
 #include <stdarg.h>
 #include <weft/threadlet.h>
 
@@ -51,7 +51,7 @@ redis_call_wait_for(weft_redis *redis, struct weft__redis_command *command, weft
 		rc = weft_event_wait(&command->over, deadline_ns);
 	if (!command->is_over)
 		weft__redis_forget(redis, command, rc);
-	return weft__redis_tell(command, command->rc, out);
+	return weft__redis_report(command, command->rc, out);
 }
 
 /* A command that blocks at the server is over when its connection is closed.  Even a canceled
@@ -72,7 +72,7 @@ wait_by_op(weft_redis *redis, struct weft__redis_command *command, weft_redis_re
 		return rc;
 	weft__redis_submit(redis, command);
 	rc = (int)weft_op_wait(&op, WEFT_NEVER);
-	return weft__redis_tell(command, rc, out);
+	return weft__redis_report(command, rc, out);
 }
 
 static int
@@ -112,7 +112,7 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_red
 	if (weft_loop_current() == redis->loop)
 		return run_here(redis, command, out, deadline_ns);
 	rc = weft__redis_may_wait();
-	return rc < 0 ? rc : weft__redis_run_afar(redis, command, out, deadline_ns);
+	return rc < 0 ? rc : weft__redis_run_remote(redis, command, out, deadline_ns);
 }
 
 /* Answer a call from the cache, without waiting.  Returns 1 if the reply was there. */

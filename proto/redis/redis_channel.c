@@ -1,28 +1,28 @@
-/* channel.c - the channels of all subscriptions, and the delivery of messages.
+/* redis_channel.c - the channels of all subscriptions, and the delivery of messages.
  *
  * Channels have a connection of their own.  SUBSCRIBE is sent by the first member of a channel,
  * and again whenever that connection was made.  It has no reply that could be paired: messages
  * confirm it.
  */
-#include "feed.h"
+#include "redis_feed.h"
 
 /* Subscribe to the channel or unsubscribe, without a pending entry. */
 static void
-say(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
+send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
 {
-	struct weft__redis_line *line = redis->feed_line;
+	struct weft__redis_slot *slot = redis->feed_slot;
 	const char *verb = channel->is_pattern ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
 	                   : wanted            ? "SUBSCRIBE"
 	                                       : "UNSUBSCRIBE";
 	const weft_span words[2] = { weft_text(verb), { channel->name, channel->size } };
 	struct weft__redis_command command = { .words = words, .count = 2, .replies = 1 };
 
-	if (!line || line->state != WEFT__REDIS_READY)
+	if (!slot || slot->state != WEFT__REDIS_READY)
 		return;
-	if (weft__redis_wire_put(line->wire, &command))
-		line->wire->tail--;
+	if (weft__redis_conn_put(slot->conn, &command))
+		slot->conn->tail--;
 	else
-		weft__redis_line_lost(line, weft_fail(WEFT_ENOMEM, "no memory to subscribe"));
+		weft__redis_slot_lost(slot, weft_fail(WEFT_ENOMEM, "no memory to subscribe"));
 }
 
 static struct weft__redis_channel *
@@ -76,7 +76,7 @@ weft__redis_channels_join(weft_redis_subscription *feed, const char *const *name
 		*member = (struct weft__redis_member){ .channel = channel, .feed = feed };
 		weft__redis_link_before(&channel->members, &member->of_channel);
 		if (is_new)
-			say(redis, channel, true);
+			send_subscribe(redis, channel, true);
 	}
 	return 0;
 }
@@ -92,7 +92,7 @@ weft__redis_channels_leave(weft_redis_subscription *feed)
 		if (!weft__redis_alone(&channel->members))
 			continue;
 		weft__redis_unlink(&channel->of_redis);
-		say(feed->redis, channel, false);
+		send_subscribe(feed->redis, channel, false);
 		weft_release(channel);
 	}
 }
@@ -102,12 +102,12 @@ weft__redis_feed_ready(weft_redis *redis)
 {
 	struct weft__redis_link *at = redis->channels.next;
 
-	for (; at != &redis->channels && redis->feed_line->wire; at = at->next) {
+	for (; at != &redis->channels && redis->feed_slot->conn; at = at->next) {
 		struct weft__redis_channel *channel = WEFT__REDIS_OF(weft__redis_channel, of_redis,
 		                                                     at);
 
 		channel->confirmed = false;
-		say(redis, channel, true);
+		send_subscribe(redis, channel, true);
 	}
 }
 
@@ -120,7 +120,7 @@ open_if_complete(weft_redis_subscription *feed)
 		if (!feed->members[i].channel->confirmed)
 			return;
 	feed->is_open = true;
-	(void)weft_event_set(&feed->news);
+	(void)weft_event_set(&feed->changed);
 }
 
 static void
@@ -177,7 +177,7 @@ hand_to(weft_redis_subscription *feed, weft_redis_reply *message)
 	}
 	if (message)
 		feed->ring[(feed->head + feed->count++) & mask] = weft__resp_ref(message);
-	(void)weft_event_set(&feed->news);
+	(void)weft_event_set(&feed->changed);
 }
 
 static void

@@ -1,10 +1,10 @@
-/* feed.c - subscriptions (feeds): open, receive, close.
+/* redis_feed.c - subscriptions (feeds): open, receive, close.
  *
- *   1. All subscriptions share one line, which exists while there are subscriptions.  It
+ *   1. All subscriptions share one connection slot, which exists while there are subscriptions.  It
  *      reconnects as long as one of them has been open.
  *   2. A subscription is freed when it was closed and the last call on it has returned.
  */
-#include "feed.h"
+#include "redis_feed.h"
 #include <weft/threadlet.h>
 
 static void
@@ -19,35 +19,36 @@ redis_feed_leave(weft_redis_subscription *feed)
 
 /* --- the connection slot ------------------------------------------------------- */
 
-/* It uses one of the connections that could be leased. */
+/* It uses one of the connections that could be dedicated. */
 static int
-open_line(weft_redis *redis)
+open_slot(weft_redis *redis)
 {
-	struct weft__redis_line *line;
+	struct weft__redis_slot *slot;
 
-	if (redis->feed_line)
+	if (redis->feed_slot)
 		return 0;
-	if (redis->leased_count + 2 > redis->connections_max && !weft__redis_lease_drop(redis))
+	if (redis->dedicated_count + 2 > redis->connections_max
+	    && !weft__redis_dedicated_drop(redis))
 		return weft_fail(
 			WEFT_EAGAIN,
 			"weft_redis_subscribe: all %u connections are in use (connections_max)",
 			(unsigned)redis->connections_max);
-	line = weft_alloc(sizeof(*line));
-	if (!line)
+	slot = weft_alloc(sizeof(*slot));
+	if (!slot)
 		return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
-	weft__redis_line_init(redis, line, WEFT__REDIS_FEEDS);
-	redis->feed_line = line;
+	weft__redis_slot_init(redis, slot, WEFT__REDIS_FEEDS);
+	redis->feed_slot = slot;
 	return 0;
 }
 
 static void
-close_line(weft_redis *redis)
+close_slot(weft_redis *redis)
 {
-	struct weft__redis_line *line = redis->feed_line;
+	struct weft__redis_slot *slot = redis->feed_slot;
 
-	redis->feed_line = NULL;
-	if (line)
-		weft__redis_line_close(line, WEFT_ESHUTDOWN);
+	redis->feed_slot = NULL;
+	if (slot)
+		weft__redis_slot_close(slot, WEFT_ESHUTDOWN);
 }
 
 static void
@@ -57,7 +58,7 @@ end_feed(weft_redis_subscription *feed, int error, const char *text)
 		return;
 	feed->error = error;
 	feed->text = weft__redis_copy(text, strlen(text));
-	(void)weft_event_set(&feed->news);
+	(void)weft_event_set(&feed->changed);
 }
 
 #define FEED(link) \
@@ -77,8 +78,8 @@ weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 		else
 			go_on = true;
 	}
-	if (go_on && redis->feed_line && redis->feed_line->state == WEFT__REDIS_OFF)
-		weft__redis_line_start(redis->feed_line);
+	if (go_on && redis->feed_slot && redis->feed_slot->state == WEFT__REDIS_OFF)
+		weft__redis_slot_start(redis->feed_slot);
 }
 
 void
@@ -88,7 +89,7 @@ weft__redis_feed_end(weft_redis *redis)
 
 	for (; at != &redis->feeds; at = at->next)
 		end_feed(FEED(at), WEFT_ESHUTDOWN, "the endpoint was closed");
-	close_line(redis);
+	close_slot(redis);
 }
 
 /* --- the calls ----------------------------------------------------------------- */
@@ -116,7 +117,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_subscriptio
 {
 	size_t count = 0;
 	weft_redis_subscription *feed;
-	int rc = open_line(redis);
+	int rc = open_slot(redis);
 
 	if (rc < 0)
 		return rc;
@@ -125,7 +126,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_subscriptio
 	feed = weft_alloc(sizeof(*feed) + count * sizeof(feed->members[0]));
 	if (!feed) {
 		if (weft__redis_alone(&redis->feeds))
-			close_line(redis);
+			close_slot(redis);
 		return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
 	}
 	*feed = (weft_redis_subscription){ .redis = weft__redis_ref(redis), .users = 1 };
@@ -140,8 +141,8 @@ wait_for_news(weft_redis_subscription *feed, uint64_t deadline_ns)
 {
 	int rc;
 
-	(void)weft_event_reset(&feed->news);
-	rc = weft_event_wait(&feed->news, deadline_ns);
+	(void)weft_event_reset(&feed->changed);
+	rc = weft_event_wait(&feed->changed, deadline_ns);
 	if (feed->error)
 		return weft_fail(feed->error, "%s",
 		                 feed->text ? feed->text : weft_strerror(feed->error));
@@ -151,7 +152,7 @@ wait_for_news(weft_redis_subscription *feed, uint64_t deadline_ns)
 static bool
 is_confirmed(const weft_redis_subscription *feed)
 {
-	if (feed->redis->feed_line->state != WEFT__REDIS_READY)
+	if (feed->redis->feed_slot->state != WEFT__REDIS_READY)
 		return false;
 	for (size_t i = 0; i < feed->member_count; i++)
 		if (!feed->members[i].channel->confirmed)
@@ -171,8 +172,8 @@ weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_
 	if (rc < 0)
 		return rc;
 	rc = weft__redis_channels_join(feed, channels);
-	if (rc == 0 && redis->feed_line->state == WEFT__REDIS_OFF)
-		weft__redis_line_start(redis->feed_line);
+	if (rc == 0 && redis->feed_slot->state == WEFT__REDIS_OFF)
+		weft__redis_slot_start(redis->feed_slot);
 	if (rc == 0 && is_confirmed(feed))
 		feed->is_open = true;
 	feed->users++;
@@ -249,6 +250,6 @@ weft_redis_subscription_close(weft_redis_subscription *feed)
 	weft__redis_unlink(&feed->of_redis);
 	weft__redis_channels_leave(feed);
 	if (weft__redis_alone(&redis->feeds))
-		close_line(redis);
+		close_slot(redis);
 	redis_feed_leave(feed);
 }

@@ -1,5 +1,5 @@
-/* command.c - commands: accept, give up, end, report the result. */
-#include "client.h"
+/* redis_command.c - commands: accept, give up, end, report the result. */
+#include "redis_client.h"
 
 /* --- accepting --------------------------------------------------------------- */
 
@@ -60,8 +60,8 @@ weft__redis_check(const weft_redis *redis, const struct weft__redis_command *com
 int
 weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command)
 {
-	bool is_leased = (command->flags & WEFT__REDIS_BLOCKS) && !redis->session;
-	uint32_t waiting = is_leased ? redis->blocked_count : redis->shared.queued;
+	bool is_dedicated = (command->flags & WEFT__REDIS_BLOCKS) && !redis->session;
+	uint32_t waiting = is_dedicated ? redis->blocked_count : redis->shared.queued;
 	int rc = weft__redis_check(redis, command);
 
 	if (rc < 0)
@@ -83,9 +83,9 @@ weft__redis_submit(weft_redis *redis, struct weft__redis_command *command)
 	    && weft__redis_cache_join(redis, command))
 		return;
 	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session)
-		weft__redis_lease(redis, command);
+		weft__redis_dedicated_submit(redis, command);
 	else
-		weft__redis_line_submit(&redis->shared, command);
+		weft__redis_slot_submit(&redis->shared, command);
 }
 
 /* --- ending ------------------------------------------------------------------ */
@@ -120,8 +120,8 @@ static void
 leave_queue(weft_redis *redis, struct weft__redis_command *command)
 {
 	weft__redis_unlink(&command->link);
-	if (command->line)
-		command->line->queued--;
+	if (command->slot)
+		command->slot->queued--;
 	else
 		redis->blocked_count--;
 }
@@ -130,20 +130,20 @@ leave_queue(weft_redis *redis, struct weft__redis_command *command)
  * that is closed: until then it could still consume data at the server that the caller
  * meanwhile intends for others. */
 static void
-leave_with_wire(struct weft__redis_command *command, int why)
+leave_with_conn(struct weft__redis_command *command, int why)
 {
-	struct weft__redis_line *line = command->line;
+	struct weft__redis_slot *slot = command->slot;
 
-	weft__redis_slot_at(line->wire, command->slot)->command = NULL;
+	weft__redis_pending_at(slot->conn, command->pending)->command = NULL;
 	command->state = WEFT__REDIS_LEAVING;
-	line->wire->leaving = command;
-	line->wire->leaving_why = why;
+	slot->conn->leaving = command;
+	slot->conn->leaving_why = why;
 	(void)weft_fail(why, "%.*s was canceled or timed out", (int)command->name.size,
 	                (const char *)command->name.data);
-	if (line->kind == WEFT__REDIS_LEASED)
-		weft__redis_line_close(line, WEFT_ESHUTDOWN);
+	if (slot->kind == WEFT__REDIS_DEDICATED)
+		weft__redis_slot_close(slot, WEFT_ESHUTDOWN);
 	else
-		weft__redis_line_lost(line, why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
+		weft__redis_slot_lost(slot, why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
 }
 
 /* The error text names the server that did not answer or was not connected. */
@@ -169,10 +169,10 @@ weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int w
 		break;
 	case WEFT__REDIS_SENT:
 		if (command->flags & WEFT__REDIS_BLOCKS) {
-			leave_with_wire(command, why);
+			leave_with_conn(command, why);
 			return;
 		}
-		weft__redis_slot_at(command->line->wire, command->slot)->command = NULL;
+		weft__redis_pending_at(command->slot->conn, command->pending)->command = NULL;
 		break;
 	case WEFT__REDIS_BEHIND:
 		weft__redis_unlink(&command->link);
@@ -184,7 +184,7 @@ weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int w
 }
 
 int
-weft__redis_tell(struct weft__redis_command *command, int rc, weft_redis_reply **out)
+weft__redis_report(struct weft__redis_command *command, int rc, weft_redis_reply **out)
 {
 	weft_span said = { "", 0 };
 

@@ -1,8 +1,8 @@
-/* feed.h - subscriptions (feeds) and the channels that they share.  Private. */
+/* redis_feed.h - subscriptions (feeds) and the channels that they share.  Private. */
 #ifndef WEFT_REDIS_FEED_H
 #define WEFT_REDIS_FEED_H
 
-#include "client.h"
+#include "redis_client.h"
 
 #define WEFT__REDIS_BACKLOG 1024u /* messages that a subscription queues, a power of 2 */
 
@@ -30,7 +30,7 @@ struct weft_redis_subscription {
 	bool        fell_behind;
 	int         error;    /* why it ended, or 0 */
 	char       *text;
-	weft_event  news;     /* a message, or it was opened, or it ended */
+	weft_event  changed;     /* a message, or it was opened, or it ended */
 	uint32_t    head, count;          /* of the ring */
 	weft_redis_reply *ring[WEFT__REDIS_BACKLOG];
 	size_t      member_count;

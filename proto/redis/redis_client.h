@@ -1,14 +1,14 @@
-/* client.h - the Redis client's internals: commands and connections.  Private.
+/* redis_client.h - the Redis client's internals: commands and connections.  Private.
  *
- * A command is what a caller waits for.  A line (struct weft__redis_line) is a connection slot:
- * a place that connections are made for, one after the other, with a queue of commands.  One
- * line is shared by all ordinary commands, some are leased to commands that block at the
- * server, one is for subscriptions.  A wire (struct weft__redis_wire) is one connection, from
- * its handshake to its end.  Its slots (struct weft__redis_slot) are the pending entries, one
- * for each command that was sent.
+ * A command is what a caller waits for.  A connection slot (struct weft__redis_slot) has a queue
+ * of commands and at most one connection, which it makes again when the connection is lost.  All
+ * ordinary commands share one slot, each command that blocks at the server has a dedicated one,
+ * and one is for subscriptions.  A connection (struct weft__redis_conn) lasts from its handshake
+ * to its end.  It has a pending entry (struct weft__redis_pending) for each command that was
+ * sent.
  *
  *   1. All of this belongs to the endpoint's loop.  Other threads and loops post remote
- *      requests to it (ticket.c).
+ *      requests to it (redis_remote.c).
  *   2. A command is in one place at a time, and `state` names the place: in a queue, in a
  *      pending entry of a connection, waiting for a cache entry, leaving with a connection, or
  *      nowhere.
@@ -16,14 +16,14 @@
  *      is given up leaves its entry, which stays until its reply has arrived.
  *   4. done() is called once for each command, and calls no user code.  So the caller of done()
  *      sees nothing change but the command.
- *   5. Byte counts show whether the server may have received a command: slot->begin is the
- *      offset of its first byte in everything that was put on the connection, wire->given is
+ *   5. Byte counts show whether the server may have received a command: pending->begin is the
+ *      offset of its first byte in everything that was put on the connection, conn->given is
  *      the number of bytes handed to the stream.  A command with begin >= given was not sent.
  *   6. After a lost connection a command is sent again if it was not sent, or if it only reads
  *      and has not been repeated TRIES times; on a session, never.
  *   7. A reported error has its text: in `text`, or in the reply.
  *   8. A connection is freed when its stream is closed, its write has finished and its flush
- *      has run; a line when it has no connection and is not connecting; the endpoint when none
+ *      has run; a slot when it has no connection and is not connecting; the endpoint when none
  *      of them is left and it was closed (`refs`).
  */
 #ifndef WEFT_REDIS_CLIENT_H
@@ -77,7 +77,7 @@ weft__redis_unlink(struct weft__redis_link *link)
 
 /* --- commands ---------------------------------------------------------------- */
 
-/* Properties of a command, by its name (table.c). */
+/* Properties of a command, by its name (redis_table.c). */
 enum {
 	WEFT__REDIS_READS  = 1 << 0, /* changes nothing, and may be repeated */
 	WEFT__REDIS_BLOCKS = 1 << 1, /* waits at the server */
@@ -95,14 +95,14 @@ enum weft__redis_state {
 
 struct weft__redis_command {
 	struct weft__redis_link  link;    /* in a queue, or of a cache entry */
-	struct weft__redis_line *line;    /* whose queue or connection it is in */
+	struct weft__redis_slot *slot;    /* whose queue or connection it is in */
 	const weft_span         *words;   /* borrowed; not used if `bytes` is set */
 	size_t                   count;
 	const char              *bytes;   /* encoded, or NULL: `words` are encoded */
 	size_t                   size;    /* of bytes */
 	weft_span                name;    /* for error texts */
 	weft_span                key;     /* of a KEYED one */
-	uint64_t                 slot;    /* number of its pending entry, once it was sent */
+	uint64_t                 pending;    /* number of its pending entry, once it was sent */
 	uint32_t                 replies; /* expected; 1 except for a transaction */
 	uint8_t                  flags, state, tries;
 	bool                     fetches; /* for the cache, not for a caller */
@@ -143,11 +143,11 @@ void weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int
 void weft__redis_answer(weft_redis *redis, struct weft__redis_command *command,
                         weft_redis_reply *reply);
 /* Report the result to the caller: its text in weft_detail(), the reply in `out` (may be NULL). */
-int  weft__redis_tell(struct weft__redis_command *command, int rc, weft_redis_reply **out);
+int  weft__redis_report(struct weft__redis_command *command, int rc, weft_redis_reply **out);
 /* Run a command and wait, on any thread; _afar() on a thread or loop other than the endpoint's. */
 int  weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
                      weft_redis_reply **out, uint64_t deadline_ns);
-int  weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command,
+int  weft__redis_run_remote(weft_redis *redis, struct weft__redis_command *command,
                           weft_redis_reply **out, uint64_t deadline_ns);
 /* Returns 0 if the caller can wait, else an error. */
 int  weft__redis_may_wait(void);
@@ -163,29 +163,29 @@ struct weft__redis_bytes {
 bool weft__redis_bytes_reserve(struct weft__redis_bytes *bytes, size_t more);
 void weft__redis_bytes_drop(struct weft__redis_bytes *bytes);
 
-struct weft__redis_slot {
+struct weft__redis_pending {
 	struct weft__redis_command *command; /* NULL: given up, or a handshake */
 	uint64_t begin;                      /* invariant 5 */
 	uint32_t left;                       /* replies to come */
-	uint8_t  greeting;                   /* enum greeting of greet.c, or 0 */
+	uint8_t  handshake;                   /* enum handshake of redis_handshake.c, or 0 */
 };
 
-struct weft__redis_wire {
+struct weft__redis_conn {
 	weft_redis              *redis;
-	struct weft__redis_line *line;      /* NULL: it has ended */
+	struct weft__redis_slot *slot;      /* NULL: it has ended */
 	weft_stream             *stream;
 	weft_op                  write;     /* writes `sending` */
 	weft_span                write_span;
 	weft_node                flush, closer;
 	bool                     flush_queued, gone;
 	bool                     is_resp3, tracks, fell_back;
-	uint8_t                  greetings; /* handshake replies to come */
+	uint8_t                  handshakes; /* handshake replies to come */
 	struct weft__redis_bytes out, sending, in;
 	uint64_t                 put, given; /* bytes; invariant 5 */
 	uint64_t                 seen;       /* `put` at the last attempt to flush */
 	uint8_t                  turns_waited; /* loop iterations that the flush was delayed */
-	struct weft__redis_slot *slots;
-	uint32_t                 slot_mask;
+	struct weft__redis_pending *pending;
+	uint32_t                 pending_mask;
 	uint64_t                 head, tail; /* numbers of the pending entries */
 	struct weft__resp_scan   scan;
 	struct weft__redis_command *leaving; /* ends when the connection is closed */
@@ -193,102 +193,102 @@ struct weft__redis_wire {
 };
 
 static inline uint64_t
-weft__redis_inflight(const struct weft__redis_wire *wire)
+weft__redis_inflight(const struct weft__redis_conn *conn)
 {
-	return wire->tail - wire->head;
+	return conn->tail - conn->head;
 }
 
-static inline struct weft__redis_slot *
-weft__redis_slot_at(const struct weft__redis_wire *wire, uint64_t number)
+static inline struct weft__redis_pending *
+weft__redis_pending_at(const struct weft__redis_conn *conn, uint64_t number)
 {
-	return &wire->slots[number & wire->slot_mask];
+	return &conn->pending[number & conn->pending_mask];
 }
 
-/* Make a connection of `line` over `stream`, which is taken.  Returns 0 or an error. */
-int  weft__redis_wire_open(struct weft__redis_line *line, weft_stream *stream);
-/* Separate a connection from its line.  The connection then closes and frees itself. */
-void weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once);
+/* Make a connection of `slot` over `stream`, which is taken.  Returns 0 or an error. */
+int  weft__redis_conn_open(struct weft__redis_slot *slot, weft_stream *stream);
+/* Separate a connection from its slot.  The connection then closes and frees itself. */
+void weft__redis_conn_detach(struct weft__redis_conn *conn, bool at_once);
 /* Queue a command's bytes, with a pending entry for the replies.  Returns the entry, or NULL
  * without memory. */
-struct weft__redis_slot *weft__redis_wire_put(struct weft__redis_wire *wire,
+struct weft__redis_pending *weft__redis_conn_put(struct weft__redis_conn *conn,
                                               const struct weft__redis_command *command);
 /* Process bytes that have arrived. */
-void weft__redis_wire_read(struct weft__redis_wire *wire, const char *data, size_t size);
+void weft__redis_conn_read(struct weft__redis_conn *conn, const char *data, size_t size);
 
 /* --- connection slots -------------------------------------------------------- */
 
-enum weft__redis_line_kind {
-	WEFT__REDIS_SHARED, WEFT__REDIS_LEASED, WEFT__REDIS_FEEDS,
+enum weft__redis_slot_kind {
+	WEFT__REDIS_SHARED, WEFT__REDIS_DEDICATED, WEFT__REDIS_FEEDS,
 };
 
-enum weft__redis_line_state {
+enum weft__redis_slot_state {
 	WEFT__REDIS_OFF,        /* not connected; no command waits, or the next attempt is about
 	                         * to begin */
 	WEFT__REDIS_PAUSED,     /* the timer of the pause before the next attempt runs */
-	WEFT__REDIS_CONNECTING, WEFT__REDIS_GREETING, WEFT__REDIS_READY,
+	WEFT__REDIS_CONNECTING, WEFT__REDIS_HANDSHAKE, WEFT__REDIS_READY,
 };
 
-struct weft__redis_line {
+struct weft__redis_slot {
 	weft_redis              *redis;
-	struct weft__redis_link  of_redis;    /* if leased */
-	enum weft__redis_line_kind  kind;
-	enum weft__redis_line_state state;
+	struct weft__redis_link  of_redis;    /* if dedicated */
+	enum weft__redis_slot_kind  kind;
+	enum weft__redis_slot_state state;
 	bool                     dead;        /* closed; freed once it is no longer connecting */
-	struct weft__redis_wire *wire;        /* during the handshake and when ready */
+	struct weft__redis_conn *conn;        /* during the handshake and when ready */
 	struct weft__redis_link  queue;
 	uint32_t                 queued;
 	weft_op                  connect;
 	weft_stream             *connected;   /* result of `connect` */
 	weft_timer               timer;       /* of a pause, and of a handshake */
-	uint64_t                 greet_by_ns;
+	uint64_t                 handshake_by_ns;
 };
 
-void weft__redis_line_init(weft_redis *redis, struct weft__redis_line *line,
-                           enum weft__redis_line_kind kind);
-void weft__redis_line_submit(struct weft__redis_line *line,
+void weft__redis_slot_init(weft_redis *redis, struct weft__redis_slot *slot,
+                           enum weft__redis_slot_kind kind);
+void weft__redis_slot_submit(struct weft__redis_slot *slot,
                              struct weft__redis_command *command);
-/* The queue of a line: insert before `before`; remove the first command; end all commands. */
-void weft__redis_queue_push(struct weft__redis_line *line, struct weft__redis_link *before,
+/* The queue of a slot: insert before `before`; remove the first command; end all commands. */
+void weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__redis_link *before,
                             struct weft__redis_command *command);
-struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_line *line);
-void weft__redis_queue_end(struct weft__redis_line *line, int error, const char *text);
+struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_slot *slot);
+void weft__redis_queue_end(struct weft__redis_slot *slot, int error, const char *text);
 /* How long to wait before the next attempt; partly random. */
 uint64_t weft__redis_pause(weft_redis *redis);
 /* Begin to connect, after the pause if there is one. */
-void weft__redis_line_start(struct weft__redis_line *line);
+void weft__redis_slot_start(struct weft__redis_slot *slot);
 /* Send queued commands, as many as inflight_max allows. */
-void weft__redis_line_pump(struct weft__redis_line *line);
+void weft__redis_slot_pump(struct weft__redis_slot *slot);
 /* The handshake has succeeded; or the attempt to connect has failed. */
-void weft__redis_line_ready(struct weft__redis_line *line);
-void weft__redis_line_failed(struct weft__redis_line *line, int error, const char *text);
+void weft__redis_slot_ready(struct weft__redis_slot *slot);
+void weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *text);
 /* The connection is unusable; weft_detail() has the reason. */
-void weft__redis_line_lost(struct weft__redis_line *line, int error);
+void weft__redis_slot_lost(struct weft__redis_slot *slot, int error);
 /* Replies have arrived, so pending entries may be free. */
-void weft__redis_line_answered(struct weft__redis_line *line);
-/* Close a line and end all its commands.  Takes the line if it was allocated. */
-void weft__redis_line_close(struct weft__redis_line *line, int why);
-void weft__redis_line_free(struct weft__redis_line *line);
+void weft__redis_slot_answered(struct weft__redis_slot *slot);
+/* Close a slot and end all its commands.  Takes the slot if it was allocated. */
+void weft__redis_slot_close(struct weft__redis_slot *slot, int why);
+void weft__redis_slot_free(struct weft__redis_slot *slot);
 
 /* Begin the handshake; and process a reply to it (taken). */
-int  weft__redis_greet(struct weft__redis_wire *wire);
-void weft__redis_greeted(struct weft__redis_wire *wire, unsigned which,
+int  weft__redis_handshake_start(struct weft__redis_conn *conn);
+void weft__redis_handshake_reply(struct weft__redis_conn *conn, unsigned which,
                          weft_redis_reply *reply);
 
 /* --- dedicated connections --------------------------------------------------- */
 
-void weft__redis_lease(weft_redis *redis, struct weft__redis_command *command);
-/* A leased line has nothing to do. */
-void weft__redis_lease_idle(struct weft__redis_line *line);
-/* Close a leased line that has nothing to do, if there is one. */
-bool weft__redis_lease_drop(weft_redis *redis);
-void weft__redis_lease_ended(struct weft__redis_line *line);
-/* An attempt to connect has failed: ends all commands that wait for a lease. */
-void weft__redis_lease_failed(struct weft__redis_line *line, int error, const char *text);
+void weft__redis_dedicated_submit(weft_redis *redis, struct weft__redis_command *command);
+/* A dedicated slot has nothing to do. */
+void weft__redis_dedicated_idle(struct weft__redis_slot *slot);
+/* Close a dedicated slot that has nothing to do, if there is one. */
+bool weft__redis_dedicated_drop(weft_redis *redis);
+void weft__redis_dedicated_ended(struct weft__redis_slot *slot);
+/* An attempt to connect has failed: ends all commands that wait for a dedicated slot. */
+void weft__redis_dedicated_failed(struct weft__redis_slot *slot, int error, const char *text);
 
 /* --- pushes, cache, subscriptions -------------------------------------------- */
 
 /* A message that is not a reply (taken). */
-void weft__redis_pushed(struct weft__redis_wire *wire, weft_redis_reply *push);
+void weft__redis_pushed(struct weft__redis_conn *conn, weft_redis_reply *push);
 
 struct weft__redis_cache;
 int  weft__redis_cache_open(weft_redis *redis);
@@ -304,7 +304,7 @@ void weft__redis_cache_wrote(weft_redis *redis, const struct weft__redis_command
 void weft__redis_cache_clear(weft_redis *redis);
 size_t weft__redis_cache_bytes(const weft_redis *redis);
 
-/* For the line of subscriptions: a message has arrived; the line is ready; an attempt to
+/* For the slot of subscriptions: a message has arrived; the slot is ready; an attempt to
  * connect has failed; all subscriptions end. */
 void weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message);
 void weft__redis_feed_ready(weft_redis *redis);
@@ -321,7 +321,7 @@ struct weft_redis {
 	bool              closed;
 	bool              session;
 	bool              gate_is_set;
-	weft_event        gate;     /* always set, see call.c */
+	weft_event        gate;     /* always set, see redis_call.c */
 	char             *address;  /* for weft_stream_connect(), and for error texts */
 	char             *user, *password;
 	char              database[12]; /* "": none is selected */
@@ -333,15 +333,15 @@ struct weft_redis {
 	uint64_t          random;   /* state of the jitter */
 	uint64_t          retry_ns; /* no attempt to connect before that */
 	uint32_t          failures; /* in a row, without a reply in between */
-	struct weft__redis_line shared;
-	struct weft__redis_link leased;     /* lines */
-	uint32_t          leased_count;
-	struct weft__redis_link blocked;    /* commands that wait for a lease */
+	struct weft__redis_slot shared;
+	struct weft__redis_link dedicated;     /* slots */
+	uint32_t          dedicated_count;
+	struct weft__redis_link blocked;    /* commands that wait for a dedicated slot */
 	uint32_t          blocked_count;
 	struct weft__redis_cache *cache;
-	struct weft__redis_line  *feed_line;
+	struct weft__redis_slot  *feed_slot;
 	struct weft__redis_link   feeds, channels;
-	uint32_t          wires;    /* in the handshake or ready */
+	uint32_t          connections;    /* in the handshake or ready */
 	struct weft_redis_stats  stats;
 	uint8_t           table[WEFT__REDIS_TABLE];
 };

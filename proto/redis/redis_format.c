@@ -1,4 +1,4 @@
-/* format.c - the arguments of a command from a format, as of printf(3).
+/* redis_format.c - the arguments of a command from a format, as of printf(3).
  *
  * The format is walked twice, to measure and to write, so that everything is one allocation.
  * Spaces in the format separate arguments; spaces in values do not.  The second walk checks the

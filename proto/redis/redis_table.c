@@ -1,9 +1,9 @@
-/* table.c - properties of commands, by their names.
+/* redis_table.c - properties of commands, by their names.
  *
  * A command that is not listed here may change something, so it is never repeated.  Each
  * endpoint has a hash table of names, which holds indexes of the entries below.
  */
-#include "client.h"
+#include "redis_client.h"
 
 #define READS  WEFT__REDIS_READS
 #define BLOCKS WEFT__REDIS_BLOCKS

@@ -1,10 +1,10 @@
-/* address.c - addresses of endpoints: redis://user:password@host:port/db, rediss://,
+/* redis_address.c - addresses of endpoints: redis://user:password@host:port/db, rediss://,
  * redis+unix:/path.
  *
  * The stored address is the one for weft_stream_connect().  It contains no secrets and so may be
  * part of error texts.  User and password may contain percent-encoded bytes.
  */
-#include "client.h"
+#include "redis_client.h"
 #include <stdio.h>
 
 #define PORT "6379"

@@ -1,4 +1,4 @@
-/* cache.c - cached replies, valid until the server reports that their keys have changed.
+/* redis_cache.c - cached replies, valid until the server reports that their keys have changed.
  *
  * An entry is a command that reads one key, and its reply.  It is found by the encoded command,
  * and dropped by the key.  While its reply is on the way, all commands that want it wait at the
@@ -12,7 +12,7 @@
  *      command names, so that a caller reads its own writes.
  *   4. Entries with a reply are in the list by last use, and their total size is limited.
  */
-#include "client.h"
+#include "redis_client.h"
 
 #define WORDS_MAX 512 /* bytes of a command that can be cached */
 #define BUCKETS   64  /* initially; a power of 2 */
@@ -185,7 +185,7 @@ weft__redis_cache_bytes(const weft_redis *redis)
 static bool
 is_tracked(const weft_redis *redis)
 {
-	return redis->shared.wire && redis->shared.wire->tracks;
+	return redis->shared.conn && redis->shared.conn->tracks;
 }
 
 /* --- fetching ------------------------------------------------------------------ */
@@ -291,7 +291,7 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 	bool is_new;
 
 	if (size > WORDS_MAX
-	    || (redis->shared.wire && !is_tracked(redis)
+	    || (redis->shared.conn && !is_tracked(redis)
 	        && redis->shared.state == WEFT__REDIS_READY))
 		return false;
 	if (!command->bytes)

@@ -1,5 +1,5 @@
-/* push.c - messages that are not replies: invalidations, and messages of channels. */
-#include "client.h"
+/* redis_push.c - messages that are not replies: invalidations, and messages of channels. */
+#include "redis_client.h"
 
 static bool
 is(const weft_redis_reply *reply, const char *text)
@@ -11,13 +11,13 @@ is(const weft_redis_reply *reply, const char *text)
 }
 
 void
-weft__redis_pushed(struct weft__redis_wire *wire, weft_redis_reply *push)
+weft__redis_pushed(struct weft__redis_conn *conn, weft_redis_reply *push)
 {
-	weft_redis *redis = wire->redis;
+	weft_redis *redis = conn->redis;
 
 	if (is(weft_redis_item(push, 0), "invalidate"))
 		weft__redis_cache_invalidate(redis, weft_redis_item(push, 1));
-	else if (wire->line->kind == WEFT__REDIS_FEEDS)
+	else if (conn->slot->kind == WEFT__REDIS_FEEDS)
 		weft__redis_feed_message(redis, push);
 	weft_redis_reply_free(push);
 }
