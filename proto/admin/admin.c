@@ -1,5 +1,5 @@
 /* admin.c - open and close the admin endpoint; metrics and panels of the program. */
-#include "window.h"
+#include "admin_private.h"
 #include <string.h>
 #include <sys/socket.h>
 #include <weft/loop.h>
@@ -54,7 +54,7 @@ static void
 free_admin(weft_admin *admin)
 {
 	(void)weft_http_server_free(admin->server); /* nothing is served now */
-	weft__admin_news_drop(admin->news);
+	weft__admin_snapshot_drop(admin->snapshot);
 	free_lists(admin);
 	if (admin->loop)
 		(void)weft_loop_unref(admin->loop);
@@ -101,7 +101,7 @@ admin_make(const weft_admin_opts *opts)
 		.trace_max = opts->trace_max ? opts->trace_max : TRACE_MAX,
 		.holders = 1,
 		.closing = WEFT_SHARED_INIT,
-		.fan = WEFT_SHARED_INIT,
+		.broadcast = WEFT_SHARED_INIT,
 	};
 	admin->title = admin_copy(opts->title ? opts->title : weft__admin_os_program());
 	admin->token = opts->token ? admin_copy(opts->token) : NULL;

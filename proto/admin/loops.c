@@ -1,5 +1,5 @@
 /* loops.c - loops, the process and the program's metrics as JSON. */
-#include "window.h"
+#include "admin_private.h"
 #include <stddef.h>
 #include <string.h>
 #include "os_admin.h"
@@ -222,7 +222,7 @@ weft__admin_write_loops(weft_admin *admin, struct weft__admin_text *text)
 	put_loops(text);
 	weft__json_key(text, "values");
 	weft__json_open(text, '[');
-	weft__admin_at_home(admin, put_values, text);
+	weft__admin_on_owner(admin, put_values, text);
 	weft__json_close(text, ']');
 	put_process(text, &process);
 	weft__json_close(text, '}');

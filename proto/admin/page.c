@@ -3,7 +3,7 @@
  * It is one document that loads nothing else.  Scripts and styles need a nonce, which is random
  * for each reply, so injected ones do not run.
  */
-#include "window.h"
+#include "admin_private.h"
 #include "page.h"
 #include <stdio.h>
 #include <string.h>
@@ -160,7 +160,7 @@ weft__admin_page(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (!draw_nonce(page.nonce))
-		return weft__admin_say(http, 503, "the system has no random numbers");
+		return weft__admin_reply_line(http, 503, "the system has no random numbers");
 	put_page(&page);
 	rc = send_page(http, &page);
 	weft__admin_text_fini(&page.text);

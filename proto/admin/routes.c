@@ -1,5 +1,5 @@
 /* routes.c - the routes of the admin endpoint, and replies. */
-#include "window.h"
+#include "admin_private.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ weft__admin_headers(weft_http *http, const char *policy)
 }
 
 int
-weft__admin_say(weft_http *http, int status, const char *line)
+weft__admin_reply_line(weft_http *http, int status, const char *line)
 {
 	char text[256];
 	int size = snprintf(text, sizeof(text), "%s\n", line);
@@ -112,11 +112,11 @@ answer(weft_http *http, weft_admin *admin, answer_fn fn, enum weft__admin_use us
 
 	weft__admin_hold(admin);
 	if (weft__admin_is_closing(admin)) {
-		rc = weft__admin_say(http, 503, "the admin endpoint is closing");
+		rc = weft__admin_reply_line(http, 503, "the admin endpoint is closing");
 		weft__admin_drop(admin);
 		return rc;
 	}
-	rc = weft__admin_greet(admin, http);
+	rc = weft__admin_token_login(admin, http);
 	if (rc == 0)
 		rc = weft__admin_guard(admin, http, use);
 	if (rc == 0)
@@ -186,8 +186,8 @@ go_behind(weft_http *http, weft_admin *admin)
 	(void)snprintf(place, sizeof(place), "%s/", weft_http_path(http));
 	rc = weft_http_set_header(http, "Location", place);
 	return rc < 0 ? rc
-	              : weft__admin_say(http, 308,
-	                                "the page is at this path with a slash at the end");
+	              : weft__admin_reply_line(http, 308,
+	                                       "the page is at this path with a slash at the end");
 }
 
 static int

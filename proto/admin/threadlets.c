@@ -7,7 +7,7 @@
  *      shown.
  *   3. A loop that does not answer within a second is reported and left out.
  */
-#include "look.h"
+#include "admin_listing.h"
 #include <string.h>
 #include <weft/loop.h>
 
@@ -36,23 +36,23 @@ read_order(const char *text, enum weft__admin_order *out)
 
 /* Returns NULL, or what is wrong with the query. */
 static const char *
-read_query(struct weft__admin_look *look)
+read_query(struct weft__admin_listing *listing)
 {
-	weft_http *http = look->http;
+	weft_http *http = listing->http;
 	const char *format = weft_http_param(http, "format");
 
-	look->query = weft_http_param(http, "q");
-	look->json = format && strcmp(format, "json") == 0;
-	look->max = look->json ? MAX_SHOWN : MAX_EVER;
-	if (format && !look->json && strcmp(format, "text") != 0)
+	listing->query = weft_http_param(http, "q");
+	listing->json = format && strcmp(format, "json") == 0;
+	listing->max = listing->json ? MAX_SHOWN : MAX_EVER;
+	if (format && !listing->json && strcmp(format, "text") != 0)
 		return "format is text or json";
-	if (look->query && strlen(look->query) > QUERY_MAX)
+	if (listing->query && strlen(listing->query) > QUERY_MAX)
 		return "q has at most 200 bytes";
-	if (!read_order(weft_http_param(http, "sort"), &look->kept.order))
+	if (!read_order(weft_http_param(http, "sort"), &listing->top.order))
 		return "sort is since, stack or name";
-	if (!weft__admin_query(http, "max", (uint64_t[2]){ 1, MAX_EVER }, &look->max))
+	if (!weft__admin_query(http, "max", (uint64_t[2]){ 1, MAX_EVER }, &listing->max))
 		return "max is a number from 1 to 20000";
-	if (!weft__admin_query(http, "loop", (uint64_t[2]){ 1, UINT64_MAX }, &look->loop))
+	if (!weft__admin_query(http, "loop", (uint64_t[2]){ 1, UINT64_MAX }, &listing->loop))
 		return "loop is the ID of a loop";
 	return NULL;
 }
@@ -60,15 +60,15 @@ read_query(struct weft__admin_look *look)
 /* --- the results ------------------------------------------------------------------ */
 
 static void
-write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
+write_head(struct weft__admin_listing *listing, const weft_loop_info *info, int rc)
 {
 	static const char *const states[] = { "idle",     "starting", "running",
 		                              "sleeping", "stopping", "stopped" };
-	struct weft__admin_text *text = &look->text;
+	struct weft__admin_text *text = &listing->text;
 
-	if (rc < 0 && look->json)
-		weft__json_number(&look->silent, info->number);
-	if (look->json || (rc == 0 && look->kept.order))
+	if (rc < 0 && listing->json)
+		weft__json_number(&listing->silent, info->number);
+	if (listing->json || (rc == 0 && listing->top.order))
 		return;
 	weft__admin_puts(text, "loop ");
 	weft__admin_put_number(text, info->number);
@@ -81,95 +81,95 @@ write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
 }
 
 static void
-threadlets_take(struct weft__admin_look *look, uint64_t loop, const weft_threadlet_info *info)
+threadlets_take(struct weft__admin_listing *listing, uint64_t loop, const weft_threadlet_info *info)
 {
-	struct weft__admin_found found = { loop, *info };
+	struct weft__admin_entry entry = { loop, *info };
 
-	look->total++;
-	if (!weft__admin_matches(look, info))
+	listing->total++;
+	if (!weft__admin_matches(listing, info))
 		return;
-	look->matched++;
-	if (look->kept.order)
-		weft__admin_keep(&look->kept, &found);
-	else if (look->shown < look->max)
-		weft__admin_write_found(look, &found);
+	listing->matched++;
+	if (listing->top.order)
+		weft__admin_keep(&listing->top, &entry);
+	else if (listing->shown < listing->max)
+		weft__admin_write_entry(listing, &entry);
 }
 
 /* Rule 1: between two slices. */
 static int
-pause(struct weft__admin_look *look)
+pause(struct weft__admin_listing *listing)
 {
-	int rc = weft__admin_flush(look->http, &look->text, PIECE_BYTES);
+	int rc = weft__admin_flush(listing->http, &listing->text, PIECE_BYTES);
 
 	if (rc == 0)
 		rc = weft_yield();
-	if (rc == 0 && weft__admin_is_closing(look->admin))
+	if (rc == 0 && weft__admin_is_closing(listing->admin))
 		rc = WEFT_ESHUTDOWN;
 	return rc;
 }
 
 /* Whether everything that is to be shown was written; then the rest need not be listed. */
 static bool
-is_full(const struct weft__admin_look *look)
+is_full(const struct weft__admin_listing *listing)
 {
-	return !look->kept.order && !look->query && look->shown >= look->max;
+	return !listing->top.order && !listing->query && listing->shown >= listing->max;
 }
 
 static int
-walk_loop(struct weft__admin_look *look, const weft_loop_info *info)
+walk_loop(struct weft__admin_listing *listing, const weft_loop_info *info)
 {
 	uint64_t cursor = 0;
 	int rc = 0, n;
 
 	do {
-		n = weft_threadlet_list_of(info->number, &cursor, look->slice, WEFT__ADMIN_SLICE,
+		n = weft_threadlet_list_of(info->number, &cursor, listing->slice, WEFT__ADMIN_SLICE,
 		                           weft_after(ANSWER_NS));
 		if (n < 0 && n != WEFT_ETIMEDOUT)
 			return n == WEFT_ENOENT || n == WEFT_ESHUTDOWN ? 0 : n;
 		if (n < 0)
-			write_head(look, info, n); /* rule 3 */
+			write_head(listing, info, n); /* rule 3 */
 		for (int i = 0; i < n; i++)
-			threadlets_take(look, info->number, &look->slice[i]);
-		rc = pause(look);
-	} while (rc == 0 && n > 0 && !is_full(look));
+			threadlets_take(listing, info->number, &listing->slice[i]);
+		rc = pause(listing);
+	} while (rc == 0 && n > 0 && !is_full(listing));
 	return rc;
 }
 
 static int
-walk(struct weft__admin_look *look)
+walk(struct weft__admin_listing *listing)
 {
 	weft_loop_info info;
-	uint64_t cursor = look->loop ? look->loop - 1 : 0, all = 0;
+	uint64_t cursor = listing->loop ? listing->loop - 1 : 0, all = 0;
 	int rc = 0;
 
 	while (rc == 0 && weft_loop_list(&cursor, &info) > 0) {
-		if (look->loop && info.number != look->loop)
+		if (listing->loop && info.number != listing->loop)
 			break;
-		write_head(look, &info, 0);
-		all = look->total + info.threadlets;
-		if (!is_full(look))
-			rc = walk_loop(look, &info);
-		look->total = look->total > all ? look->total : all;
+		write_head(listing, &info, 0);
+		all = listing->total + info.threadlets;
+		if (!is_full(listing))
+			rc = walk_loop(listing, &info);
+		listing->total = listing->total > all ? listing->total : all;
 	}
-	if (!look->query)
-		look->matched = look->total;
+	if (!listing->query)
+		listing->matched = listing->total;
 	return rc;
 }
 
-/* Sort and write the kept ones, with pauses. */
+/* Sort the entries and write them, with pauses. */
 static int
-write_kept(struct weft__admin_look *look)
+write_top(struct weft__admin_listing *listing)
 {
-	size_t left = look->kept.count;
+	size_t left = listing->top.count;
 	int rc = 0;
 
-	while (rc == 0 && weft__admin_sort_step(&look->kept, &left))
+	while (rc == 0 && weft__admin_sort_step(&listing->top, &left))
 		if (left % WEFT__ADMIN_SLICE == 0)
-			rc = pause(look);
-	for (size_t i = 0; i < look->kept.count && rc == 0; i++) {
-		weft__admin_write_found(look, &look->kept.items[i]);
+			rc = pause(listing);
+	for (size_t i = 0; i < listing->top.count && rc == 0; i++) {
+		weft__admin_write_entry(listing, &listing->top.items[i]);
 		if (i % WEFT__ADMIN_SLICE == WEFT__ADMIN_SLICE - 1)
-			rc = pause(look);
+			rc = pause(listing);
 	}
 	return rc;
 }
@@ -177,78 +177,79 @@ write_kept(struct weft__admin_look *look)
 /* --- the reply ---------------------------------------------------------------------- */
 
 static void
-write_end(struct weft__admin_look *look)
+write_end(struct weft__admin_listing *listing)
 {
-	struct weft__admin_text *text = &look->text;
+	struct weft__admin_text *text = &listing->text;
 
-	if (!look->json) {
-		weft__admin_put_number(text, look->shown);
+	if (!listing->json) {
+		weft__admin_put_number(text, listing->shown);
 		weft__admin_puts(text, " of ");
-		weft__admin_put_number(text, look->total);
+		weft__admin_put_number(text, listing->total);
 		weft__admin_puts(text, " threadlets\n");
 		return;
 	}
 	weft__json_close(text, ']');
 	weft__json_key(text, "silent");
 	weft__json_open(text, '[');
-	if (look->silent.size > 0)
-		weft__admin_put(text, look->silent.data, look->silent.size);
+	if (listing->silent.size > 0)
+		weft__admin_put(text, listing->silent.data, listing->silent.size);
 	weft__json_close(text, ']');
 	weft__json_key(text, "total");
-	weft__json_number(text, look->total);
+	weft__json_number(text, listing->total);
 	weft__json_key(text, "matched");
-	weft__json_number(text, look->matched);
+	weft__json_number(text, listing->matched);
 	weft__json_key(text, "shown");
-	weft__json_number(text, look->shown);
+	weft__json_number(text, listing->shown);
 	weft__json_close(text, '}');
 }
 
 static int
-write_all(struct weft__admin_look *look)
+write_all(struct weft__admin_listing *listing)
 {
-	int rc = weft__admin_headers(look->http, NULL);
+	int rc = weft__admin_headers(listing->http, NULL);
 
 	if (rc == 0)
-		rc = weft_http_begin(look->http, 200,
-		                     look->json ? "application/json" : "text/plain; charset=utf-8",
+		rc = weft_http_begin(listing->http, 200,
+		                     listing->json ? "application/json"
+		                                   : "text/plain; charset=utf-8",
 		                     WEFT_NEVER);
-	if (look->json) {
-		weft__json_open(&look->text, '{');
-		weft__json_key(&look->text, "threadlets");
-		weft__json_open(&look->text, '[');
+	if (listing->json) {
+		weft__json_open(&listing->text, '{');
+		weft__json_key(&listing->text, "threadlets");
+		weft__json_open(&listing->text, '[');
 	}
 	if (rc == 0)
-		rc = walk(look);
+		rc = walk(listing);
 	if (rc == 0)
-		rc = write_kept(look);
-	write_end(look);
-	return rc < 0 ? rc : weft__admin_flush(look->http, &look->text, 1);
+		rc = write_top(listing);
+	write_end(listing);
+	return rc < 0 ? rc : weft__admin_flush(listing->http, &listing->text, 1);
 }
 
 static int
 threadlets_list(weft_http *http, weft_admin *admin)
 {
-	struct weft__admin_look *look = weft_alloc(sizeof(*look));
+	struct weft__admin_listing *listing = weft_alloc(sizeof(*listing));
 	const char *wrong;
 	int rc = WEFT_ENOMEM;
 
-	if (!look)
+	if (!listing)
 		return rc;
-	memset(look, 0, sizeof(*look));
-	look->http = http;
-	look->admin = admin;
-	wrong = read_query(look);
-	look->kept.max = look->max;
-	if (look->kept.order && !wrong)
-		look->kept.items = weft_alloc(look->max * sizeof(*look->kept.items));
+	memset(listing, 0, sizeof(*listing));
+	listing->http = http;
+	listing->admin = admin;
+	wrong = read_query(listing);
+	listing->top.max = listing->max;
+	if (listing->top.order && !wrong)
+		listing->top.items = weft_alloc(listing->max * sizeof(*listing->top.items));
 	if (wrong)
-		rc = weft__admin_say(http, 400, wrong);
-	else if (!look->kept.order || look->kept.items)
-		rc = write_all(look);
-	weft_release(look->kept.items);
-	weft__admin_text_fini(&look->text);
-	weft__admin_text_fini(&look->silent);
-	weft_release(look);
+		rc = weft__admin_reply_line(http, 400, wrong);
+	else if (!listing->top.order || listing->top.items)
+		rc = write_all(listing);
+	weft_release(listing->top.items);
+	weft__admin_text_fini(&listing->text);
+	weft__admin_text_fini(&listing->silent);
+	weft_release(listing);
 	return rc;
 }
 
@@ -261,7 +262,8 @@ weft__admin_threadlets(weft_http *http, weft_admin *admin)
 		rc = threadlets_list(http, admin);
 	} else {
 		(void)weft_http_set_header(http, "Retry-After", "1");
-		rc = weft__admin_say(http, 503, "too many requests are listing threadlets now");
+		rc = weft__admin_reply_line(http, 503,
+		                            "too many requests are listing threadlets now");
 	}
 	(void)__atomic_sub_fetch(&admin->dumps, 1, __ATOMIC_RELAXED);
 	return rc;

@@ -8,7 +8,7 @@
  *
  * A comparison takes the same time wherever the tokens differ.
  */
-#include "window.h"
+#include "admin_private.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ has_cookie(weft_http *http, const char *token)
 	const char *cookies = weft_http_header(http, "Cookie");
 	char name[NAME_MAX_BYTES];
 	size_t name_size = name_cookie(http, name);
-	bool found = false;
+	bool entry = false;
 
 	while (cookies && *cookies) {
 		size_t size;
@@ -81,10 +81,10 @@ has_cookie(weft_http *http, const char *token)
 		cookies += strspn(cookies, " \t;");
 		size = strcspn(cookies, ";");
 		if (strncmp(cookies, name, name_size) == 0)
-			found |= is_cookie(cookies + name_size, size - name_size, token);
+			entry |= is_cookie(cookies + name_size, size - name_size, token);
 		cookies += size;
 	}
-	return found;
+	return entry;
 }
 
 /* Names of schemes ignore case. */
@@ -138,7 +138,7 @@ set_cookie(weft_admin *admin, weft_http *http)
 
 /* Redirect to the same path: "?" alone removes the query. */
 int
-weft__admin_greet(weft_admin *admin, weft_http *http)
+weft__admin_token_login(weft_admin *admin, weft_http *http)
 {
 	const char *given = weft_http_param(http, "token");
 	int rc;
@@ -146,13 +146,13 @@ weft__admin_greet(weft_admin *admin, weft_http *http)
 	if (!admin->token || !given)
 		return 0;
 	if (!is_token(given, strlen(given), admin->token)) {
-		rc = weft__admin_say(http, 401, "the token is wrong");
+		rc = weft__admin_reply_line(http, 401, "the token is wrong");
 		return rc < 0 ? rc : 1;
 	}
 	rc = set_cookie(admin, http);
 	if (rc == 0)
 		rc = weft_http_set_header(http, "Location", "?");
 	if (rc == 0)
-		rc = weft__admin_say(http, 303, "welcome");
+		rc = weft__admin_reply_line(http, 303, "welcome");
 	return rc < 0 ? rc : 1;
 }

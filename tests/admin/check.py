@@ -71,8 +71,8 @@ def ask_service(service):
         thread.join()
 
 
-def check_loops(window):
-    about = window.json("/debug/loops")
+def check_loops(admin):
+    about = admin.json("/debug/loops")
     check(about.keys(), about.keys() == {"program", "title", "pid", "version", "uptime_ns",
                                          "now_ns", "loops", "values", "process"})
     check(about["program"], about["program"] == about["title"] == "observed")
@@ -98,8 +98,8 @@ def samples(text):
             for line in text.splitlines() if not line.startswith("#")}
 
 
-def check_metrics(window):
-    text = window.get("/metrics").decode()
+def check_metrics(admin):
+    text = admin.get("/metrics").decode()
     done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
                           capture_output=True, timeout=PATIENCE)
     check(done.stdout + done.stderr, done.returncode == 0 and not done.stderr.strip())
@@ -111,29 +111,29 @@ def check_metrics(window):
     check("cpu", numbers["process_cpu_seconds_total"] > 0)
 
 
-def check_threadlets(window):
-    listed = window.json("/debug/threadlets?format=json&sort=name")
+def check_threadlets(admin):
+    listed = admin.json("/debug/threadlets?format=json&sort=name")
     check(listed.keys(), {"total", "shown", "threadlets"} <= listed.keys())
     check("shown", listed["shown"] == len(listed["threadlets"]) == listed["total"])
     for one in listed["threadlets"]:
         check(one, one.keys() == THREADLET)
     names = [one["name"] for one in listed["threadlets"]]
     check(names, names == sorted(names) and "admin" in names)
-    text = window.get("/debug/threadlets").decode()
+    text = admin.get("/debug/threadlets").decode()
     check(text, re.match(r"loop \d+ \(", text) and text.endswith(" threadlets\n"))
-    check("graphs", window.json("/debug/dag") == {"dags": []})
+    check("graphs", admin.json("/debug/dag") == {"dags": []})
 
 
-def check_observed(window):
+def check_observed(admin):
     """While a client reads events, the loop is observed, and promtool accepts its metrics."""
-    connection = http.client.HTTPConnection("127.0.0.1", window.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", admin.port, timeout=PATIENCE)
     connection.request("GET", "/events?ms=250")
     reply = connection.getresponse()
     while True:
         line = reply.readline().decode()
         if line.startswith("data: ") and json.loads(line[6:])["loops"][0]["turn"]["count"] > 0:
             break
-    text = window.get("/metrics").decode()
+    text = admin.get("/metrics").decode()
     done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
                           capture_output=True, timeout=PATIENCE)
     check(done.stdout + done.stderr, done.returncode == 0 and not done.stderr.strip())
@@ -169,10 +169,10 @@ def check_spans(events):
             around.append(end)
 
 
-def record_twice(service, window):
+def record_twice(service, admin):
     """Request two recordings at once while the service works.  Return both answers."""
     got = []
-    threads = [threading.Thread(target=lambda: got.append(window.ask("/debug/trace?seconds=2")))
+    threads = [threading.Thread(target=lambda: got.append(admin.ask("/debug/trace?seconds=2")))
                for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -183,11 +183,11 @@ def record_twice(service, window):
     return sorted(got)
 
 
-def check_trace(service, window):
+def check_trace(service, admin):
     """One of two concurrent requests for a recording is refused."""
-    got = record_twice(service, window)
+    got = record_twice(service, admin)
     while got[1][0] == 200:  # on a busy machine, they may have run one after the other
-        got = record_twice(service, window)
+        got = record_twice(service, admin)
     check(got[1], (got[0][0], got[1][0]) == (200, 409))
     trace = json.loads(got[0][1])
     events = trace if isinstance(trace, list) else trace["traceEvents"]
@@ -202,16 +202,16 @@ def main(program):
     if not shutil.which("promtool"):
         print("skipped: there is no promtool (Debian package prometheus)")
         sys.exit(77)
-    service, window = Place(), Place()
-    process = subprocess.Popen([program, f"fd:{service.fd}", f"fd:{window.fd}"],
-                               pass_fds=[service.fd, window.fd])
+    service, admin = Place(), Place()
+    process = subprocess.Popen([program, f"fd:{service.fd}", f"fd:{admin.fd}"],
+                               pass_fds=[service.fd, admin.fd])
     try:
         ask_service(service)
-        check_loops(window)
-        check_metrics(window)
-        check_threadlets(window)
-        check_observed(window)
-        check_trace(service, window)
+        check_loops(admin)
+        check_metrics(admin)
+        check_threadlets(admin)
+        check_observed(admin)
+        check_trace(service, admin)
         process.send_signal(signal.SIGTERM)
         check("its end", process.wait(PATIENCE) == 0)
     finally:

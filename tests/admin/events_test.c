@@ -1,7 +1,7 @@
 /* events_test.c - the event stream: its contents, its cost, and its end. */
 #include <weft/listener.h>
 #include <weft/metrics.h>
-#include "admin/window.h"
+#include "admin/admin_private.h"
 #include "admin/world.h"
 
 #define READERS 6

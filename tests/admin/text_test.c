@@ -1,7 +1,7 @@
 /* text_test.c - growing text buffers, and escaping of foreign bytes in them. */
 #include <locale.h>
 #include <math.h>
-#include "admin/text.h"
+#include "admin/admin_text.h"
 #include "unit/probe.h"
 
 /* Returns the text written so far, NUL-terminated, and empties the buffer. */

@@ -1,21 +1,22 @@
-/* window.h - shared by the files of the admin endpoint.  Private.
+/* admin_private.h - shared by the files of the admin endpoint.  Private.
  *
  *   1. A handler runs on the loop that has accepted its peer; that may be a loop of a server
  *      that the admin endpoint is mounted on.  Each running handler holds a reference to the
  *      admin endpoint; so do its own server, and the owner until weft_admin_close().  The last
  *      release frees it.
  *   2. Options, panels and mounts are written once and only read afterwards.  Metrics of the
- *      program belong to the owner loop; other loops request them from it (home.c).
- *   3. One of the readers of events makes each snapshot, under `fan`, and all readers share it.
+ *      program belong to the owner loop; other loops request them from it (admin_owner.c).
+ *   3. One of the readers of events makes each snapshot, under `broadcast`, and all readers
+ *      share it.
  */
-#ifndef WEFT_ADMIN_WINDOW_H
-#define WEFT_ADMIN_WINDOW_H
+#ifndef WEFT_ADMIN_PRIVATE_H
+#define WEFT_ADMIN_PRIVATE_H
 
 #include <weft/admin.h>
 #include <weft/metrics.h>
 #include <weft/sync.h>
 #include <weft/threadlet.h>
-#include "text.h"
+#include "admin_text.h"
 
 #define WEFT__ADMIN_LOOPS_MAX   1024u /* that are listed */
 #define WEFT__ADMIN_SLICE       64u   /* threadlets listed without a break */
@@ -43,7 +44,7 @@ struct weft__admin_mount {
 };
 
 /* A snapshot, sent to the readers of events. */
-struct weft__admin_news {
+struct weft__admin_snapshot {
 	uint32_t    owners; /* references; atomic */
 	uint64_t    made_ns;
 	const char *event;  /* the name of the event */
@@ -70,9 +71,9 @@ struct weft_admin {
 	uint32_t                  dumps;     /* listings of threadlets in progress; atomic */
 	weft_event                closing;   /* set when it begins to close */
 	weft_event               *gone;      /* for a waiting weft_admin_close(); or NULL */
-	weft_mutex                fan;
-	struct weft__admin_news  *news;      /* under `fan` */
-	uint64_t                  made;      /* number of snapshots; under `fan` */
+	weft_mutex                broadcast;
+	struct weft__admin_snapshot *snapshot; /* under `broadcast` */
+	uint64_t                  made;      /* number of snapshots; under `broadcast` */
 };
 
 /* --- access control and replies ------------------------------------------------ */
@@ -97,7 +98,7 @@ enum weft__admin_use {
 int weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use);
 
 /* Handle ?token=. Returns 0 if there is none; 1 if it has replied; or an error. */
-int weft__admin_greet(weft_admin *admin, weft_http *http);
+int weft__admin_token_login(weft_admin *admin, weft_http *http);
 bool weft__admin_shows_token(weft_admin *admin, weft_http *http);
 bool weft__admin_shows_bearer(weft_admin *admin, weft_http *http);
 
@@ -105,7 +106,7 @@ bool weft__admin_shows_bearer(weft_admin *admin, weft_http *http);
 int weft__admin_headers(weft_http *http, const char *policy);
 
 /* Reply with a line of text.  Returns as weft_http_reply(). */
-int weft__admin_say(weft_http *http, int status, const char *line);
+int weft__admin_reply_line(weft_http *http, int status, const char *line);
 
 /* Reply with the text, which is freed.  Returns the text's error if it has one. */
 int weft__admin_reply(weft_http *http, const char *type, struct weft__admin_text *text);
@@ -131,7 +132,7 @@ extern const char *const weft__admin_phases[WEFT_PHASES];
 
 /* Let `write` add to the text on the owner loop.  If that loop does not answer in time, nothing
  * is added. */
-void weft__admin_at_home(weft_admin *admin,
+void weft__admin_on_owner(weft_admin *admin,
                          void (*write)(weft_admin *admin, struct weft__admin_text *text),
                          struct weft__admin_text *text);
 
@@ -149,6 +150,6 @@ int weft__admin_threadlets(weft_http *http, weft_admin *admin);
 int weft__admin_dag(weft_http *http, weft_admin *admin);
 int weft__admin_trace(weft_http *http, weft_admin *admin);
 int weft__admin_events(weft_http *http, weft_admin *admin);
-void weft__admin_news_drop(struct weft__admin_news *news);
+void weft__admin_snapshot_drop(struct weft__admin_snapshot *snapshot);
 
 #endif

@@ -1,5 +1,5 @@
-/* dag.c - the program's graphs, with statistics of their nodes. */
-#include "window.h"
+/* admin_dag.c - the program's graphs, with statistics of their nodes. */
+#include "admin_private.h"
 #include <weft/dag.h>
 
 #define DAGS_MAX    1000u

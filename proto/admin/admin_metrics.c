@@ -1,11 +1,11 @@
-/* metrics.c - metrics in the text format of Prometheus.
+/* admin_metrics.c - metrics in the text format of Prometheus.
  *
  * All samples of a name must be adjacent, so the loops are read first and then written name by
  * name.  Units are seconds and bytes.  Quantiles cover the last ten seconds, which is not what
  * Prometheus calls a summary.  So they are gauges with a label, and exist only while a loop is
  * observed.
  */
-#include "window.h"
+#include "admin_private.h"
 #include <stdio.h>
 #include <string.h>
 #include <weft/loop.h>
@@ -294,6 +294,6 @@ weft__admin_metrics(weft_http *http, weft_admin *admin)
 		put_loops(&reading);
 	weft_release(reading.loops);
 	put_process(text);
-	weft__admin_at_home(admin, put_values, text);
+	weft__admin_on_owner(admin, put_values, text);
 	return weft__admin_reply(http, "text/plain; version=0.0.4; charset=utf-8", text);
 }

@@ -1,4 +1,4 @@
-/* window_test.c - the page, the loops and the metrics of the admin endpoint, and its addresses. */
+/* endpoint_test.c - page, loops, metrics and addresses of the admin endpoint. */
 #include <pthread.h>
 #include <unistd.h>
 #include <weft/listener.h>
@@ -359,7 +359,7 @@ pass(uint64_t ns)
 }
 
 static int
-close_window(void *arg)
+close_admin(void *arg)
 {
 	struct world *world = arg;
 
@@ -385,7 +385,7 @@ play_stopped_reader(struct world *world)
 	CHECK_EQ(weft_stream_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
 	         (ssize_t)sizeof(request) - 1);
 	CHECK(weft_stream_peek(stream, 1, &seen, WEFT_NEVER) >= 1);
-	CHECK(weft_go(close_window, world) > 0);
+	CHECK(weft_go(close_admin, world) > 0);
 	pass(0);
 	for (; seconds <= LIMIT_S && world->admin; seconds++)
 		pass(WEFT_S);
@@ -445,7 +445,7 @@ TEST(admin_is_not_closed_by_another_loop)
 /* --- several loops ------------------------------------------------------------------------ */
 
 struct tally {
-	weft_loop *home;
+	weft_loop *owner;
 	int calls, strays; /* of the metric; and those on another loop */
 };
 
@@ -455,7 +455,7 @@ read_at_home(void *arg)
 	struct tally *tally = arg;
 
 	tally->calls++;
-	tally->strays += weft_loop_current() != tally->home;
+	tally->strays += weft_loop_current() != tally->owner;
 	return 7;
 }
 
@@ -464,7 +464,7 @@ read_at_home(void *arg)
 static int
 visit_many(void *arg)
 {
-	struct tally tally = { .home = weft_loop_current() };
+	struct tally tally = { .owner = weft_loop_current() };
 	struct world world = { .client = weft_http_client_new(NULL) };
 	char text[WEFT_ADDR_TEXT_MAX];
 	const struct reply *reply;

@@ -1,10 +1,10 @@
-/* home.c - values of the program, which are read on the owner loop.
+/* admin_owner.c - values of the program, which are read on the owner loop.
  *
  * A handler on another loop posts a question to the owner loop.  If the owner loop is blocked,
  * which may be what the user wants to find out, the reply does not wait for it: after a second
  * it is sent without the values.  The question has two owners, and the last one frees it.
  */
-#include "window.h"
+#include "admin_private.h"
 #include <weft/loop.h>
 
 #define ANSWER_NS WEFT_S
@@ -19,7 +19,7 @@ struct question {
 };
 
 static void
-admin_home_drop(struct question *question)
+question_drop(struct question *question)
 {
 	if (__atomic_sub_fetch(&question->owners, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
@@ -29,7 +29,7 @@ admin_home_drop(struct question *question)
 
 /* The program's functions are not called after weft_admin_close(), even if that could not wait. */
 static void
-on_home(void *arg)
+on_owner(void *arg)
 {
 	struct question *question = arg;
 	weft_admin *admin = question->admin;
@@ -37,12 +37,12 @@ on_home(void *arg)
 	if (!weft__admin_is_closing(admin))
 		question->write(admin, &question->text);
 	(void)weft_event_set(&question->done);
-	admin_home_drop(question);
+	question_drop(question);
 	weft__admin_drop(admin);
 }
 
 static void
-admin_home_wait_for(struct question *question, struct weft__admin_text *text)
+question_wait(struct question *question, struct weft__admin_text *text)
 {
 	struct weft__admin_text *answer = &question->text;
 
@@ -54,9 +54,9 @@ admin_home_wait_for(struct question *question, struct weft__admin_text *text)
 }
 
 void
-weft__admin_at_home(weft_admin *admin,
-                    void (*write)(weft_admin *admin, struct weft__admin_text *text),
-                    struct weft__admin_text *text)
+weft__admin_on_owner(weft_admin *admin,
+                     void (*write)(weft_admin *admin, struct weft__admin_text *text),
+                     struct weft__admin_text *text)
 {
 	struct question *question;
 
@@ -70,17 +70,17 @@ weft__admin_at_home(weft_admin *admin,
 		text->error = WEFT_ENOMEM;
 		return;
 	}
-	*question = (struct question){ .node = { .fn = on_home, .arg = question },
+	*question = (struct question){ .node = { .fn = on_owner, .arg = question },
 		                       .owners = 2,
 		                       .admin = admin,
 		                       .write = write,
 		                       .done = WEFT_SHARED_INIT };
 	weft__admin_hold(admin);
 	if (weft_loop_post_node(admin->loop, &question->node) == 0) {
-		admin_home_wait_for(question, text);
+		question_wait(question, text);
 	} else { /* the loop is stopping */
 		weft__admin_drop(admin);
-		admin_home_drop(question);
+		question_drop(question);
 	}
-	admin_home_drop(question);
+	question_drop(question);
 }

@@ -1,4 +1,4 @@
-/* text.h - growing texts: JSON, and escaping for HTML and metrics.  Private.
+/* admin_text.h - growing texts: JSON, and escaping for HTML and metrics.  Private.
  *
  * An error, no memory or too large, is sticky, and all later output is dropped.  So the writer
  * checks for an error once, at the end.

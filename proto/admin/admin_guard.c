@@ -1,4 +1,4 @@
-/* guard.c - which requests are handled.
+/* admin_guard.c - which requests are handled.
  *
  *   1. The peer.  With a token: any peer that sends it.  Without one: only peers on this
  *      machine.  A proxy on this machine is such a peer, but its clients need not be: a request
@@ -15,7 +15,7 @@
  *   4. A request that writes must be a POST, and must either be reported as the page's own by
  *      rule 3, or have the token in a header, which no HTML form can send.
  */
-#include "window.h"
+#include "admin_private.h"
 #include <string.h>
 #include <sys/socket.h>
 #include "os_admin.h"
@@ -29,7 +29,7 @@ admin_guard_refuse(weft_http *http, int status, const char *why)
 	int rc = weft_http_set_header(http, "Connection", "close");
 
 	if (rc == 0)
-		rc = weft__admin_say(http, status, why);
+		rc = weft__admin_reply_line(http, status, why);
 	return rc < 0 ? rc : WEFT_EPERM;
 }
 

@@ -1,4 +1,4 @@
-/* trace.c - record for some seconds, and send a Chrome trace.
+/* admin_trace.c - record for some seconds, and send a Chrome trace.
  *
  *   1. There is one recording at a time, until it has been sent.  Its memory is needed until
  *      then, and with slow readers such recordings would add up.
@@ -7,7 +7,7 @@
  *   3. The conversion to text runs on the blocking pool: before the first piece all of it is
  *      read and sorted, which would block the loop.
  */
-#include "window.h"
+#include "admin_private.h"
 #include <weft/trace.h>
 #include <weft/work.h>
 
@@ -113,7 +113,7 @@ admin_trace_begin(weft_http *http, weft_admin *admin, weft_trace **out)
 		__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 	if (rc != WEFT_EBUSY)
 		return rc;
-	rc = weft__admin_say(http, 409, "a trace is already being recorded");
+	rc = weft__admin_reply_line(http, 409, "a trace is already being recorded");
 	return rc < 0 ? rc : 1;
 }
 
@@ -125,7 +125,7 @@ weft__admin_trace(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (!weft__admin_query(http, "seconds", (uint64_t[2]){ 1, SECONDS_MAX }, &seconds))
-		return weft__admin_say(http, 400, "seconds is a number from 1 to 60");
+		return weft__admin_reply_line(http, 400, "seconds is a number from 1 to 60");
 	rc = admin_trace_begin(http, admin, &trace);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;

@@ -1,5 +1,5 @@
-/* text.c - growing texts, and escaping of untrusted bytes. */
-#include "text.h"
+/* admin_text.c - growing texts, and escaping of untrusted bytes. */
+#include "admin_text.h"
 #include <stdio.h>
 #include <string.h>
 

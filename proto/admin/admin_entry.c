@@ -1,20 +1,20 @@
-/* found.c - write one threadlet as JSON or text, and match it against the query.
+/* admin_entry.c - write one threadlet as JSON or text, and match it against the query.
  *
  * Many threadlets wait at the same places, and looking up a symbol is slow: some symbols are
  * cached for the duration of the request.
  */
-#include "look.h"
+#include "admin_listing.h"
 #include <string.h>
 
 #define FRAMES 16
 #define FD_MAX (1 << 24) /* file descriptors are below, addresses of objects above */
 
 const char *
-weft__admin_symbol(struct weft__admin_look *look, const void *address)
+weft__admin_symbol(struct weft__admin_listing *listing, const void *address)
 {
 	uintptr_t number = (uintptr_t)address;
 	size_t slot = (number ^ number >> 8 ^ number >> 16) % WEFT__ADMIN_SYMBOLS;
-	struct weft__admin_symbol *symbol = &look->symbols[slot];
+	struct weft__admin_symbol *symbol = &listing->symbols[slot];
 
 	if (!address)
 		return "";
@@ -30,14 +30,14 @@ weft__admin_symbol(struct weft__admin_look *look, const void *address)
 /* What a threadlet waits on: a file descriptor or threadlet ID as it is; for an object a number
  * that is the same for all that wait on it, but does not reveal its address. */
 static int64_t
-number_of(struct weft__admin_look *look, const weft_threadlet_info *info)
+number_of(struct weft__admin_listing *listing, const weft_threadlet_info *info)
 {
 	uint64_t number = (uint64_t)info->waits_on;
 
 	if (info->waits_on < FD_MAX || strcmp(info->waits_for, "join") == 0)
 		return info->waits_on;
 	for (int i = 0; i < 2; i++) {
-		number = (number ^ look->admin->secret[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		number = (number ^ listing->admin->secret[i]) * UINT64_C(0x9e3779b97f4a7c15);
 		number ^= number >> 32;
 	}
 	return (int64_t)(number >> 32 | FD_MAX);
@@ -67,16 +67,16 @@ stands_in(const char *text, const char *part)
 }
 
 bool
-weft__admin_matches(struct weft__admin_look *look, const weft_threadlet_info *info)
+weft__admin_matches(struct weft__admin_listing *listing, const weft_threadlet_info *info)
 {
-	const char *q = look->query;
+	const char *q = listing->query;
 
 	if (!q || !*q || stands_in(info->name, q) || stands_in(info->state, q)
-	    || stands_in(info->waits_for, q) || stands_in(weft__admin_symbol(look, info->fn), q)
-	    || stands_in(weft__admin_symbol(look, info->spawned_at), q))
+	    || stands_in(info->waits_for, q) || stands_in(weft__admin_symbol(listing, info->fn), q)
+	    || stands_in(weft__admin_symbol(listing, info->spawned_at), q))
 		return true;
 	for (int i = 0; i < FRAMES && info->frames[i]; i++)
-		if (stands_in(weft__admin_symbol(look, info->frames[i]), q))
+		if (stands_in(weft__admin_symbol(listing, info->frames[i]), q))
 			return true;
 	return false;
 }
@@ -84,9 +84,9 @@ weft__admin_matches(struct weft__admin_look *look, const weft_threadlet_info *in
 /* --- JSON ------------------------------------------------------------------------ */
 
 static void
-put_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
+put_wait(struct weft__admin_listing *listing, const weft_threadlet_info *info)
 {
-	struct weft__admin_text *text = &look->text;
+	struct weft__admin_text *text = &listing->text;
 	uint64_t now = weft_now();
 
 	weft__json_key(text, "state");
@@ -94,7 +94,7 @@ put_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 	weft__json_key(text, "waits_for");
 	weft__json_text(text, info->waits_for);
 	weft__json_key(text, "waits_on");
-	weft__json_signed(text, number_of(look, info));
+	weft__json_signed(text, number_of(listing, info));
 	weft__json_key(text, "waited_ns");
 	weft__json_number(text, now > info->since_ns ? now - info->since_ns : 0);
 	weft__json_key(text, "left_ns");
@@ -105,9 +105,9 @@ put_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 }
 
 static void
-put_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
+put_stack(struct weft__admin_listing *listing, const weft_threadlet_info *info)
 {
-	struct weft__admin_text *text = &look->text;
+	struct weft__admin_text *text = &listing->text;
 
 	weft__json_key(text, "stack_bytes");
 	weft__json_number(text, info->stack_bytes);
@@ -118,29 +118,29 @@ put_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
 	weft__json_key(text, "frames");
 	weft__json_open(text, '[');
 	for (int i = 0; i < FRAMES && info->frames[i]; i++)
-		weft__json_text(text, weft__admin_symbol(look, info->frames[i]));
+		weft__json_text(text, weft__admin_symbol(listing, info->frames[i]));
 	weft__json_close(text, ']');
 }
 
 static void
-write_json(struct weft__admin_look *look, const struct weft__admin_found *found)
+write_json(struct weft__admin_listing *listing, const struct weft__admin_entry *entry)
 {
-	const weft_threadlet_info *info = &found->info;
-	struct weft__admin_text *text = &look->text;
+	const weft_threadlet_info *info = &entry->info;
+	struct weft__admin_text *text = &listing->text;
 
 	weft__json_open(text, '{');
 	weft__json_key(text, "loop");
-	weft__json_number(text, found->loop);
+	weft__json_number(text, entry->loop);
 	weft__json_key(text, "id");
 	weft__json_signed(text, info->id);
 	weft__json_key(text, "name");
 	weft__json_text(text, info->name);
 	weft__json_key(text, "fn");
-	weft__json_text(text, weft__admin_symbol(look, info->fn));
-	put_wait(look, info);
+	weft__json_text(text, weft__admin_symbol(listing, info->fn));
+	put_wait(listing, info);
 	weft__json_key(text, "spawned_at");
-	weft__json_text(text, weft__admin_symbol(look, info->spawned_at));
-	put_stack(look, info);
+	weft__json_text(text, weft__admin_symbol(listing, info->spawned_at));
+	put_stack(listing, info);
 	weft__json_close(text, '}');
 }
 
@@ -176,10 +176,10 @@ put_seconds(struct weft__admin_text *text, uint64_t ns)
 }
 
 static void
-write_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
+write_wait(struct weft__admin_listing *listing, const weft_threadlet_info *info)
 {
-	struct weft__admin_text *text = &look->text;
-	int64_t number = number_of(look, info);
+	struct weft__admin_text *text = &listing->text;
+	int64_t number = number_of(listing, info);
 	uint64_t now = weft_now();
 
 	if (info->waits_for[0]) {
@@ -199,9 +199,9 @@ write_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 }
 
 static void
-write_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
+write_stack(struct weft__admin_listing *listing, const weft_threadlet_info *info)
 {
-	struct weft__admin_text *text = &look->text;
+	struct weft__admin_text *text = &listing->text;
 
 	weft__admin_puts(text, "    stack: ");
 	weft__admin_put_number(text, info->stack_used);
@@ -214,16 +214,16 @@ write_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
 		weft__admin_puts(text, "    #");
 		weft__admin_put_number(text, (uint64_t)i);
 		weft__admin_puts(text, " ");
-		weft__admin_puts(text, weft__admin_symbol(look, info->frames[i]));
+		weft__admin_puts(text, weft__admin_symbol(listing, info->frames[i]));
 		weft__admin_puts(text, "\n");
 	}
 }
 
 static void
-write_text(struct weft__admin_look *look, const struct weft__admin_found *found)
+write_text(struct weft__admin_listing *listing, const struct weft__admin_entry *entry)
 {
-	const weft_threadlet_info *info = &found->info;
-	struct weft__admin_text *text = &look->text;
+	const weft_threadlet_info *info = &entry->info;
+	struct weft__admin_text *text = &listing->text;
 
 	weft__admin_puts(text, "  threadlet ");
 	weft__admin_put_number(text, (uint64_t)info->id);
@@ -231,22 +231,22 @@ write_text(struct weft__admin_look *look, const struct weft__admin_found *found)
 	if (info->name[0])
 		weft__admin_put_name(text, info->name);
 	else
-		weft__admin_puts(text, weft__admin_symbol(look, info->fn));
+		weft__admin_puts(text, weft__admin_symbol(listing, info->fn));
 	weft__admin_puts(text, ") is ");
 	weft__admin_puts(text, info->state);
-	write_wait(look, info);
+	write_wait(listing, info);
 	weft__admin_puts(text, "\n    started at ");
-	weft__admin_puts(text, weft__admin_symbol(look, info->spawned_at));
+	weft__admin_puts(text, weft__admin_symbol(listing, info->spawned_at));
 	weft__admin_puts(text, "\n");
-	write_stack(look, info);
+	write_stack(listing, info);
 }
 
 void
-weft__admin_write_found(struct weft__admin_look *look, const struct weft__admin_found *found)
+weft__admin_write_entry(struct weft__admin_listing *listing, const struct weft__admin_entry *entry)
 {
-	if (look->json)
-		write_json(look, found);
+	if (listing->json)
+		write_json(listing, entry);
 	else
-		write_text(look, found);
-	look->shown++;
+		write_text(listing, entry);
+	listing->shown++;
 }

@@ -1,4 +1,4 @@
-/* events.c - the stream of snapshots of all loops.
+/* admin_events.c - the stream of snapshots of all loops.
  *
  * There is no timer and no threadlet but those of the readers.  Each reader wakes at multiples
  * of its period on the clock, so that all readers with the same period wake together.
@@ -9,7 +9,7 @@
  *      observation ends some seconds after the last reader is gone.
  *   3. A reader that does not accept a snapshot within some seconds is dropped.
  */
-#include "window.h"
+#include "admin_private.h"
 #include <string.h>
 #include <weft/dag.h>
 
@@ -20,33 +20,33 @@
 /* --- snapshots ---------------------------------------------------------------------- */
 
 void
-weft__admin_news_drop(struct weft__admin_news *news)
+weft__admin_snapshot_drop(struct weft__admin_snapshot *snapshot)
 {
-	if (news && __atomic_sub_fetch(&news->owners, 1, __ATOMIC_ACQ_REL) == 0)
-		weft_release(news);
+	if (snapshot && __atomic_sub_fetch(&snapshot->owners, 1, __ATOMIC_ACQ_REL) == 0)
+		weft_release(snapshot);
 }
 
 static int
-make_news(weft_admin *admin, struct weft__admin_news **out)
+make_snapshot(weft_admin *admin, struct weft__admin_snapshot **out)
 {
 	struct weft__admin_text text = { 0 };
-	struct weft__admin_news *news = NULL;
+	struct weft__admin_snapshot *snapshot = NULL;
 	uint64_t now = weft_now();
 	int rc;
 
 	weft__admin_write_loops(admin, &text);
 	rc = text.error;
 	if (rc == 0) {
-		news = weft_alloc(sizeof(*news) + text.size + 1);
-		rc = news ? 0 : WEFT_ENOMEM;
+		snapshot = weft_alloc(sizeof(*snapshot) + text.size + 1);
+		rc = snapshot ? 0 : WEFT_ENOMEM;
 	}
-	if (news) {
-		news->owners = 1;
-		news->made_ns = now;
-		news->event = "loops";
-		memcpy(news->text, text.data, text.size);
-		news->text[text.size] = '\0';
-		*out = news;
+	if (snapshot) {
+		snapshot->owners = 1;
+		snapshot->made_ns = now;
+		snapshot->event = "loops";
+		memcpy(snapshot->text, text.data, text.size);
+		snapshot->text[text.size] = '\0';
+		*out = snapshot;
 	}
 	weft__admin_text_fini(&text);
 	return rc;
@@ -63,27 +63,28 @@ observe(uint64_t period_ns)
 
 /* Get a snapshot made at `since_ns` or later.  The caller releases it. */
 static int
-get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns, struct weft__admin_news **out)
+get_snapshot(weft_admin *admin, uint64_t since_ns, uint64_t period_ns,
+             struct weft__admin_snapshot **out)
 {
-	struct weft__admin_news *news = NULL;
-	int rc = weft_mutex_lock(&admin->fan, WEFT_NEVER);
+	struct weft__admin_snapshot *snapshot = NULL;
+	int rc = weft_mutex_lock(&admin->broadcast, WEFT_NEVER);
 
 	if (rc < 0)
 		return rc;
-	if (!admin->news || admin->news->made_ns < since_ns) {
+	if (!admin->snapshot || admin->snapshot->made_ns < since_ns) {
 		observe(period_ns);
-		rc = make_news(admin, &news);
+		rc = make_snapshot(admin, &snapshot);
 		if (rc == 0) {
-			weft__admin_news_drop(admin->news);
-			admin->news = news;
+			weft__admin_snapshot_drop(admin->snapshot);
+			admin->snapshot = snapshot;
 			admin->made++;
 		}
 	}
 	if (rc == 0) {
-		(void)__atomic_add_fetch(&admin->news->owners, 1, __ATOMIC_RELAXED);
-		*out = admin->news;
+		(void)__atomic_add_fetch(&admin->snapshot->owners, 1, __ATOMIC_RELAXED);
+		*out = admin->snapshot;
 	}
-	(void)weft_mutex_unlock(&admin->fan);
+	(void)weft_mutex_unlock(&admin->broadcast);
 	return rc;
 }
 
@@ -92,13 +93,14 @@ get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns, struct weft__
 static int
 admin_events_notify(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 {
-	struct weft__admin_news *news = NULL;
-	int rc = get_news(admin, since_ns, period_ns, &news);
+	struct weft__admin_snapshot *snapshot = NULL;
+	int rc = get_snapshot(admin, since_ns, period_ns, &snapshot);
 
 	if (rc < 0)
 		return rc;
-	rc = weft_http_send_event(http, news->event, news->text, weft_after(WEFT__ADMIN_TAKE_NS));
-	weft__admin_news_drop(news);
+	rc = weft_http_send_event(http, snapshot->event, snapshot->text,
+	                          weft_after(WEFT__ADMIN_TAKE_NS));
+	weft__admin_snapshot_drop(snapshot);
 	return rc;
 }
 
@@ -127,14 +129,14 @@ weft__admin_events(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (!weft__admin_query(http, "ms", (uint64_t[2]){ 250, 10000 }, &ms))
-		return weft__admin_say(http, 400, "ms is a number from 250 to 10000");
+		return weft__admin_reply_line(http, 400, "ms is a number from 250 to 10000");
 	if (__atomic_add_fetch(&admin->readers, 1, __ATOMIC_RELAXED) <= admin->connections_max) {
 		rc = weft__admin_headers(http, NULL);
 		if (rc == 0)
 			rc = tell_on(http, admin, ms * WEFT_MS);
 	} else {
 		(void)weft_http_set_header(http, "Retry-After", "5");
-		rc = weft__admin_say(http, 503, "too many readers of events");
+		rc = weft__admin_reply_line(http, 503, "too many readers of events");
 	}
 	(void)__atomic_sub_fetch(&admin->readers, 1, __ATOMIC_RELAXED);
 	return rc;
