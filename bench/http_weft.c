@@ -1,6 +1,6 @@
 /* http_weft.c - weft's HTTP parser. */
 #include "bench.h"
-#include "http/parse.h"
+#include "http/parse/parse.h"
 
 static size_t
 head_parse(const char *data, size_t size)

@@ -13,8 +13,8 @@
 #include <ctype.h>
 #include <string.h>
 #include "fuzz.h"
-#include "http/uri.h"
-#include "http/values.h"
+#include "http/parse/uri.h"
+#include "http/parse/values.h"
 #include "proto/feed.h"
 
 #define SMALL 700 /* up to this size also byte by byte, which takes quadratic time */

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include "fuzz.h"
-#include "http/url.h"
+#include "http/parse/url.h"
 
 /* No byte that would end a word or a line, or begin another part of the URL. */
 static void

@@ -371,7 +371,8 @@ def public_only(tree):
                 if ".." in name or (tree.root / "src" / name).exists():
                     yield s.path, line, f"<{name}> is private to src/"
                 continue
-            places = [os.path.normpath(f"{base}/{name}") for base in (s.pure.parent, unit)]
+            places = [os.path.normpath(f"{base}/{name}")
+                      for base in (s.pure.parent, unit, os.path.dirname(unit))]
             if not any(p.startswith(unit + "/") and (tree.root / p).exists() for p in places):
                 yield s.path, line, f'"{name}" is not in {unit}/: use <weft/...> only'
 

@@ -7,7 +7,7 @@
 #ifndef WEFT_TEST_FEED_H
 #define WEFT_TEST_FEED_H
 
-#include "http/parse.h"
+#include "http/parse/parse.h"
 
 enum feed_kind { FEED_REQUEST, FEED_RESPONSE, FEED_CHUNKED };
 

@@ -1,5 +1,5 @@
 /* http_limit_test.c - requests that a server refuses, sheds and drops. */
-#include "http/server.h"
+#include "http/server/http_server.h"
 #include "proto/http_site.h"
 
 static int
@@ -293,18 +293,18 @@ TEST(clients_that_send_too_slowly_are_dropped)
 static uint64_t
 patience(uint64_t every_ns, uint64_t bytes)
 {
-	const struct weft__http_wire wire = { .rate_min = 128,
-		                              .grace_ns = 10 * WEFT_S,
-		                              .pause_ns = 60 * WEFT_S };
-	struct weft__http_pace pace = { .left_ns = wire.grace_ns };
+	const struct weft__http_io io = { .rate_min = 128,
+		                          .grace_ns = 10 * WEFT_S,
+		                          .pause_ns = 60 * WEFT_S };
+	struct weft__http_pace pace = { .left_ns = io.grace_ns };
 	uint64_t now_ns = 0;
 
 	while (now_ns < HOUR) {
-		uint64_t end_ns = weft__http_pace_end(&wire, &pace, now_ns);
+		uint64_t end_ns = weft__http_pace_end(&io, &pace, now_ns);
 
 		if (end_ns < now_ns + every_ns)
 			return end_ns;
-		weft__http_pace_spend(&wire, &pace, every_ns, bytes);
+		weft__http_pace_spend(&io, &pace, every_ns, bytes);
 		now_ns += every_ns;
 	}
 	return HOUR;
@@ -326,16 +326,16 @@ TEST(clients_at_the_minimum_rate_stay_and_slower_ones_are_dropped)
 
 TEST(bytes_moved_earn_a_longer_pause)
 {
-	const struct weft__http_wire wire = { .rate_min = 128,
-		                              .grace_ns = 10 * WEFT_S,
-		                              .pause_ns = 60 * WEFT_S };
-	struct weft__http_pace pace = { .left_ns = wire.grace_ns };
+	const struct weft__http_io io = { .rate_min = 128,
+		                          .grace_ns = 10 * WEFT_S,
+		                          .pause_ns = 60 * WEFT_S };
+	struct weft__http_pace pace = { .left_ns = io.grace_ns };
 
-	weft__http_pace_spend(&wire, &pace, 9 * WEFT_S, 20 * 128);
+	weft__http_pace_spend(&io, &pace, 9 * WEFT_S, 20 * 128);
 	CHECK_EQ(pace.left_ns, 21 * WEFT_S);
-	weft__http_pace_spend(&wire, &pace, 0, 1 << 20);
+	weft__http_pace_spend(&io, &pace, 0, 1 << 20);
 	CHECK_EQ(pace.left_ns, 60 * WEFT_S);
-	weft__http_pace_spend(&wire, &pace, 61 * WEFT_S, 0);
+	weft__http_pace_spend(&io, &pace, 61 * WEFT_S, 0);
 	CHECK_EQ(pace.left_ns, 0);
 }
 

@@ -3,8 +3,8 @@
  *
  * The parser is compiled into this program with a counter in its scans.
  */
-#include "http/parse.h"
-#include "http/scan.h"
+#include "http/parse/parse.h"
+#include "http/parse/scan.h"
 #include "test.h"
 
 uint64_t weft__http_looked_at;

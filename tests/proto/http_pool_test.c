@@ -1,5 +1,5 @@
 /* http_pool_test.c - connections of the HTTP client: reuse, limits, queue, retries. */
-#include "http/client.h"
+#include "http/client/http_client.h"
 #include "proto/http_world.h"
 
 SCRIPT(serves_three, { HEAR, "GET /1", 0 }, { SAY, HELLO, 0 }, { HEAR, "GET /2", 0 },

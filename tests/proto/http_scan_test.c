@@ -4,7 +4,7 @@
  * The inputs are at the end of allocations of their exact size, so that a sanitizer detects
  * reads beyond; and at every offset from the start.
  */
-#include "http/scan.h"
+#include "http/parse/scan.h"
 #include "test.h"
 
 struct variant {

@@ -1,6 +1,6 @@
 /* http_url_test.c - URLs of requests, and references in redirects. */
 #include <string.h>
-#include "http/url.h"
+#include "http/parse/url.h"
 #include "test.h"
 
 static const struct {

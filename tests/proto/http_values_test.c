@@ -1,6 +1,6 @@
 /* http_values_test.c - paths, queries, dates, ranges, entity tags, encodings. */
-#include "http/uri.h"
-#include "http/values.h"
+#include "http/parse/uri.h"
+#include "http/parse/values.h"
 #include "test.h"
 
 /* --- paths -------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* http_os.c - the system functions of HTTP, simulated: a wall clock that follows the virtual
  * one, and no files. */
 #include <errno.h>
-#include "http/os_http.h"
+#include "http/server/os_http.h"
 #include "sim/kernel/clock.h"
 #include "sim/run/sim.h"
 

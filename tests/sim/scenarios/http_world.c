@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <string.h>
 #include "backend/backend.h"
-#include "http/exchange.h"
+#include "http/message/exchange.h"
 #include "sim/scenarios/http_world.h"
 
 /* The key for the loops' HTTP data is made once per process.  Make it before the first run, so

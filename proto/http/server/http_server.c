@@ -1,0 +1,390 @@
+/* http_server.c - create a server, serve a listener, drain.
+ *
+ * weft_listener_serve() accepts the connections.  For each it starts a threadlet on the loop
+ * with the least load, where the TLS handshake runs.  That threadlet only starts the
+ * connection's own threadlet, so weft_listener_serve() returns as soon as accepting has ended,
+ * and the drain begins.
+ */
+#include "http/server/http_server.h"
+
+#define HEADER_NS    (10 * WEFT_S)
+#define IDLE_NS      (60 * WEFT_S)
+#define REQUEST_NS   (60 * WEFT_S)
+#define GRACE_NS     (10 * WEFT_S)
+#define DRAIN_NS     (WEFT_S / 2)
+#define RATE_MIN     128u
+#define REQUESTS_MAX 10000u
+#define FORCE_NS     (5 * WEFT_S)
+#define SLICE        16u /* connections per lock */
+#define STACK_MAX    ((size_t)1 << 30)
+
+static uint64_t
+time_of(uint64_t given_ns, uint64_t default_ns)
+{
+	uint64_t time_ns = given_ns ? given_ns : default_ns;
+
+	return time_ns < WEFT_NEVER / 2 ? time_ns : WEFT_NEVER / 2;
+}
+
+static void
+set_defaults(weft_http_server *server)
+{
+	weft_http_server_opts *opts = &server->opts;
+	size_t head = opts->header_max ? opts->header_max : WEFT__HTTP_HEAD_MAX;
+	size_t target = opts->target_max ? opts->target_max : WEFT__HTTP_TARGET_MAX;
+
+	opts->header_max = head < (16u << 20) ? head : 16u << 20;
+	opts->target_max = target < opts->header_max ? target : opts->header_max;
+	opts->header_ns = time_of(opts->header_ns, HEADER_NS);
+	opts->idle_ns = time_of(opts->idle_ns, IDLE_NS);
+	opts->request_ns = time_of(opts->request_ns, REQUEST_NS);
+	opts->grace_ns = time_of(opts->grace_ns, GRACE_NS);
+	opts->drain_ns = time_of(opts->drain_ns, DRAIN_NS);
+	opts->rate_min = opts->rate_min ? opts->rate_min : RATE_MIN;
+	opts->requests_max = opts->requests_max ? opts->requests_max : REQUESTS_MAX;
+	if (opts->stack_bytes > STACK_MAX)
+		opts->stack_bytes = STACK_MAX;
+	server->limits = (struct weft__http_limits){
+		.head_max = (uint32_t)opts->header_max,
+		.target_max = (uint32_t)opts->target_max,
+		.body_max = opts->body_max,
+	};
+}
+
+weft_http_server *
+weft_http_server_new(const weft_http_server_opts *opts)
+{
+	weft_http_server *server = weft_alloc(sizeof(*server));
+
+	if (!server)
+		return NULL;
+	memset(server, 0, sizeof(*server));
+	if (opts)
+		server->opts = *opts;
+	set_defaults(server);
+	server->root = weft_alloc(sizeof(*server->root) + 1);
+	if (!server->root) {
+		weft_release(server);
+		return NULL;
+	}
+	memset(server->root, 0, sizeof(*server->root) + 1);
+	return server;
+}
+
+static bool
+is_serving(const weft_http_server *server)
+{
+	return __atomic_load_n(&server->counts.serving, __ATOMIC_ACQUIRE);
+}
+
+int
+weft_http_server_free(weft_http_server *server)
+{
+	if (!server)
+		return 0;
+	if (is_serving(server))
+		return weft_fail(WEFT_EBUSY, "weft_http_server_free: the server is still serving");
+	weft__http_routes_free(server->root);
+	weft__http_files_free(server->files);
+	weft_release(server);
+	return 0;
+}
+
+int
+weft_http_route(weft_http_server *server, const char *pattern, weft_http_fn fn, void *arg)
+{
+	if (!server || !pattern || !fn)
+		return weft_fail(WEFT_EINVAL, "weft_http_route: an argument is NULL");
+	if (is_serving(server))
+		return weft_fail(
+			WEFT_EBUSY,
+			"weft_http_route: routes cannot be added while the server is serving");
+	return weft__http_route_add(server->root, pattern, fn, arg);
+}
+
+static uint64_t
+http_server_read_count(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void
+weft_http_server_stats(const weft_http_server *server, struct weft_http_server_stats *out)
+{
+	const struct weft__http_counts *counts;
+
+	if (!server || !out)
+		return;
+	counts = &server->counts;
+	*out = (struct weft_http_server_stats){
+		.connections = http_server_read_count(&counts->connections),
+		.requests = http_server_read_count(&counts->requests),
+		.faults = http_server_read_count(&counts->faults),
+		.shed = http_server_read_count(&counts->shed),
+		.slow = http_server_read_count(&counts->slow),
+		.idle = http_server_read_count(&counts->idle),
+		.failed = http_server_read_count(&counts->failed),
+		.open = __atomic_load_n(&counts->open, __ATOMIC_RELAXED),
+		.active = __atomic_load_n(&counts->active, __ATOMIC_RELAXED),
+	};
+}
+
+/* --- the list of connections ------------------------------------------------ */
+
+/* Held for a few instructions, or for a slice of a drain. */
+static void
+lock(struct weft__http_service *service)
+{
+	while (__atomic_exchange_n(&service->lock, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&service->lock, __ATOMIC_RELAXED))
+			;
+}
+
+static void
+unlock(struct weft__http_service *service)
+{
+	__atomic_store_n(&service->lock, 0, __ATOMIC_RELEASE);
+}
+
+static void
+link_first(struct weft__http_service *service, struct weft__http_conn *conn)
+{
+	conn->prev = NULL;
+	conn->next = service->first;
+	*(conn->next ? &conn->next->prev : &service->last) = conn;
+	service->first = conn;
+}
+
+static void
+link_last(struct weft__http_service *service, struct weft__http_conn *conn)
+{
+	conn->next = NULL;
+	conn->prev = service->last;
+	*(conn->prev ? &conn->prev->next : &service->first) = conn;
+	service->last = conn;
+}
+
+static void
+http_server_take_out(struct weft__http_service *service, struct weft__http_conn *conn)
+{
+	*(conn->prev ? &conn->prev->next : &service->first) = conn->next;
+	*(conn->next ? &conn->next->prev : &service->last) = conn->prev;
+}
+
+void
+weft__http_service_enter(struct weft__http_conn *conn)
+{
+	lock(conn->service);
+	link_first(conn->service, conn);
+	unlock(conn->service);
+}
+
+void
+weft__http_service_leave(struct weft__http_conn *conn)
+{
+	lock(conn->service);
+	http_server_take_out(conn->service, conn);
+	unlock(conn->service);
+}
+
+/* --- waiting connections ------------------------------------------------------ */
+
+static void
+wait_leave(struct weft__http_conn *conn)
+{
+	struct weft__http_line *line = &conn->service->waiting[conn->proven];
+
+	*(conn->wait_prev ? &conn->wait_prev->wait_next : &line->first) = conn->wait_next;
+	*(conn->wait_next ? &conn->wait_next->wait_prev : &line->last) = conn->wait_prev;
+	conn->waits = false;
+	conn->service->waiting_count--;
+}
+
+/* Close the connection that has waited longest, but not `newest`. */
+static void
+evict(struct weft__http_service *service, const struct weft__http_conn *newest)
+{
+	struct weft__http_conn *conn = service->waiting[0].first;
+
+	if (!conn || conn == newest)
+		conn = service->waiting[1].first;
+	if (!conn || conn == newest)
+		return;
+	wait_leave(conn);
+	conn->evicted = true;
+	weft__http_count(&service->server->counts.idle, 1);
+	(void)weft_cancel(conn->self);
+}
+
+void
+weft__http_wait_begin(struct weft__http_conn *conn)
+{
+	struct weft__http_service *service = conn->service;
+	struct weft__http_line *line = &service->waiting[conn->proven];
+
+	if (!conn->server->opts.idle_max)
+		return;
+	lock(service);
+	conn->wait_next = NULL;
+	conn->wait_prev = line->last;
+	*(line->last ? &line->last->wait_next : &line->first) = conn;
+	line->last = conn;
+	conn->waits = true;
+	if (++service->waiting_count > conn->server->opts.idle_max)
+		evict(service, conn);
+	unlock(service);
+}
+
+bool
+weft__http_wait_end(struct weft__http_conn *conn)
+{
+	bool evicted;
+
+	if (!conn->server->opts.idle_max)
+		return true;
+	lock(conn->service);
+	if (conn->waits)
+		wait_leave(conn);
+	evicted = conn->evicted;
+	unlock(conn->service);
+	return !evicted;
+}
+
+void
+weft__http_service_drop(struct weft__http_service *service)
+{
+	if (__atomic_sub_fetch(&service->holders, 1, __ATOMIC_ACQ_REL) == 0)
+		(void)weft_op_finish(&service->ended, 0);
+}
+
+/* --- draining --------------------------------------------------------------- */
+
+static void
+http_server_notify(struct weft__http_conn *conn, bool force)
+{
+	uint32_t state = WEFT__HTTP_IDLE;
+
+	if (force)
+		(void)weft_cancel(conn->self);
+	else if (__atomic_compare_exchange_n(&conn->state, &state, WEFT__HTTP_TOLD, false,
+	                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		weft_stream_interrupt(conn->io.stream);
+	else if (state == WEFT__HTTP_TAKEN)
+		(void)weft_cancel(conn->self);
+}
+
+/* An interrupt is sent under the lock: once the lock was held, it has been sent.  A call that
+ * has nothing to wait for then clears it, if no wait has. */
+void
+weft__http_conn_busy(struct weft__http_conn *conn)
+{
+	const void *data;
+
+	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST) != WEFT__HTTP_TOLD)
+		return;
+	lock(conn->service);
+	unlock(conn->service);
+	(void)weft_stream_peek(conn->io.stream, 0, &data, WEFT_NEVER);
+}
+
+/* Notify some of the connections that were not notified in this round: invariant 4.  False: all
+ * were. */
+static bool
+tell_slice(struct weft__http_service *service, uint32_t round, bool force)
+{
+	struct weft__http_conn *conn;
+	uint32_t told = 0;
+
+	lock(service);
+	while (told < SLICE && (conn = service->first) && conn->round != round) {
+		http_server_take_out(service, conn);
+		link_last(service, conn);
+		conn->round = round;
+		http_server_notify(conn, force);
+		told++;
+	}
+	unlock(service);
+	return told == SLICE;
+}
+
+/* Runs on the loop of the weft_http_serve() call, so rounds do not overlap. */
+static void
+tell_all(struct weft__http_service *service, bool force)
+{
+	uint32_t round = ++service->round;
+
+	while (tell_slice(service, round, force))
+		;
+}
+
+static void
+on_limit(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	tell_all(arg, true);
+}
+
+/* Cancel the remaining connections at `until_ns`. */
+static void
+limit(struct weft__http_service *service, uint64_t until_ns)
+{
+	if (until_ns >= service->force_ns)
+		return;
+	service->force_ns = until_ns;
+	if (weft_timer_start(service->ended.loop, &service->force, until_ns, 0, on_limit, service)
+	    < 0)
+		tell_all(service, true);
+}
+
+/* The weft_http_serve() call is canceled: limit the time that is left.  The op is not finished
+ * here; the last connection does that. */
+static void
+on_ask(weft_op *op, int why, void *arg)
+{
+	(void)op, (void)why;
+	limit(arg, weft_after(FORCE_NS));
+}
+
+static void
+drain(struct weft__http_service *service, uint64_t limit_ns)
+{
+	service->drained_ns = weft_now();
+	__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
+	tell_all(service, false);
+	weft_timer_set_background(&service->force, true);
+	limit(service, limit_ns);
+	weft__http_service_drop(service);
+	(void)weft_op_wait(&service->ended, WEFT_NEVER);
+	(void)weft_timer_stop(&service->force);
+}
+
+/* --- serving ---------------------------------------------------------------- */
+
+static int
+on_peer(weft_stream *peer, void *arg)
+{
+	return weft__http_conn_start(arg, peer);
+}
+
+int
+weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t deadline_ns)
+{
+	struct weft__http_service service = {
+		.server = server, .holders = 1, .force = WEFT_INIT, .force_ns = WEFT_NEVER
+	};
+	int rc;
+
+	if (!server || !listener)
+		return weft_fail(WEFT_EINVAL, "weft_http_serve: an argument is NULL");
+	rc = weft_op_init(&service.ended, NULL, NULL, NULL);
+	if (rc == 0)
+		rc = weft_op_begin(&service.ended, on_ask, &service, WEFT_NEVER);
+	if (rc < 0)
+		return rc;
+	weft_op_set_background(&service.ended, true);
+	weft__http_count(&server->counts.serving, 1);
+	rc = weft_listener_serve(listener, on_peer, &service, deadline_ns);
+	drain(&service, rc == WEFT_ESHUTDOWN ? deadline_ns : weft_after(FORCE_NS));
+	__atomic_sub_fetch(&server->counts.serving, 1, __ATOMIC_RELEASE);
+	return rc;
+}

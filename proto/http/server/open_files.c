@@ -1,0 +1,244 @@
+/* open_files.c - a cache of open files.
+ *
+ * The hash of a name selects its only slot, and a new entry replaces the slot's old one, so
+ * there are at most PLACES entries.  When an entry is a second old, one of the requests for it
+ * reloads it, while the others continue to send the old one.
+ *
+ * Files are opened and inspected on the blocking pool, since both may wait for a disk.
+ */
+#include "http/server/files.h"
+#include <weft/loop.h>
+#include <weft/work.h>
+#include "http/parse/values.h"
+
+#define PLACES   256u
+#define FRESH_NS WEFT_S
+
+struct weft__http_files {
+	uint32_t lock;
+	struct weft__http_file *places[PLACES];
+};
+
+static void
+lock(struct weft__http_files *files)
+{
+	while (__atomic_exchange_n(&files->lock, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&files->lock, __ATOMIC_RELAXED))
+			;
+}
+
+static void
+unlock(struct weft__http_files *files)
+{
+	__atomic_store_n(&files->lock, 0, __ATOMIC_RELEASE);
+}
+
+void
+weft__http_file_give(struct weft__http_file *file)
+{
+	if (!file || __atomic_sub_fetch(&file->holders, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	weft__http_os_close(file->found.fd);
+	weft_release(file);
+}
+
+/* --- slots ------------------------------------------------------------------ */
+
+static uint64_t
+hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return (hash ^ '\n') * UINT64_C(0x100000001b3);
+}
+
+static bool
+is_it(const struct weft__http_file *file, uint64_t hash, const char *root, const char *name)
+{
+	return file && file->hash == hash && strcmp(file->names, root) == 0
+	       && strcmp(file->names + file->root_size, name) == 0;
+}
+
+/* Look up the cached file; NULL if there is none. */
+static struct weft__http_file *
+open_files_check(struct weft__http_files *files, uint64_t hash, const char *root, const char *name)
+{
+	struct weft__http_file *file;
+
+	lock(files);
+	file = files->places[hash % PLACES];
+	if (is_it(file, hash, root, name))
+		__atomic_add_fetch(&file->holders, 1, __ATOMIC_RELAXED);
+	else
+		file = NULL;
+	unlock(files);
+	return file;
+}
+
+static void
+open_files_keep(struct weft__http_files *files, struct weft__http_file *file)
+{
+	struct weft__http_file **place = &files->places[file->hash % PLACES];
+	struct weft__http_file *old;
+
+	__atomic_add_fetch(&file->holders, 1, __ATOMIC_RELAXED);
+	lock(files);
+	old = *place;
+	*place = file;
+	unlock(files);
+	weft__http_file_give(old);
+}
+
+/* The file no longer exists. */
+static void
+forget(struct weft__http_files *files, struct weft__http_file *file)
+{
+	struct weft__http_file **place = &files->places[file->hash % PLACES];
+	bool there;
+
+	lock(files);
+	there = *place == file;
+	if (there)
+		*place = NULL;
+	unlock(files);
+	if (there)
+		weft__http_file_give(file);
+}
+
+void
+weft__http_files_free(struct weft__http_files *files)
+{
+	if (!files)
+		return;
+	for (uint32_t i = 0; i < PLACES; i++)
+		weft__http_file_give(files->places[i]);
+	weft_release(files);
+}
+
+/* Created when a file is first sent; NULL without memory. */
+static struct weft__http_files *
+files_of(weft_http_server *server)
+{
+	struct weft__http_files *files = __atomic_load_n(&server->files, __ATOMIC_ACQUIRE);
+	struct weft__http_files *none = NULL;
+
+	if (files)
+		return files;
+	files = weft_alloc(sizeof(*files));
+	if (!files)
+		return NULL;
+	memset(files, 0, sizeof(*files));
+	if (__atomic_compare_exchange_n(&server->files, &none, files, false, __ATOMIC_ACQ_REL,
+	                                __ATOMIC_ACQUIRE))
+		return files;
+	weft_release(files);
+	return none;
+}
+
+/* --- loading ------------------------------------------------------------------ */
+
+struct job {
+	const char *root, *name;
+	struct weft__http_found found;
+};
+
+static int
+open_files_find(void *arg)
+{
+	struct job *job = arg;
+
+	return weft__http_os_find(job->root, job->name, &job->found);
+}
+
+static char *
+put_line(char *at, struct text name, const char *value)
+{
+	at = weft__http_put_text(at, name);
+	at = weft__http_put_text(at, (struct text){ value, strlen(value) });
+	return weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
+}
+
+static void
+open_files_describe(struct weft__http_file *file, const char *name)
+{
+	const struct weft__http_found *found = &file->found;
+	char *at = file->etag;
+
+	*at++ = '"';
+	at = weft__http_put_hex(at, (uint64_t)found->modified_s);
+	*at++ = '.';
+	at = weft__http_put_hex(at, found->modified_ns);
+	*at++ = '-';
+	at = weft__http_put_hex(at, found->size);
+	*at++ = '"';
+	*at = '\0';
+	if (weft__http_date_format(found->modified_s, file->modified) < 0)
+		(void)weft__http_date_format(0, file->modified);
+	file->type = weft__http_type_of(name);
+	at = put_line(file->lines, WEFT__HTTP_LITERAL("ETag: "), file->etag);
+	at = put_line(at, WEFT__HTTP_LITERAL("Last-Modified: "), file->modified);
+	at = put_line(at, WEFT__HTTP_LITERAL("Accept-Ranges: "), "bytes");
+	file->lines_size = (uint32_t)(at - file->lines);
+}
+
+static int
+open_files_load(uint64_t hash, const char *root, const char *name, struct weft__http_file **out)
+{
+	struct job job = { .root = root, .name = name };
+	size_t root_size = strlen(root) + 1, name_size = strlen(name) + 1;
+	struct weft__http_file *file;
+	int rc = weft_work(WEFT_BLOCKING, open_files_find, &job, WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	file = weft_alloc(sizeof(*file) + root_size + name_size);
+	if (!file) {
+		weft__http_os_close(job.found.fd);
+		return weft_fail(WEFT_ENOMEM, "http: no memory");
+	}
+	memset(file, 0, sizeof(*file));
+	file->holders = 1;
+	file->hash = hash;
+	file->found = job.found;
+	file->loaded_ns = weft_loop_now(weft_loop_current());
+	file->root_size = (uint32_t)root_size;
+	memcpy(file->names, root, root_size);
+	memcpy(file->names + root_size, name, name_size);
+	open_files_describe(file, name);
+	*out = file;
+	return 0;
+}
+
+/* Whether to use the entry as it is.  Of the requests that find it too old, one gets false. */
+static bool
+will_do(struct weft__http_file *file)
+{
+	/* loaded_ns may come from another loop, whose clock may be ahead. */
+	return weft_loop_now(weft_loop_current()) < file->loaded_ns + FRESH_NS
+	       || __atomic_exchange_n(&file->reloaded, 1, __ATOMIC_RELAXED);
+}
+
+int
+weft__http_file_take(weft_http_server *server, const char *root, const char *name,
+                     struct weft__http_file **out)
+{
+	uint64_t hash = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), root), name);
+	struct weft__http_files *files = files_of(server);
+	struct weft__http_file *file;
+	int rc;
+
+	file = files ? open_files_check(files, hash, root, name) : NULL;
+	if (file && will_do(file)) {
+		*out = file;
+		return 0;
+	}
+	rc = open_files_load(hash, root, name, out);
+	if (file && rc < 0) /* the next request tries again */
+		__atomic_store_n(&file->reloaded, 0, __ATOMIC_RELAXED);
+	if (file && rc == WEFT_ENOENT)
+		forget(files, file);
+	weft__http_file_give(file);
+	if (rc == 0 && files)
+		open_files_keep(files, *out);
+	return rc;
+}
