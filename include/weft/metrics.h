@@ -37,7 +37,8 @@ enum {
 
 struct weft_loop_stats {
 	const char    *backend;         /* "uring"; "" before it is opened */
-	const char    *backend_reason;  /* why: "best here", "asked for", "not opened yet",
+	const char    *backend_reason;  /* why: "best available", "requested by name",
+	                                 * "not opened yet",
 	                                 * "io_uring_setup: EPERM, so epoll"; changes if the backend
 	                                 * fails later, and may name "none" then */
 	uint64_t       turns;

@@ -109,7 +109,7 @@ cpus_to_pin(struct weft__cpus *out, const char *text)
 	int rc = weft__sys->get_cpus(out), count = 0;
 
 	if (rc < 0)
-		return weft__fail(rc, "weft_runtime_new: this system cannot bind threads to cpus");
+		return weft__fail(rc, "weft_runtime_new: this system cannot bind threads to CPUs");
 	if (text && !weft__cpus_read(&asked, text))
 		return weft__fail(WEFT_EINVAL,
 		                  "weft_runtime_new: cpus must be a list such as \"0-3,6\"");

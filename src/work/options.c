@@ -20,7 +20,7 @@ set_cpus(struct weft__pool_setup *out, const char *text)
 		                  "weft_pool_new: cpus must be a list such as \"0-3,6\"");
 	if (weft__sys->set_cpus(NULL) < 0)
 		return weft__fail(WEFT_ENOSYS, "weft_pool_new: this system cannot "
-		                               "bind threads to cpus");
+		                               "bind threads to CPUs");
 	out->has_cpus = true;
 	return 0;
 }

@@ -259,7 +259,7 @@ TEST(the_reason_why_better_backends_were_not_chosen_is_reported)
 	fake();
 	faked.uring_setup = no_uring;
 	if (portable)
-		check_backend(NULL, "poll", "best here");
+		check_backend(NULL, "poll", "best available");
 	else
 		check_backend(NULL, "epoll", "io_uring_setup: EPERM, so epoll");
 	faked.epoll_create = no_epoll;
