@@ -367,7 +367,6 @@ on_poke(void *arg)
 	weft_dag_run *run = arg;
 	uint32_t what = weft__exchange(&run->poke, 0, WEFT__ACQ_REL);
 
-	run->loop->own_run++;
 	if (what & WEFT__DAG_POKE_OVER)
 		over(run);
 	else

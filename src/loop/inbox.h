@@ -112,11 +112,18 @@ uint32_t weft__inbox_take(struct weft__inbox *inbox,
 /* A producer queue has signaled the loop: its node was taken from the inbox. */
 void weft__producer_heard(struct weft__node *node);
 
-/* Take the next node off a list, so that it may be pushed again, and return its function and
- * argument; false at the end of the list.  The node of a producer queue has no function to
- * run: the queue is added to those that the loop reads. */
+/* What a node asks the loop to do. */
+struct weft__node_call {
+	weft_fn fn;
+	void   *arg;
+	bool    is_post; /* a caller's, as opposed to the library's own */
+};
+
+/* Take the next node off a list, so that it may be pushed again, and return its call; false at
+ * the end of the list.  The node of a producer queue has no call: the queue is added to those
+ * that the loop reads. */
 static inline bool
-weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
+weft__node_pop(struct weft__node_list *list, struct weft__node_call *call)
 {
 	struct weft__node *node;
 
@@ -130,8 +137,9 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 			weft__producer_heard(node);
 			continue;
 		}
-		*fn = weft__get(node->fn);
-		*arg = weft__get(node->arg);
+		call->fn = weft__get(node->fn);
+		call->arg = weft__get(node->arg);
+		call->is_post = !(kind & WEFT__NODE_OWN);
 		if (!(kind & WEFT__NODE_KEEP))
 			weft__store(&node->state, 0, WEFT__RELEASE); /* N */
 		return true;

@@ -204,7 +204,6 @@ struct weft_loop {
 	struct weft__backend backend;
 	struct weft__tally tally;     /* backend counters; like the next, read by any thread */
 	struct weft__counts counts;
-	uint32_t   own_run;           /* nodes of the present list, run, that were not posts */
 	weft__aptr metering;          /* the sampler while it is active, or 0; read by any thread */
 	struct weft__meter *timed;    /* the sampler while it times an iteration */
 	uint64_t   timed_turn;        /* the next iteration that it times; 0: none */

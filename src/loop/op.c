@@ -589,19 +589,12 @@ weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t 
 }
 
 /* On the loop's thread: a result has arrived. */
-static void
-on_told(void *arg)
+void
+weft__op_told(void *arg)
 {
 	struct weft__op *op = arg;
 
 	loop_op_finish(op, op->has_text ? loop_op_text_of(op)->result : weft__get(op->told));
-}
-
-void
-weft__op_told(void *arg)
-{
-	((struct weft__op *)arg)->loop->own_run++;
-	on_told(arg);
 }
 
 /* Send the result to the loop.  After the push only the loop may touch the op, which may be
@@ -633,7 +626,7 @@ weft_op_finish(weft_op *public, int64_t result)
 		result = with_text(op, result);
 	if (weft__load(&op->loop->runner, WEFT__RELAXED) == (uintptr_t)weft__thread_self()) {
 		weft__put(op->told, result);
-		on_told(op);
+		weft__op_told(op);
 	} else {
 		send_result(op, result, weft__op_told);
 	}

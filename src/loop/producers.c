@@ -72,7 +72,11 @@ weft__producer_next_slow(struct weft__producer *producer, weft_fn *fn, void **ar
 	struct weft__producer_piece *empty = producer->drain;
 
 	if (producer->nodes.first && producer->nodes.first->before == done) {
-		(void)weft__node_pop(&producer->nodes, fn, arg);
+		struct weft__node_call call = { 0 };
+
+		(void)weft__node_pop(&producer->nodes, &call);
+		*fn = call.fn;
+		*arg = call.arg;
 		set_stop(producer);
 		return true;
 	}

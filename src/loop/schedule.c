@@ -219,7 +219,6 @@ on_arrival(void *arg)
 	struct weft__number *n = arg;
 	weft_loop *loop = n->loop;
 
-	loop->own_run++;
 	weft__biased_take(&loop->numbers.lock, true);
 	n->queued = false;
 	schedule_settle(loop, n);

@@ -91,7 +91,6 @@ weft__loop_woken(weft_loop *loop)
 	if (weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL) /* X */
 	    == WEFT__NODE_QUEUED)
 		loop->woken = true;
-	loop->own_run++;
 	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
 		weft__sched_ops.look(loop);
 	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)

@@ -126,24 +126,22 @@ static inline __attribute__((always_inline)) uint32_t
 run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced)
 {
 	struct met met = traced ? meet(key_in_list(list)) : nobody;
-	weft_fn fn;
-	void *arg;
-	uint32_t calls = 0;
+	struct weft__node_call call;
+	uint32_t posts = 0;
 
-	for (; calls < max && weft__node_pop(list, &fn, &arg); calls++) {
-		if (!fn) {
+	for (; max > 0 && weft__node_pop(list, &call); max--) {
+		if (!call.fn) {
 			weft__loop_woken(loop);
 		} else if (traced) {
-			call_traced(loop, fn, arg, met);
+			call_traced(loop, call.fn, call.arg, met);
 		} else {
-			fn(arg);
+			call.fn(call.arg);
 			weft__checkpoint(loop);
 		}
+		posts += call.is_post;
 		met = traced ? meet(key_in_list(list)) : nobody;
 	}
-	calls -= loop->own_run;
-	loop->own_run = 0;
-	return calls;
+	return posts;
 }
 
 static SELDOM uint32_t

@@ -308,7 +308,6 @@ on_news(void *arg)
 	struct weft__home *home = arg;
 	weft_promise *promise, *next, *turned = NULL;
 
-	weft__home_loop(home)->own_run++;
 	promise = (weft_promise *)weft__exchange(&home->news, 0, WEFT__ACQ_REL); /* N */
 	for (; promise; promise = next) {
 		next = promise->far;

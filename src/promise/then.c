@@ -394,7 +394,6 @@ on_travels(void *arg)
 {
 	struct weft__home *home = arg;
 
-	weft__home_loop(home)->own_run++;
 	take_travels(home, 0);
 }
 

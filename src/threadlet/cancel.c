@@ -129,7 +129,6 @@ weft__on_asked(void *arg)
 {
 	struct weft__sched *sched = arg;
 
-	sched->loop->own_run++;
 	weft__handle_begin_asked(sched);
 	do_asked(sched);
 }

@@ -29,11 +29,9 @@ on_came_home(void *arg)
 {
 	struct weft__threadlet *dead = arg;
 	struct weft__handle *handle = dead->handle;
-	weft_loop *loop = handle->scope->owner->sched->loop;
 	int result = dead->result;
 	bool told = dead->was_told;
 
-	loop->own_run++;
 	weft__stack_give(&handle->scope->owner->sched->stacks, dead->stack);
 	weft__scope_child_ended(handle, result, told);
 }

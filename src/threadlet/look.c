@@ -150,7 +150,6 @@ on_answer(void *arg)
 {
 	struct weft__look *look = arg;
 
-	look->home->own_run++;
 	if (weft__claim(&look->waiter))
 		weft__wake(&look->waiter, 0);
 }

@@ -19,7 +19,6 @@ on_word(void *arg)
 {
 	struct wait *wait = arg;
 
-	wait->home->own_run++;
 	if (weft__claim(&wait->waiter))
 		weft__wake(&wait->waiter, 0);
 }

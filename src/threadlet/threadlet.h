@@ -191,8 +191,7 @@ weft__sched_of(weft_loop *loop)
 	return sched ? (struct weft__sched *)sched : weft__sched_make(loop);
 }
 
-/* Post an internal node to a loop that exists.  The loop runs fn(arg), which must increment the
- * loop's own_run.  Thread: any. */
+/* Post an internal node to a loop that exists.  The loop runs fn(arg).  Thread: any. */
 void weft__loop_tell(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
                      void *arg);
 

@@ -158,7 +158,6 @@ on_woken(void *arg)
 {
 	struct weft__waiter *waiter = arg;
 
-	waiter->threadlet->sched->loop->own_run++;
 	weft__wake(waiter, weft__get(waiter->result));
 }
 

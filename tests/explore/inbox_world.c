@@ -93,8 +93,7 @@ run_producers(struct world *w)
 void
 take_all(struct world *w)
 {
-	weft_fn fn;
-	void *arg;
+	struct weft__node_call call;
 
 	(void)weft__inbox_take(w->inbox, &w->first, &w->rest);
 	if (w->bug == LIFO && w->rest.first && w->rest.first->next) {
@@ -104,9 +103,9 @@ take_all(struct world *w)
 		b->next = a;
 		a->next = NULL;
 	}
-	while (weft__node_pop(&w->rest, &fn, &arg)) {
-		EXPLORE_CHECK(fn == mark);
-		note(w, arg);
+	while (weft__node_pop(&w->rest, &call)) {
+		EXPLORE_CHECK(call.fn == mark);
+		note(w, call.arg);
 	}
 	run_producers(w);
 }

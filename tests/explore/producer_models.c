@@ -348,12 +348,11 @@ consume_in_steps(void *state)
 	struct world *w = state;
 
 	while (w->got < 3) {
-		weft_fn fn;
-		void *arg;
+		struct weft__node_call call;
 
 		(void)weft__inbox_take(w->inbox, &w->first, &w->rest);
-		if (weft__node_pop(&w->rest, &fn, &arg))
-			note(w, arg);
+		if (weft__node_pop(&w->rest, &call))
+			note(w, call.arg);
 		run_producers(w);
 		if (w->got < 3 && !w->rest.first)
 			sleep_once(w, false);

@@ -54,7 +54,6 @@ on_room(void *arg)
 	struct weft__quota *quota = arg;
 	weft_loop *loop = quota->loop;
 
-	loop->own_run++;
 	weft__store(&quota->full, 0, WEFT__SEQ_CST);
 	if (quota->fn)
 		quota->fn(quota->arg);

@@ -85,7 +85,6 @@ on_told(void *arg)
 	struct notices *all = arg;
 	struct weft__notice *notice;
 
-	all->loop->own_run++;
 	while ((notice = notice_pop(all)))
 		if (weft__notice_is_marked(notice))
 			notice->tell(notice);
