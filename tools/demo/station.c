@@ -52,29 +52,43 @@ station_run(void *arg)
 	return 0;
 }
 
+/* Starts the threadlet of one loop.  It is in the group until its client is open. */
+static int
+station_start(struct demo *demo, uint32_t index)
+{
+	struct station *station = &demo->stations[index];
+	weft_go_opts opts = { .name = "station" };
+	weft_threadlet id;
+
+	*station = (struct station){ .demo = demo };
+	opts.loop = station->loop = weft_runtime_loop(weft_runtime_current(), index);
+	(void)weft_group_add(&demo->stations_open, 1);
+	id = weft_go_with(&opts, station_run, station);
+	if (id < 0) {
+		(void)weft_group_done(&demo->stations_open);
+		return (int)id;
+	}
+	demo->station_count++;
+	return 0;
+}
+
 int
 stations_open(struct demo *demo)
 {
-	weft_runtime *runtime = weft_runtime_current();
-	int rc = 0;
+	int rc = 0, waited;
 
 	demo->stations_end.flags = demo->stations_open.flags = WEFT_SHARED;
-	for (uint32_t i = 0; i < demo->opts.loops; i++) {
-		struct station *station = &demo->stations[i];
-		weft_go_opts opts = { .name = "station" };
-
-		*station = (struct station){ .demo = demo };
-		opts.loop = station->loop = weft_runtime_loop(runtime, i);
-		(void)weft_group_add(&demo->stations_open, 1);
-		if (weft_go_with(&opts, station_run, station) < 0)
-			return WEFT_ENOMEM;
-		demo->station_count++;
+	for (uint32_t i = 0; i < demo->opts.loops && rc == 0; i++)
+		rc = station_start(demo, i);
+	waited = weft_group_wait(&demo->stations_open, WEFT_NEVER);
+	rc = rc < 0 ? rc : waited;
+	/* Each open client leaves the group again when it is closed, also if another failed. */
+	for (uint32_t i = 0; i < demo->station_count; i++) {
+		if (demo->stations[i].error == 0)
+			(void)weft_group_add(&demo->stations_open, 1);
+		else
+			rc = rc < 0 ? rc : demo->stations[i].error;
 	}
-	rc = weft_group_wait(&demo->stations_open, WEFT_NEVER);
-	for (uint32_t i = 0; i < demo->station_count && rc == 0; i++)
-		rc = demo->stations[i].error;
-	if (rc == 0)
-		(void)weft_group_add(&demo->stations_open, demo->station_count);
 	return rc;
 }
 
