@@ -266,8 +266,8 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 	set_options(js, opts);
 	set_places(js);
 	set_hook(js);
-	js->perf = weft_perf_new(1);
-	if (js->perf && make_context(js) && weft_loop_push_hook(loop, &js->hook) == 0)
+	js->began_ns = weft_now();
+	if (make_context(js) && weft_loop_push_hook(loop, &js->hook) == 0)
 		return js;
 	(void)weft_js_free(js);
 	(void)weft_fail(WEFT_ENOMEM, "weft_js_new: out of memory");
@@ -322,8 +322,6 @@ weft_js_free(weft_js *js)
 	if (js->rt)
 		free_runtime(js);
 	weft__js_ground_free(js);
-	weft_perf_free(js->perf);
-	js->perf = NULL;
 	(void)weft_loop_unref(js->loop);
 	__atomic_store_n(&js->loop, NULL, __ATOMIC_RELAXED);
 	weft__js_unref(js);

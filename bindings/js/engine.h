@@ -82,7 +82,7 @@ struct weft_js {
 	JSRuntime *rt;
 	JSContext *ctx;
 	weft_js_opts opts;
-	weft_perf *perf;
+	uint64_t began_ns; /* when performance.now() was 0, by weft_now() */
 	weft_loop_hook hook;
 	char *ground; /* memory.c: one block for what every engine needs */
 	size_t ground_used;
@@ -340,6 +340,9 @@ int64_t weft__js_read_file(JSContext *ctx, const char *path, char **out);
 bool weft__js_real_path(const char *path, char *out, size_t room);
 
 void weft__js_write(int fd, const char *text, size_t size);
+
+/* The wall clock, in milliseconds since 1970. */
+double weft__js_date_ms(void);
 
 /* The environment: NAME=VALUE strings, terminated by NULL. */
 char **weft__js_environment(void);

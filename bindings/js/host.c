@@ -7,7 +7,7 @@ now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	(void)this_value;
 	(void)count;
 	(void)args;
-	return JS_NewNumber(ctx, (double)weft_perf_now(weft__js_of(ctx)->perf) / 1e6);
+	return JS_NewNumber(ctx, (double)(weft_now() - weft__js_of(ctx)->began_ns) / 1e6);
 }
 
 static JSValue
@@ -148,9 +148,11 @@ weft__js_make_host(weft_js *js)
 	if (JS_IsException(host))
 		return host;
 	JS_SetPropertyFunctionList(ctx, host, functions, sizeof(functions) / sizeof(*functions));
-	if (JS_DefinePropertyValueStr(ctx, host, "timeOrigin",
-	                              JS_NewNumber(ctx, (double)weft_perf_origin(js->perf) / 1e6),
-	                              JS_PROP_C_W_E)
+	if (JS_DefinePropertyValueStr(
+		    ctx, host, "timeOrigin",
+		    JS_NewNumber(ctx,
+	                         weft__js_date_ms() - (double)(weft_now() - js->began_ns) / 1e6),
+		    JS_PROP_C_W_E)
 	            < 0
 	    || weft__js_net_init(js, host) < 0) {
 		JS_FreeValue(ctx, host);

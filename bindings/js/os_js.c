@@ -1,10 +1,11 @@
-/* os_js.c - system calls of the adapter: files, descriptors, the environment. */
+/* os_js.c - system calls of the adapter: files, descriptors, the environment, the date. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "engine.h"
 
@@ -121,4 +122,13 @@ char **
 weft__js_environment(void)
 {
 	return environ;
+}
+
+double
+weft__js_date_ms(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }

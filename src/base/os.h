@@ -14,7 +14,6 @@ void    *weft__os_alloc(size_t size);
 void    *weft__os_resize(void *mem, size_t size);
 void     weft__os_release(void *mem);
 uint64_t weft__os_now(void);
-uint64_t weft__os_date(void);
 void     weft__os_yield(void);
 int      weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out);
 int      weft__os_thread_join(uint64_t thread);
@@ -84,7 +83,6 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.resize = weft__os_resize, \
 	.release = weft__os_release, \
 	.now = weft__os_now, \
-	.date = weft__os_date, \
 	.yield = weft__os_yield, \
 	.thread_start = weft__os_thread_start, \
 	.thread_join = weft__os_thread_join, \

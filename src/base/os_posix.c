@@ -172,15 +172,6 @@ weft__os_now(void)
 	return (uint64_t)now.tv_sec * WEFT_S + (uint64_t)now.tv_nsec;
 }
 
-uint64_t
-weft__os_date(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * WEFT_S + (uint64_t)now.tv_nsec;
-}
-
 void
 weft__os_yield(void)
 {

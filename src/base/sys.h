@@ -98,9 +98,6 @@ struct weft__sys {
 	/* The monotonic clock in nanoseconds. */
 	uint64_t (*now)(void);
 
-	/* The wall clock: nanoseconds since 1970.  It may jump. */
-	uint64_t (*date)(void);
-
 	/* Fill `buf` with random bytes.  0 or -errno. */
 	int (*random)(void *buf, size_t size);
 

@@ -65,13 +65,6 @@ sys_now(void)
 	return sim_clock.now_ns;
 }
 
-/* The simulated date is the beginning of 2020 at virtual time 0. */
-static uint64_t
-sys_date(void)
-{
-	return UINT64_C(1577836800) * WEFT_S + sys_now();
-}
-
 static int
 sys_random(void *buf, size_t size)
 {
@@ -619,7 +612,6 @@ const struct weft__sys sim_sys = {
 	.resize = sim_resize,
 	.release = sim_release,
 	.now = sys_now,
-	.date = sys_date,
 	.random = sys_random,
 	.park = sim_park,
 	.unpark = sim_unpark,
