@@ -1,4 +1,4 @@
-/* weft/sync.h - mutex, read-write lock, condition, semaphore, group, once, event.
+/* weft/sync.h - mutex, condition, semaphore, group, event.
  *
  * All objects are embedded and need no cleanup.  `weft_mutex m = WEFT_INIT;` makes an object
  * for the loop that first uses it, without atomics; from elsewhere calls return WEFT_EWRONGLOOP.
@@ -12,13 +12,11 @@
 
 WEFT_BEGIN
 
-typedef struct weft_mutex  { uint32_t flags, word; uint64_t opaque[4]; } weft_mutex;
-typedef struct weft_rwlock { uint32_t flags, word; uint64_t opaque[7]; } weft_rwlock;
-typedef struct weft_cond   { uint32_t flags, word; uint64_t opaque[3]; } weft_cond;
-typedef struct weft_sem    { uint32_t flags, word; uint64_t opaque[4]; } weft_sem;
-typedef struct weft_group  { uint32_t flags, word; uint64_t opaque[4]; } weft_group;
-typedef struct weft_once   { uint32_t flags, word; uint64_t opaque[4]; } weft_once;
-typedef struct weft_event  { uint32_t flags, word; uint64_t opaque[4]; } weft_event;
+typedef struct weft_mutex { uint32_t flags, word; uint64_t opaque[4]; } weft_mutex;
+typedef struct weft_cond  { uint32_t flags, word; uint64_t opaque[3]; } weft_cond;
+typedef struct weft_sem   { uint32_t flags, word; uint64_t opaque[4]; } weft_sem;
+typedef struct weft_group { uint32_t flags, word; uint64_t opaque[4]; } weft_group;
+typedef struct weft_event { uint32_t flags, word; uint64_t opaque[4]; } weft_event;
 
 /* Lock and unlock a mutex.  Its owner is a threadlet, a plain thread, or a loop (if a callback
  * locks it).
@@ -27,15 +25,6 @@ typedef struct weft_event  { uint32_t flags, word; uint64_t opaque[4]; } weft_ev
  * Thread: loop, or any if shared.  Blocks: waits; no.  Since: 0.1. */
 WEFT_API int weft_mutex_lock(weft_mutex *mutex, uint64_t deadline_ns);
 WEFT_API int weft_mutex_unlock(weft_mutex *mutex);
-
-/* Lock for reading, shared with other readers, or for writing, exclusively; unlock.  Writers go
- * first.
- * Return 0, WEFT_EDEADLK if the caller holds it for writing; unlock returns 0, WEFT_EPERM if it
- * is not locked, or another caller holds it for writing.
- * Thread: loop, or any if shared.  Blocks: waits; no.  Since: 0.1. */
-WEFT_API int weft_rwlock_read(weft_rwlock *lock, uint64_t deadline_ns);
-WEFT_API int weft_rwlock_write(weft_rwlock *lock, uint64_t deadline_ns);
-WEFT_API int weft_rwlock_unlock(weft_rwlock *lock);
 
 /* Unlock `mutex`, wait to be woken, and lock it again.  The caller holds the lock on return,
  * whatever the call returns; locking it again is not cancelable.
@@ -63,13 +52,6 @@ WEFT_API int weft_sem_release(weft_sem *sem, uint32_t count);
 WEFT_API int weft_group_add(weft_group *group, uint32_t count);
 WEFT_API int weft_group_done(weft_group *group);
 WEFT_API int weft_group_wait(weft_group *group, uint64_t deadline_ns);
-
-/* Run `fn(arg)` if no call has succeeded yet; while one call runs it, others wait.  If `fn`
- * fails, its caller gets the error, and the next caller runs it again.
- * Returns 0 once it has succeeded; WEFT_EDEADLK from inside `fn`.
- * Thread: loop, or any if shared.  Blocks: waits.  Since: 0.1. */
-WEFT_API int weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg,
-                           uint64_t deadline_ns);
 
 /* Set, reset and await a flag.  A set event stays set until it is reset, and wakes all waiters.
  * A waiter that got 0 may free the event: weft_event_set() no longer touches it.

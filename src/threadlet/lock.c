@@ -1,8 +1,8 @@
-/* lock.c - mutex, read-write lock, condition variable.
+/* lock.c - mutex and condition variable.
  *
  * A lock is handed over: the caller that unlocks it makes the longest waiter the owner, and
  * wakes that waiter.  So a lock is never free while a caller waits for it.  Waiters are served
- * in order; at a read-write lock, writers come first.
+ * in order.
  */
 #include <weft/sync.h>
 #include "threadlet/waitable.h"
@@ -13,14 +13,6 @@ struct mutex {
 	void *owner; /* or NULL; a waiter passes its own as value */
 };
 WEFT_STATIC_ASSERT(sizeof(struct mutex) == sizeof(weft_mutex), "one layout");
-
-struct rwlock {
-	struct weft__waitable waitable;
-	struct weft__waits readers, writers;
-	void *owner;    /* the writer, or NULL */
-	uint64_t count; /* of readers */
-};
-WEFT_STATIC_ASSERT(sizeof(struct rwlock) == sizeof(weft_rwlock), "one layout");
 
 struct cond {
 	struct weft__waitable waitable;
@@ -196,108 +188,4 @@ weft_cond_wake_all(weft_cond *public)
 	all = weft__waitable_claim_all(&cond->waits);
 	weft__waitable_leave(&cond->waitable);
 	return weft__waitable_wake_all(all, 0);
-}
-
-/* --- read-write lock ---------------------------------------------------- */
-
-/* Called inside the waitable, which it leaves: grant the lock to all that can have it now. */
-static void
-let_in(struct rwlock *lock)
-{
-	struct weft__wait *list = NULL;
-	bool writes = weft__get(lock->owner) != NULL;
-	uint64_t count = weft__get(lock->count);
-
-	if (!writes && count == 0 && (list = weft__wait_claim(&lock->writers))) {
-		weft__put(lock->owner, list->value);
-		weft__put(list->next, NULL);
-	} else if (!writes && !weft__get(lock->writers.first)) {
-		list = weft__waitable_claim_all(&lock->readers);
-		for (struct weft__wait *w = list; w; w = weft__get(w->next))
-			count++;
-		weft__put(lock->count, count);
-	}
-	weft__waitable_leave(&lock->waitable);
-	(void)weft__waitable_wake_all(list, 0);
-}
-
-static int
-enter_rwlock(struct rwlock *lock, uint64_t deadline_ns)
-{
-	int rc = weft__told(deadline_ns);
-
-	if (rc == 0)
-		rc = weft__waitable_enter(&lock->waitable);
-	if (rc < 0)
-		return rc;
-	if (weft__get(lock->owner) != weft__waitable_caller())
-		return 0;
-	weft__waitable_leave(&lock->waitable);
-	return weft__misuse(WEFT_EDEADLK,
-	                    "weft_rwlock: the caller already holds the lock for writing");
-}
-
-int
-weft_rwlock_read(weft_rwlock *public, uint64_t deadline_ns)
-{
-	struct rwlock *lock = (struct rwlock *)(void *)public;
-	int rc = enter_rwlock(lock, deadline_ns);
-
-	if (rc < 0)
-		return rc;
-	if (weft__get(lock->owner) || weft__get(lock->writers.first))
-		return weft__waitable_wait(
-			&lock->waitable,
-			&(struct weft__waitable_wait){ "rwlock read", &lock->readers, NULL, false },
-			deadline_ns);
-	weft__put(lock->count, weft__get(lock->count) + 1);
-	weft__waitable_leave(&lock->waitable);
-	return 0;
-}
-
-int
-weft_rwlock_write(weft_rwlock *public, uint64_t deadline_ns)
-{
-	struct rwlock *lock = (struct rwlock *)(void *)public;
-	void *caller = weft__waitable_caller();
-	int rc = enter_rwlock(lock, deadline_ns);
-
-	if (rc < 0)
-		return rc;
-	if (!weft__get(lock->owner) && weft__get(lock->count) == 0) {
-		weft__put(lock->owner, caller);
-		weft__waitable_leave(&lock->waitable);
-		return 0;
-	}
-	rc = weft__waitable_wait(
-		&lock->waitable,
-		&(struct weft__waitable_wait){ "rwlock write", &lock->writers, caller, false },
-		deadline_ns);
-	/* Readers may have waited only because of this writer. */
-	if (rc < 0 && weft__waitable_enter(&lock->waitable) == 0)
-		let_in(lock);
-	return rc;
-}
-
-int
-weft_rwlock_unlock(weft_rwlock *public)
-{
-	struct rwlock *lock = (struct rwlock *)(void *)public;
-	int rc = weft__waitable_enter(&lock->waitable);
-
-	if (rc < 0)
-		return rc;
-	if (weft__get(lock->owner) == weft__waitable_caller())
-		weft__put(lock->owner, NULL);
-	else if (!weft__get(lock->owner) && weft__get(lock->count) > 0)
-		weft__put(lock->count, weft__get(lock->count) - 1);
-	else
-		rc = WEFT_EPERM;
-	if (rc == 0) {
-		let_in(lock);
-		return 0;
-	}
-	weft__waitable_leave(&lock->waitable);
-	return weft__misuse(
-		rc, "weft_rwlock_unlock: the lock is free, or another caller holds it for writing");
 }

@@ -1,15 +1,14 @@
-/* sync.c - semaphore, group, once, event: a number, and the waiters for it. */
+/* sync.c - semaphore, group, event: a number, and the waiters for it. */
 #include <weft/sync.h>
 #include "threadlet/waitable.h"
 
 struct counter {
 	struct weft__waitable waitable;
 	struct weft__waits waits;
-	uint64_t count; /* semaphore: units; group: work left; once: state; event: 1 if set */
+	uint64_t count; /* semaphore: units; group: work left; event: 1 if set */
 };
 WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
                            && sizeof(struct counter) == sizeof(weft_group)
-                           && sizeof(struct counter) == sizeof(weft_once)
                            && sizeof(struct counter) == sizeof(weft_event),
                    "one layout");
 
@@ -139,49 +138,6 @@ weft_group_wait(weft_group *group, uint64_t deadline_ns)
 		return threadlet_sync_wait_for(c, "group", deadline_ns);
 	weft__waitable_leave(&c->waitable);
 	return 0;
-}
-
-/* --- once --------------------------------------------------------------- */
-
-enum { ONCE_FRESH, ONCE_DONE }; /* else the caller that runs the function */
-
-static void
-end_once(struct counter *c, bool done)
-{
-	(void)weft__waitable_enter(&c->waitable);
-	weft__put(c->count, done ? ONCE_DONE : ONCE_FRESH);
-	wake_all(c, 0);
-}
-
-int
-weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadline_ns)
-{
-	struct counter *c = counter_of(once);
-	uintptr_t caller = (uintptr_t)weft__waitable_caller();
-	uint64_t at_it;
-	int rc;
-
-	for (;;) { /* a woken caller checks again */
-		rc = enter_to_wait(c, deadline_ns);
-		if (rc < 0)
-			return rc;
-		at_it = weft__get(c->count);
-		if (at_it == ONCE_FRESH)
-			break;
-		if (at_it == ONCE_DONE || at_it == caller) {
-			rc = at_it == caller ? WEFT_EDEADLK : 0;
-			weft__waitable_leave(&c->waitable);
-			return rc;
-		}
-		rc = threadlet_sync_wait_for(c, "once", deadline_ns);
-		if (rc < 0)
-			return rc;
-	}
-	weft__put(c->count, caller);
-	weft__waitable_leave(&c->waitable);
-	rc = fn(arg);
-	end_once(c, rc >= 0);
-	return rc < 0 ? rc : 0;
 }
 
 /* --- event -------------------------------------------------------------- */

@@ -10,8 +10,7 @@ setup(void *state)
 	struct world *w = state;
 
 	w->bug = (enum bug)planted;
-	w->mutex.flags = w->cond.flags = w->rwlock.flags = WEFT_SHARED;
-	w->sem.flags = w->once.flags = WEFT_SHARED;
+	w->mutex.flags = w->cond.flags = w->sem.flags = WEFT_SHARED;
 }
 
 /* Not atomic: two threads that count at the same time race. */
@@ -234,107 +233,6 @@ wait_for_group(void *state)
 	weft__sys->release(w->group);
 }
 
-/* --- once --------------------------------------------------------------- */
-
-/* Fails on its first call. */
-static int
-fail_first(void *arg)
-{
-	struct world *w = arg;
-
-	count(w);
-	return weft__get(w->shared) == 1 ? WEFT_EINVAL : 0;
-}
-
-static void
-run_once(void *state)
-{
-	struct world *w = state;
-	int rc = weft_once_run(&w->once, fail_first, w, WEFT_NEVER);
-
-	EXPLORE_CHECK(rc == 0 || rc == WEFT_EINVAL);
-	EXPLORE_CHECK(rc < 0 || weft__get(w->shared) == 2);
-	w->got[explore_thread()] = rc < 0;
-}
-
-static void
-check_once(void *state)
-{
-	struct world *w = state;
-
-	EXPLORE_CHECK(w->got[0] + w->got[1] + w->got[2] == 1);
-	EXPLORE_CHECK(w->shared == 2);
-}
-
-/* --- read-write lock ---------------------------------------------------- */
-
-/* A reader holds the lock. */
-static void
-setup_read(void *state)
-{
-	struct world *w = state;
-
-	setup(w);
-	EXPLORE_CHECK(weft_rwlock_read(&w->rwlock, WEFT_NEVER) == 0);
-}
-
-static void
-write_soon(void *state)
-{
-	struct world *w = state;
-	int rc = lock_to_write(w, SOON);
-
-	EXPLORE_CHECK(rc == 0 || rc == WEFT_ETIMEDOUT);
-	if (rc < 0)
-		return;
-	count(w);
-	EXPLORE_CHECK(weft_rwlock_unlock(&w->rwlock) == 0);
-}
-
-static void
-write_it(void *state)
-{
-	struct world *w = state;
-
-	EXPLORE_CHECK(weft_rwlock_write(&w->rwlock, WEFT_NEVER) == 0);
-	count(w);
-	EXPLORE_CHECK(weft_rwlock_unlock(&w->rwlock) == 0);
-}
-
-static void
-read_it(void *state)
-{
-	struct world *w = state;
-
-	EXPLORE_CHECK(weft_rwlock_read(&w->rwlock, WEFT_NEVER) == 0);
-	w->got[explore_thread()] = (uint32_t)weft__get(w->shared);
-	EXPLORE_CHECK(weft_rwlock_unlock(&w->rwlock) == 0);
-}
-
-static void
-end_reading(void *state)
-{
-	struct world *w = state;
-
-	EXPLORE_CHECK(weft_rwlock_unlock(&w->rwlock) == 0);
-}
-
-static void
-check_free(void *state)
-{
-	struct world *w = state;
-
-	EXPLORE_CHECK(weft_rwlock_write(&w->rwlock, WEFT_NOWAIT) == 0);
-	EXPLORE_CHECK(weft_rwlock_unlock(&w->rwlock) == 0);
-}
-
-static void
-end_reading_and_check(void *state)
-{
-	end_reading(state);
-	check_free(state);
-}
-
 /* --- the models --------------------------------------------------------- */
 
 #define TWO(name_, setup_, one_, other_, check_, ...) \
@@ -343,15 +241,13 @@ end_reading_and_check(void *state)
 	MODEL(name_, setup_, .threads = 3, .thread = { one_, other_, third_ }, .check = check_, \
 	      .preemptions = bound_)
 
-enum { MUTEX_OF_THREE, EVENT, GIVES_UP, CONDITION };
+enum { MUTEX_OF_THREE, EVENT, CONDITION };
 
 static const struct explore_model models[] = {
 	[MUTEX_OF_THREE] = THREE("a mutex lets one of three in at a time", setup, lock_and_count,
 	                         lock_and_count, lock_and_count, check_mutex, 2),
 	[EVENT] = TWO("who waited for an event may free it", setup_event, wait_and_free, set_it,
 	              NULL, .spurious = 1),
-	[GIVES_UP] = TWO("a reader passes a writer that has given up", setup_read, write_soon,
-	                 read_it, end_reading_and_check, .timeouts = true),
 	[CONDITION] = TWO("a condition is not missed", setup, wait_for_flag, raise_and_wake,
 	                  check_mutex, .preemptions = 3),
 	TWO("a mutex lets one in at a time", setup, lock_and_count, lock_and_count, check_mutex,
@@ -368,19 +264,11 @@ static const struct explore_model models[] = {
 	    .spurious = 1),
 	THREE("who waited for a group may free it", setup_group, end_work, end_work, wait_for_group,
 	      NULL, 2),
-	TWO("once is tried again by the next when it failed", setup, run_once, run_once, check_once,
-	    .spurious = 1),
-	THREE("once is tried again by one of two", setup, run_once, run_once, run_once, check_once,
-	      1),
-	TWO("who writes is alone", setup, write_it, read_it, check_free, .spurious = 1),
-	THREE("a writer that may give up, and readers", setup_read, write_soon, read_it,
-	      end_reading, check_free, 2),
 };
 
 static const struct plant plants[] = {
 	{ NO_OWNER, &models[MUTEX_OF_THREE], 0, "tells the next owner, who then has no lock" },
 	{ LATE_LEAVE, &models[EVENT], 0, "wakes inside of the waitable it then leaves" },
-	{ NO_LET_IN, &models[GIVES_UP], 0, "gives up and lets no reader in" },
 	{ EARLY_UNLOCK, &models[CONDITION], 0, "unlocks, and then queues" },
 };
 

@@ -268,14 +268,6 @@ select_two(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 
 /* --- locks -------------------------------------------------------------- */
 
-/* The layouts of lock.c. */
-struct rwlock {
-	struct weft__waitable waitable;
-	struct weft__waits readers, writers;
-	void *owner;
-	uint64_t count;
-};
-
 struct cond {
 	struct weft__waitable waitable;
 	struct weft__waits waits;
@@ -286,18 +278,6 @@ struct mutex {
 	struct weft__waits waits;
 	void *owner;
 };
-
-int
-lock_to_write(struct world *w, uint64_t deadline_ns)
-{
-	struct rwlock *lock = (struct rwlock *)(void *)&w->rwlock;
-
-	if (w->bug != NO_LET_IN)
-		return weft_rwlock_write(&w->rwlock, deadline_ns);
-	(void)weft__waitable_enter(&lock->waitable);
-	EXPLORE_CHECK(weft__get(lock->count) > 0);
-	return wait_in(w, &lock->waitable, &lock->writers, weft__waitable_caller(), deadline_ns);
-}
 
 int
 wait_for_cond(struct world *w, uint64_t deadline_ns)

@@ -23,7 +23,6 @@ enum bug {
 	LATE_READ,   /* the next waiter of a list is read after this one was woken */
 	LATE_LEAVE,  /* waiters of an event are woken inside its waitable */
 	ONE_WAITABLE,    /* a select checks and queues one waitable at a time */
-	NO_LET_IN,   /* a writer that times out does not let the readers behind it in */
 	EARLY_UNLOCK, /* the mutex is unlocked before the wait is queued */
 	NO_LOOK,     /* a sender stores a value under its own lock alone while a receiver waits */
 	EARLY_COUNT, /* a value is counted before it is stored */
@@ -37,9 +36,7 @@ struct world {
 	weft_group *group;
 	weft_mutex mutex;
 	weft_cond cond;
-	weft_rwlock rwlock;
 	weft_sem sem;
-	weft_once once;
 
 	uint64_t shared; /* plain; protected by the locks */
 	uint32_t flag;
@@ -72,7 +69,6 @@ int recv_value(struct world *w, weft_chan *chan, uint64_t *out, uint64_t deadlin
 void close_chan(struct world *w, weft_chan *chan);
 void set_event(struct world *w);
 int select_two(struct world *w, weft_case cases[2], uint64_t deadline_ns);
-int lock_to_write(struct world *w, uint64_t deadline_ns);
 int wait_for_cond(struct world *w, uint64_t deadline_ns);
 void unlock_mutex(struct world *w);
 

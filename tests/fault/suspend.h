@@ -48,13 +48,10 @@ int plant_value(void *stage);
 
 /* suspend_sync_scenarios.c */
 int run_mutex(void *stage);
-int run_rwlock(void *stage);
-int run_rwlock_queue(void *stage);
 int run_cond(void *stage);
 int run_sem(void *stage);
 int run_group(void *stage);
 int run_event(void *stage);
-int run_once(void *stage);
 int plant_lock(void *stage);
 
 /* suspend_work_scenarios.c */

@@ -89,7 +89,6 @@ call_select_chan(struct waiter *w, uint64_t deadline_ns)
 /* The sync objects of one waiter. */
 struct sync {
 	weft_mutex mutex;
-	weft_rwlock lock;
 	weft_cond cond;
 	weft_sem sem;
 	weft_group group;
@@ -118,12 +117,6 @@ seize_mutex(struct waiter *w)
 	OK(weft_mutex_lock(&((struct sync *)w->object)->mutex, WEFT_NOWAIT));
 }
 
-static void
-seize_rwlock(struct waiter *w)
-{
-	OK(weft_rwlock_write(&((struct sync *)w->object)->lock, WEFT_NOWAIT));
-}
-
 static int64_t
 call_mutex(struct waiter *w, uint64_t deadline_ns)
 {
@@ -132,28 +125,6 @@ call_mutex(struct waiter *w, uint64_t deadline_ns)
 
 	if (rc == 0)
 		OK(weft_mutex_unlock(&sync->mutex));
-	return rc;
-}
-
-static int64_t
-call_rwlock_read(struct waiter *w, uint64_t deadline_ns)
-{
-	struct sync *sync = w->object;
-	int64_t rc = weft_rwlock_read(&sync->lock, deadline_ns);
-
-	if (rc == 0)
-		OK(weft_rwlock_unlock(&sync->lock));
-	return rc;
-}
-
-static int64_t
-call_rwlock_write(struct waiter *w, uint64_t deadline_ns)
-{
-	struct sync *sync = w->object;
-	int64_t rc = weft_rwlock_write(&sync->lock, deadline_ns);
-
-	if (rc == 0)
-		OK(weft_rwlock_unlock(&sync->lock));
 	return rc;
 }
 
@@ -191,12 +162,6 @@ static void
 unlock_mutex(struct waiter *w)
 {
 	OK(weft_mutex_unlock(&((struct sync *)w->object)->mutex));
-}
-
-static void
-unlock_rwlock(struct waiter *w)
-{
-	OK(weft_rwlock_unlock(&((struct sync *)w->object)->lock));
 }
 
 static void
@@ -538,12 +503,6 @@ const struct row late_core_rows[] = {
 	  .finish = close_chan, .feed = feed_chan_here },
 	{ ROW(weft_mutex_lock), .prepare = open_sync, .seize = seize_mutex,
 	  .call_it = call_mutex, .finish = close_sync, .feed = unlock_mutex,
-	  .by_director = true },
-	{ ROW(weft_rwlock_read), .prepare = open_sync, .seize = seize_rwlock,
-	  .call_it = call_rwlock_read, .finish = close_sync, .feed = unlock_rwlock,
-	  .by_director = true },
-	{ ROW(weft_rwlock_write), .prepare = open_sync, .seize = seize_rwlock,
-	  .call_it = call_rwlock_write, .finish = close_sync, .feed = unlock_rwlock,
 	  .by_director = true },
 	{ ROW(weft_cond_wait), .prepare = open_sync, .call_it = call_cond,
 	  .finish = close_sync, .feed = wake_cond },

@@ -1,4 +1,4 @@
-/* sync_test.c - mutexes, conditions, read-write locks, semaphores, groups, once, events. */
+/* sync_test.c - mutexes, conditions, semaphores, groups, events. */
 #include <weft/metrics.h>
 #include "unit/threadlet/sched.h"
 
@@ -7,7 +7,6 @@
 struct shop {
 	weft_mutex mutex;
 	weft_cond cond;
-	weft_rwlock rwlock;
 	weft_group group;
 	int inside, count;
 };
@@ -221,89 +220,11 @@ TEST(condition_wakes_one_or_all_with_the_lock_held)
 	}
 }
 
-/* --- read-write lock ---------------------------------------------------- */
-
-static int
-read_it(void *arg)
-{
-	struct shop *shop = arg;
-
-	OK(weft_rwlock_read(&shop->rwlock, WEFT_NEVER));
-	note(MARK('r'));
-	OK(weft_yield());
-	OK(weft_yield());
-	note(MARK('R'));
-	OK(weft_rwlock_unlock(&shop->rwlock));
-	return 0;
-}
-
-static int
-write_it(void *arg)
-{
-	struct shop *shop = arg;
-
-	OK(weft_rwlock_write(&shop->rwlock, WEFT_NEVER));
-	CHECK_MISUSE(weft_rwlock_read(&shop->rwlock, WEFT_NOWAIT), WEFT_EDEADLK);
-	note(MARK('w'));
-	OK(weft_yield());
-	note(MARK('W'));
-	OK(weft_rwlock_unlock(&shop->rwlock));
-	return 0;
-}
-
-TEST(readers_share_and_writers_go_first_and_alone)
-{
-	struct shop shop = WEFT_INIT;
-	weft_loop *loop = make();
-
-	go_on(loop, read_it, &shop);
-	go_on(loop, read_it, &shop);
-	go_on(loop, write_it, &shop);
-	go_on(loop, read_it, &shop);
-	go_on(loop, write_it, &shop);
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "rrRRwWwWrR");
-	OK(weft_loop_free(loop));
-}
-
-static int
-give_up_writing(void *arg)
-{
-	struct shop *shop = arg;
-
-	CHECK_EQ(weft_rwlock_write(&shop->rwlock, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	note(MARK('t'));
-	return 0;
-}
-
-static int
-hold_reading(void *arg)
-{
-	struct shop *shop = arg;
-
-	CHECK_MISUSE(weft_rwlock_unlock(&shop->rwlock), WEFT_EPERM);
-	OK(weft_rwlock_read(&shop->rwlock, WEFT_NEVER));
-	CHECK(weft_go(give_up_writing, shop) > 0);
-	CHECK(weft_go(read_it, shop) > 0);
-	while (strcmp(trace, "trR") != 0)
-		OK(weft_sleep_until(weft_after(WEFT_US)));
-	OK(weft_rwlock_unlock(&shop->rwlock));
-	return 0;
-}
-
-TEST(readers_behind_a_writer_that_timed_out_proceed)
-{
-	struct shop shop = WEFT_INIT;
-
-	run_threadlet(hold_reading, &shop);
-}
-
 /* --- semaphore, group --------------------------------------------------- */
 
 struct counters {
 	weft_sem sem;
 	weft_group group;
-	weft_once once;
 	weft_event event;
 	int inside, most, runs, rc;
 };
@@ -412,41 +333,7 @@ TEST(loop_whose_threadlet_is_woken_at_once_each_time_still_iterates)
 	OK(weft_loop_free(here));
 }
 
-/* --- once, event -------------------------------------------------------- */
-
-static int
-set_up(void *arg)
-{
-	struct counters *c = arg;
-
-	CHECK_EQ(weft_once_run(&c->once, set_up, c, WEFT_NEVER), WEFT_EDEADLK);
-	OK(weft_yield());
-	c->runs++;
-	return c->runs < 3 ? WEFT_EPROTO : 7;
-}
-
-static int
-run_once(void *arg)
-{
-	struct counters *c = arg;
-	int rc = weft_once_run(&c->once, set_up, c, WEFT_NEVER);
-
-	note(MARK(rc == 0 ? 'k' : 'f'));
-	return 0;
-}
-
-TEST(once_runs_until_it_has_succeeded_and_then_no_more)
-{
-	struct counters c = WEFT_INIT;
-	weft_loop *loop = make();
-
-	for (int i = 0; i < 6; i++)
-		go_on(loop, run_once, &c);
-	OK(weft_loop_run(loop));
-	CHECK_EQ(c.runs, 3);
-	CHECK_STR(trace, "ffkkkk");
-	OK(weft_loop_free(loop));
-}
+/* --- event -------------------------------------------------------------- */
 
 static int
 wait_for_event(void *arg)

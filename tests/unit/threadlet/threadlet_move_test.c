@@ -33,10 +33,8 @@ run_moving(weft_threadlet_fn fn, void *arg)
 struct trip {
 	weft_mutex mutex;
 	weft_cond cond;
-	weft_rwlock rwlock;
 	weft_sem sem;
 	weft_group group;
-	weft_once once;
 	weft_event event;
 	weft_chan *chan;
 	weft_promise *promise;
@@ -44,39 +42,6 @@ struct trip {
 	struct pair line;
 	int arrived;
 };
-
-static int
-cross_once(void *arg)
-{
-	(void)arg;
-	cross();
-	return 0;
-}
-
-static int
-run_once(void *arg)
-{
-	struct trip *trip = arg;
-
-	OK(weft_once_run(&trip->once, cross_once, NULL, WEFT_NEVER));
-	trip->arrived++;
-	return 0;
-}
-
-static int
-try_once(void *arg)
-{
-	CHECK(weft_go(run_once, arg) > 0);
-	return run_once(arg);
-}
-
-TEST(once_continues_on_another_thread)
-{
-	struct trip trip = WEFT_INIT;
-
-	run_moving(try_once, &trip);
-	CHECK_EQ(trip.arrived, 2);
-}
 
 static int
 wait_for_cond(void *arg)
@@ -95,8 +60,6 @@ wait_for_locks(void *arg)
 {
 	struct trip *trip = arg;
 
-	OK(weft_rwlock_read(&trip->rwlock, WEFT_NEVER));
-	OK(weft_rwlock_unlock(&trip->rwlock));
 	OK(weft_sem_acquire(&trip->sem, WEFT_NEVER));
 	OK(weft_group_wait(&trip->group, WEFT_NEVER));
 	trip->arrived++;
@@ -109,12 +72,10 @@ try_locks(void *arg)
 	struct trip *trip = arg;
 
 	OK(weft_group_add(&trip->group, 1));
-	OK(weft_rwlock_write(&trip->rwlock, WEFT_NEVER));
 	CHECK(weft_go(wait_for_cond, trip) > 0);
 	CHECK(weft_go(wait_for_locks, trip) > 0);
 	cross();
 	CHECK_EQ(weft_cond_wake(&trip->cond), 1);
-	OK(weft_rwlock_unlock(&trip->rwlock));
 	OK(weft_sem_release(&trip->sem, 1));
 	OK(weft_group_done(&trip->group));
 	return 0;
