@@ -11,15 +11,14 @@
 weft_js *
 weft__js_ref(weft_js *js)
 {
-	(void)__atomic_add_fetch(&js->refs, 1, __ATOMIC_RELAXED);
+	weft__refs_add(&js->refs);
 	return js;
 }
 
-/* Every caller releases; the last one acquires. */
 void
 weft__js_unref(weft_js *js)
 {
-	if (__atomic_sub_fetch(&js->refs, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop(&js->refs))
 		return;
 	(void)pthread_mutex_destroy(&js->lock);
 	weft_release(js->failed_text);
@@ -260,7 +259,7 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 	if (!js)
 		return NULL;
 	memset(js, 0, sizeof(*js));
-	js->refs = 1;
+	js->refs = WEFT__REFS_ONE;
 	js->loop = weft_loop_ref(loop);
 	(void)pthread_mutex_init(&js->lock, NULL);
 	set_options(js, opts);

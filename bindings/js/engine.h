@@ -21,6 +21,7 @@
 #include <weft/promise.h>
 #include <weft/schedule.h>
 #include <weft/timer.h>
+#include "base/proto_refs.h"
 
 #define WEFT__JS_FAMILIES 32
 
@@ -76,7 +77,7 @@ struct weft__js_link;
 struct weft__js_net;
 
 struct weft_js {
-	uint32_t refs;        /* atomic */
+	struct weft__refs refs;
 	uint32_t interrupted; /* atomic: any thread sets it */
 	weft_loop *loop;
 	JSRuntime *rt;

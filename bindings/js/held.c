@@ -10,7 +10,7 @@
 #include "engine.h"
 
 struct weft__js_held {
-	uint32_t owners; /* atomic */
+	struct weft__refs refs;
 	weft_js *js;
 	JSValue value;                      /* loop's thread only */
 	struct weft__js_held *next, **link; /* loop's thread only; NULL: not in the list */
@@ -109,7 +109,7 @@ held_drop(void *ptr)
 	weft_js *js = held->js;
 	weft_loop *current;
 
-	if (__atomic_sub_fetch(&held->owners, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop(&held->refs))
 		return;
 	current = weft_loop_current();
 	if (current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED))
@@ -123,7 +123,7 @@ share(void *ptr)
 {
 	struct weft__js_held *held = ptr;
 
-	(void)__atomic_add_fetch(&held->owners, 1, __ATOMIC_RELAXED);
+	weft__refs_add(&held->refs);
 }
 
 const weft_type weft_type_js = { .name = "js", .drop = held_drop, .share = share };
@@ -135,7 +135,7 @@ weft__js_hold(weft_js *js, JSValueConst value, weft_value *out)
 
 	if (!held)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
-	*held = (struct weft__js_held){ .owners = 1,
+	*held = (struct weft__js_held){ .refs = WEFT__REFS_ONE,
 		                        .js = weft__js_ref(js),
 		                        .value = JS_DupValue(js->ctx, value),
 		                        .next = js->held,

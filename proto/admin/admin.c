@@ -18,7 +18,7 @@
 void
 weft__admin_hold(weft_admin *admin)
 {
-	(void)__atomic_add_fetch(&admin->holders, 1, __ATOMIC_RELAXED);
+	weft__refs_add(&admin->refs);
 }
 
 bool
@@ -68,7 +68,7 @@ weft__admin_drop(weft_admin *admin)
 {
 	weft_event *gone;
 
-	if (__atomic_sub_fetch(&admin->holders, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop(&admin->refs))
 		return;
 	gone = admin->gone;
 	free_admin(admin);
@@ -99,7 +99,7 @@ admin_make(const weft_admin_opts *opts)
 		.loop = weft_loop_ref(loop),
 		.connections_max = opts->connections_max ? opts->connections_max : CONNECTIONS_MAX,
 		.trace_max = opts->trace_max ? opts->trace_max : TRACE_MAX,
-		.holders = 1,
+		.refs = WEFT__REFS_ONE,
 		.closing = WEFT_SHARED_INIT,
 		.broadcast = WEFT_SHARED_INIT,
 	};
@@ -295,21 +295,6 @@ weft_admin_close(weft_admin *admin)
 
 /* --- metrics, panels and mounts -------------------------------------------------- */
 
-/* Held for a few instructions. */
-static void
-lock(weft_admin *admin)
-{
-	while (__atomic_exchange_n(&admin->lock, 1, __ATOMIC_ACQUIRE))
-		while (__atomic_load_n(&admin->lock, __ATOMIC_RELAXED))
-			;
-}
-
-static void
-unlock(weft_admin *admin)
-{
-	__atomic_store_n(&admin->lock, 0, __ATOMIC_RELEASE);
-}
-
 static bool
 is_prefix(const char *prefix)
 {
@@ -337,10 +322,10 @@ weft_admin_mount(weft_admin *admin, weft_http_server *server, const char *prefix
 		return weft_fail(WEFT_ENOMEM, "weft_admin_mount: no memory");
 	mount->admin = admin;
 	memcpy(mount->prefix, prefix, size);
-	lock(admin);
+	weft__spin_lock(&admin->lock);
 	mount->next = admin->mounts; /* routes may refer to it, even if */
 	admin->mounts = mount;       /* not all could be added */
-	unlock(admin);
+	weft__spin_unlock(&admin->lock);
 	return weft__admin_routes(mount, server);
 }
 
@@ -408,11 +393,11 @@ weft_admin_add_panel(weft_admin *admin, const char *title, const char *html, con
 	if (!panel)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_add_panel: no memory");
 	*panel = (struct weft__admin_panel){ NULL, title, html, script };
-	lock(admin);
+	weft__spin_lock(&admin->lock);
 	link = &admin->panels;
 	while (*link)
 		link = &(*link)->next;
 	__atomic_store_n(link, panel, __ATOMIC_RELEASE);
-	unlock(admin);
+	weft__spin_unlock(&admin->lock);
 	return 0;
 }

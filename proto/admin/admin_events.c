@@ -22,7 +22,7 @@
 void
 weft__admin_snapshot_drop(struct weft__admin_snapshot *snapshot)
 {
-	if (snapshot && __atomic_sub_fetch(&snapshot->owners, 1, __ATOMIC_ACQ_REL) == 0)
+	if (snapshot && weft__refs_drop(&snapshot->refs))
 		weft_release(snapshot);
 }
 
@@ -41,7 +41,7 @@ make_snapshot(weft_admin *admin, struct weft__admin_snapshot **out)
 		rc = snapshot ? 0 : WEFT_ENOMEM;
 	}
 	if (snapshot) {
-		snapshot->owners = 1;
+		snapshot->refs = WEFT__REFS_ONE;
 		snapshot->made_ns = now;
 		snapshot->event = "loops";
 		memcpy(snapshot->text, text.data, text.size);
@@ -81,7 +81,7 @@ get_snapshot(weft_admin *admin, uint64_t since_ns, uint64_t period_ns,
 		}
 	}
 	if (rc == 0) {
-		(void)__atomic_add_fetch(&admin->snapshot->owners, 1, __ATOMIC_RELAXED);
+		weft__refs_add(&admin->snapshot->refs);
 		*out = admin->snapshot;
 	}
 	(void)weft_mutex_unlock(&admin->broadcast);

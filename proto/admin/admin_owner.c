@@ -11,7 +11,7 @@
 
 struct question {
 	weft_node node;
-	uint32_t owners; /* references; atomic */
+	struct weft__refs refs;
 	weft_admin *admin;
 	void (*write)(weft_admin *admin, struct weft__admin_text *text);
 	struct weft__admin_text text; /* the owner loop's, until `done` is set */
@@ -21,7 +21,7 @@ struct question {
 static void
 question_drop(struct question *question)
 {
-	if (__atomic_sub_fetch(&question->owners, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop(&question->refs))
 		return;
 	weft__admin_text_fini(&question->text);
 	weft_release(question);
@@ -71,7 +71,7 @@ weft__admin_on_owner(weft_admin *admin,
 		return;
 	}
 	*question = (struct question){ .node = { .fn = on_owner, .arg = question },
-		                       .owners = 2,
+		                       .refs = WEFT__REFS(2),
 		                       .admin = admin,
 		                       .write = write,
 		                       .done = WEFT_SHARED_INIT };

@@ -17,6 +17,8 @@
 #include <weft/sync.h>
 #include <weft/threadlet.h>
 #include "admin_text.h"
+#include "base/proto_lock.h"
+#include "base/proto_refs.h"
 
 #define WEFT__ADMIN_LOOPS_MAX   1024u /* that are listed */
 #define WEFT__ADMIN_SLICE       64u   /* threadlets listed without a break */
@@ -45,7 +47,7 @@ struct weft__admin_mount {
 
 /* A snapshot, sent to the readers of events. */
 struct weft__admin_snapshot {
-	uint32_t    owners; /* references; atomic */
+	struct weft__refs refs;
 	uint64_t    made_ns;
 	const char *event;  /* the name of the event */
 	char        text[];
@@ -65,8 +67,8 @@ struct weft_admin {
 	struct weft__admin_value *values;    /* owner loop only */
 	struct weft__admin_panel *panels;    /* atomic */
 	struct weft__admin_mount *mounts;    /* under `lock` */
-	uint32_t                  lock;      /* for writing panels and mounts */
-	uint32_t                  holders;   /* references; atomic */
+	struct weft__spin         lock;      /* for writing panels and mounts */
+	struct weft__refs         refs;
 	uint32_t                  readers;   /* of events; atomic */
 	uint32_t                  dumps;     /* listings of threadlets in progress; atomic */
 	weft_event                closing;   /* set when it begins to close */

@@ -13,7 +13,7 @@
 weft_redis *
 weft__redis_ref(weft_redis *redis)
 {
-	__atomic_add_fetch(&redis->refs, 1, __ATOMIC_RELAXED);
+	weft__refs_add(&redis->refs);
 	return redis;
 }
 
@@ -31,7 +31,7 @@ weft__redis_unref(weft_redis *redis)
 {
 	weft_loop *loop = redis->loop;
 
-	if (__atomic_sub_fetch(&redis->refs, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop(&redis->refs))
 		return;
 	weft__redis_cache_close(redis);
 	weft_release(redis->address);
@@ -109,13 +109,13 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 	redis = weft_alloc(sizeof(*redis));
 	if (!redis)
 		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
-	*redis = (weft_redis){ .loop = weft_loop_ref(loop), .refs = 1 };
+	*redis = (weft_redis){ .loop = weft_loop_ref(loop), .refs = WEFT__REFS_ONE };
 	redis->random = weft_now() | 1;
 	weft__redis_slot_init(redis, &redis->shared, WEFT__REDIS_SHARED);
-	weft__redis_ring(&redis->dedicated);
-	weft__redis_ring(&redis->blocked);
-	weft__redis_ring(&redis->feeds);
-	weft__redis_ring(&redis->channels);
+	weft__link_init(&redis->dedicated);
+	weft__link_init(&redis->blocked);
+	weft__link_init(&redis->feeds);
+	weft__link_init(&redis->channels);
 	weft__redis_table_make(redis->table);
 	set_limits(redis, x);
 	rc = redis_fill(redis, address, x);
@@ -133,10 +133,10 @@ static void
 end_blocked(weft_redis *redis)
 {
 	while (redis->blocked_count > 0) {
-		struct weft__redis_command *command = WEFT__REDIS_OF(weft__redis_command, link,
-		                                                     redis->blocked.next);
+		struct weft__redis_command *command = WEFT__LINK_OF(weft__redis_command, link,
+		                                                    redis->blocked.next);
 
-		weft__redis_unlink(&command->link);
+		weft__link_remove(&command->link);
 		redis->blocked_count--;
 		command->state = WEFT__REDIS_NOWHERE;
 		weft__redis_end(redis, command, WEFT_ESHUTDOWN, NULL);
@@ -150,9 +150,9 @@ weft_redis_close(weft_redis *redis)
 		return;
 	redis->closed = true;
 	end_blocked(redis);
-	while (!weft__redis_alone(&redis->dedicated))
+	while (!weft__list_is_empty(&redis->dedicated))
 		weft__redis_slot_close(
-			WEFT__REDIS_OF(weft__redis_slot, of_redis, redis->dedicated.next),
+			WEFT__LINK_OF(weft__redis_slot, of_redis, redis->dedicated.next),
 			WEFT_ESHUTDOWN);
 	weft__redis_feed_end(redis);
 	weft__redis_slot_close(&redis->shared, WEFT_ESHUTDOWN);

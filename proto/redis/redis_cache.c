@@ -20,8 +20,8 @@
 struct entry {
 	struct entry *next, *next_by_key; /* in the buckets */
 	uint64_t hash, key_hash;
-	struct weft__redis_link by_use;
-	struct weft__redis_link behind; /* commands that wait for it */
+	struct weft__link by_use;
+	struct weft__link behind; /* commands that wait for it */
 	weft_redis *redis;
 	weft_redis_reply *reply; /* NULL: it is being fetched */
 	struct weft__redis_command fetch;
@@ -32,7 +32,7 @@ struct entry {
 struct weft__redis_cache {
 	struct entry **by_words, **by_key;
 	size_t mask, count;
-	struct weft__redis_link by_use; /* latest first */
+	struct weft__link by_use; /* latest first */
 	size_t bytes;
 };
 
@@ -135,7 +135,7 @@ static void
 cache_drop(struct weft__redis_cache *cache, struct entry *entry)
 {
 	unlink_entry(cache, entry);
-	weft__redis_unlink(&entry->by_use);
+	weft__link_remove(&entry->by_use);
 	cache->bytes -= entry->cost;
 	weft_redis_reply_free(entry->reply);
 	weft_release(entry->fetch.text);
@@ -150,7 +150,7 @@ weft__redis_cache_open(weft_redis *redis)
 	if (!cache)
 		return weft_fail(WEFT_ENOMEM, "no memory for a cache");
 	*cache = (struct weft__redis_cache){ 0 };
-	weft__redis_ring(&cache->by_use);
+	weft__link_init(&cache->by_use);
 	redis->cache = cache;
 	if (make_tables(cache, BUCKETS) < 0)
 		return weft_fail(WEFT_ENOMEM, "no memory for a cache");
@@ -162,8 +162,8 @@ weft__redis_cache_clear(weft_redis *redis)
 {
 	struct weft__redis_cache *cache = redis->cache;
 
-	while (cache && !weft__redis_alone(&cache->by_use))
-		cache_drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.next));
+	while (cache && !weft__list_is_empty(&cache->by_use))
+		cache_drop(cache, WEFT__LINK_OF(entry, by_use, cache->by_use.next));
 }
 
 void
@@ -195,7 +195,7 @@ tell_one(struct entry *entry, struct weft__redis_command *command, int rc)
 {
 	const struct weft__redis_command *fetch = &entry->fetch;
 
-	weft__redis_unlink(&command->link);
+	weft__link_remove(&command->link);
 	command->state = WEFT__REDIS_NOWHERE;
 	if (fetch->reply)
 		weft__redis_answer(entry->redis, command, weft__resp_ref(fetch->reply));
@@ -212,19 +212,19 @@ cache_keep(struct weft__redis_cache *cache, struct entry *entry)
 	entry->reply = entry->fetch.reply;
 	entry->cost = sizeof(*entry) + entry->fetch.size + weft__resp_bytes(entry->reply);
 	cache->bytes += entry->cost;
-	weft__redis_link_before(cache->by_use.next, &entry->by_use);
+	weft__link_before(cache->by_use.next, &entry->by_use);
 	while (cache->bytes > redis->cache_bytes)
-		cache_drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.prev));
+		cache_drop(cache, WEFT__LINK_OF(entry, by_use, cache->by_use.prev));
 }
 
 static void
 on_fetched(struct weft__redis_command *fetch, int rc)
 {
-	struct entry *entry = WEFT__REDIS_OF(entry, fetch, fetch);
+	struct entry *entry = WEFT__LINK_OF(entry, fetch, fetch);
 	struct weft__redis_cache *cache = entry->redis->cache;
 
-	while (!weft__redis_alone(&entry->behind))
-		tell_one(entry, WEFT__REDIS_OF(weft__redis_command, link, entry->behind.next), rc);
+	while (!weft__list_is_empty(&entry->behind))
+		tell_one(entry, WEFT__LINK_OF(weft__redis_command, link, entry->behind.next), rc);
 	if (rc == 0 && is_tracked(entry->redis)) {
 		cache_keep(cache, entry);
 		return;
@@ -248,8 +248,8 @@ make_entry(weft_redis *redis, const struct weft__redis_command *command, const c
 	memcpy(entry->bytes, bytes, size);
 	entry->hash = hash_of(bytes, size);
 	entry->key_hash = hash_of(command->key.data, command->key.size);
-	weft__redis_ring(&entry->by_use);
-	weft__redis_ring(&entry->behind);
+	weft__link_init(&entry->by_use);
+	weft__link_init(&entry->behind);
 	entry->fetch = (struct weft__redis_command){
 		.bytes = entry->bytes,
 		.size = size,
@@ -273,8 +273,8 @@ weft__redis_cache_find(weft_redis *redis, const char *bytes, size_t size)
 
 	if (!entry || !entry->reply)
 		return NULL;
-	weft__redis_unlink(&entry->by_use);
-	weft__redis_link_before(cache->by_use.next, &entry->by_use);
+	weft__link_remove(&entry->by_use);
+	weft__link_before(cache->by_use.next, &entry->by_use);
 	redis->stats.hits++;
 	return weft__resp_ref(entry->reply);
 }
@@ -308,7 +308,7 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 	if (!entry)
 		return false;
 	command->state = WEFT__REDIS_BEHIND;
-	weft__redis_link_before(&entry->behind, &command->link);
+	weft__link_before(&entry->behind, &command->link);
 	if (is_new)
 		weft__redis_submit(redis, &entry->fetch);
 	return true;
@@ -382,7 +382,7 @@ weft__redis_cache_wrote(weft_redis *redis, const struct weft__redis_command *com
 {
 	struct weft__redis_cache *cache = redis->cache;
 
-	if (weft__redis_alone(&cache->by_use))
+	if (weft__list_is_empty(&cache->by_use))
 		return;
 	if (command->bytes)
 		drop_bytes(cache, command->bytes, command->bytes + command->size);

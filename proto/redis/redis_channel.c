@@ -28,11 +28,11 @@ send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, boo
 static struct weft__redis_channel *
 channel_find(weft_redis *redis, const void *name, size_t size, bool is_pattern)
 {
-	struct weft__redis_link *at = redis->channels.next;
+	struct weft__link *at = redis->channels.next;
 
 	for (; at != &redis->channels; at = at->next) {
-		struct weft__redis_channel *channel = WEFT__REDIS_OF(weft__redis_channel, of_redis,
-		                                                     at);
+		struct weft__redis_channel *channel = WEFT__LINK_OF(weft__redis_channel, of_redis,
+		                                                    at);
 
 		if (channel->size == size && channel->is_pattern == is_pattern
 		    && memcmp(channel->name, name, size) == 0)
@@ -51,8 +51,8 @@ channel_make(weft_redis *redis, const char *name, bool is_pattern)
 		return NULL;
 	*channel = (struct weft__redis_channel){ .is_pattern = is_pattern, .size = size };
 	memcpy(channel->name, name, size + 1);
-	weft__redis_ring(&channel->members);
-	weft__redis_link_before(&redis->channels, &channel->of_redis);
+	weft__link_init(&channel->members);
+	weft__link_before(&redis->channels, &channel->of_redis);
 	return channel;
 }
 
@@ -74,7 +74,7 @@ weft__redis_channels_join(weft_redis_subscription *feed, const char *const *name
 			return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
 		member = &feed->members[feed->member_count++];
 		*member = (struct weft__redis_member){ .channel = channel, .feed = feed };
-		weft__redis_link_before(&channel->members, &member->of_channel);
+		weft__link_before(&channel->members, &member->of_channel);
 		if (is_new)
 			send_subscribe(redis, channel, true);
 	}
@@ -88,10 +88,10 @@ weft__redis_channels_leave(weft_redis_subscription *feed)
 		struct weft__redis_member *member = &feed->members[--feed->member_count];
 		struct weft__redis_channel *channel = member->channel;
 
-		weft__redis_unlink(&member->of_channel);
-		if (!weft__redis_alone(&channel->members))
+		weft__link_remove(&member->of_channel);
+		if (!weft__list_is_empty(&channel->members))
 			continue;
-		weft__redis_unlink(&channel->of_redis);
+		weft__link_remove(&channel->of_redis);
 		send_subscribe(feed->redis, channel, false);
 		weft_release(channel);
 	}
@@ -100,11 +100,11 @@ weft__redis_channels_leave(weft_redis_subscription *feed)
 void
 weft__redis_feed_ready(weft_redis *redis)
 {
-	struct weft__redis_link *at = redis->channels.next;
+	struct weft__link *at = redis->channels.next;
 
 	for (; at != &redis->channels && redis->feed_slot->conn; at = at->next) {
-		struct weft__redis_channel *channel = WEFT__REDIS_OF(weft__redis_channel, of_redis,
-		                                                     at);
+		struct weft__redis_channel *channel = WEFT__LINK_OF(weft__redis_channel, of_redis,
+		                                                    at);
 
 		channel->confirmed = false;
 		send_subscribe(redis, channel, true);
@@ -126,13 +126,13 @@ open_if_complete(weft_redis_subscription *feed)
 static void
 confirm(weft_redis *redis, struct weft__redis_channel *channel)
 {
-	struct weft__redis_link *at = channel->members.next;
+	struct weft__link *at = channel->members.next;
 
 	channel->confirmed = true;
 	redis->failures = 0;
 	for (; at != &channel->members; at = at->next) {
 		weft_redis_subscription *feed =
-			WEFT__REDIS_OF(weft__redis_member, of_channel, at)->feed;
+			WEFT__LINK_OF(weft__redis_member, of_channel, at)->feed;
 
 		if (!feed->is_open)
 			open_if_complete(feed);
@@ -184,10 +184,10 @@ static void
 publish(struct weft__redis_channel *channel, weft_span name, weft_span text)
 {
 	weft_redis_reply *message = make_message(name, text);
-	struct weft__redis_link *at = channel->members.next;
+	struct weft__link *at = channel->members.next;
 
 	for (; at != &channel->members; at = at->next)
-		hand_to(WEFT__REDIS_OF(weft__redis_member, of_channel, at)->feed, message);
+		hand_to(WEFT__LINK_OF(weft__redis_member, of_channel, at)->feed, message);
 	weft_redis_reply_free(message);
 }
 

@@ -33,47 +33,10 @@
 #include <weft/stream.h>
 #include <weft/sync.h>
 #include <weft/timer.h>
+#include "base/proto_list.h"
 #include "resp.h"
 
 #define WEFT__REDIS_TRIES 2 /* repetitions of a command that only reads */
-
-/* --- lists ------------------------------------------------------------------- */
-
-struct weft__redis_link {
-	struct weft__redis_link *next, *prev;
-};
-
-#define WEFT__REDIS_OF(type, member, link_) \
-	((struct type *)(void *)((char *)(link_) - offsetof(struct type, member)))
-
-static inline void
-weft__redis_ring(struct weft__redis_link *link)
-{
-	link->next = link->prev = link;
-}
-
-static inline bool
-weft__redis_alone(const struct weft__redis_link *link)
-{
-	return link->next == link;
-}
-
-static inline void
-weft__redis_link_before(struct weft__redis_link *at, struct weft__redis_link *link)
-{
-	link->next = at;
-	link->prev = at->prev;
-	at->prev->next = link;
-	at->prev = link;
-}
-
-static inline void
-weft__redis_unlink(struct weft__redis_link *link)
-{
-	link->prev->next = link->next;
-	link->next->prev = link->prev;
-	weft__redis_ring(link);
-}
 
 /* --- commands ---------------------------------------------------------------- */
 
@@ -94,7 +57,7 @@ enum weft__redis_state {
 };
 
 struct weft__redis_command {
-	struct weft__redis_link  link;    /* in a queue, or of a cache entry */
+	struct weft__link  link;    /* in a queue, or of a cache entry */
 	struct weft__redis_slot *slot;    /* whose queue or connection it is in */
 	const weft_span         *words;   /* borrowed; not used if `bytes` is set */
 	size_t                   count;
@@ -222,7 +185,7 @@ enum weft__redis_slot_kind {
 };
 
 enum weft__redis_slot_state {
-	WEFT__REDIS_OFF,        /* not connected; no command waits, or the next attempt is about
+	WEFT__LINK_OFF,        /* not connected; no command waits, or the next attempt is about
 	                         * to begin */
 	WEFT__REDIS_PAUSED,     /* the timer of the pause before the next attempt runs */
 	WEFT__REDIS_CONNECTING, WEFT__REDIS_HANDSHAKE, WEFT__REDIS_READY,
@@ -230,12 +193,12 @@ enum weft__redis_slot_state {
 
 struct weft__redis_slot {
 	weft_redis              *redis;
-	struct weft__redis_link  of_redis;    /* if dedicated */
+	struct weft__link  of_redis;    /* if dedicated */
 	enum weft__redis_slot_kind  kind;
 	enum weft__redis_slot_state state;
 	bool                     dead;        /* closed; freed once it is no longer connecting */
 	struct weft__redis_conn *conn;        /* during the handshake and when ready */
-	struct weft__redis_link  queue;
+	struct weft__link  queue;
 	uint32_t                 queued;
 	weft_op                  connect;
 	weft_stream             *connected;   /* result of `connect` */
@@ -248,7 +211,7 @@ void weft__redis_slot_init(weft_redis *redis, struct weft__redis_slot *slot,
 void weft__redis_slot_submit(struct weft__redis_slot *slot,
                              struct weft__redis_command *command);
 /* The queue of a slot: insert before `before`; remove the first command; end all commands. */
-void weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__redis_link *before,
+void weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__link *before,
                             struct weft__redis_command *command);
 struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_slot *slot);
 void weft__redis_queue_end(struct weft__redis_slot *slot, int error, const char *text);
@@ -317,7 +280,7 @@ void weft__redis_feed_end(weft_redis *redis);
 
 struct weft_redis {
 	weft_loop        *loop;     /* referenced */
-	uint32_t          refs;     /* atomic; invariant 8, and remote requests */
+	struct weft__refs refs;     /* invariant 8, and remote requests */
 	bool              closed;
 	bool              session;
 	bool              gate_is_set;
@@ -334,13 +297,13 @@ struct weft_redis {
 	uint64_t          retry_ns; /* no attempt to connect before that */
 	uint32_t          failures; /* in a row, without a reply in between */
 	struct weft__redis_slot shared;
-	struct weft__redis_link dedicated;     /* slots */
+	struct weft__link dedicated;     /* slots */
 	uint32_t          dedicated_count;
-	struct weft__redis_link blocked;    /* commands that wait for a dedicated slot */
+	struct weft__link blocked;    /* commands that wait for a dedicated slot */
 	uint32_t          blocked_count;
 	struct weft__redis_cache *cache;
 	struct weft__redis_slot  *feed_slot;
-	struct weft__redis_link   feeds, channels;
+	struct weft__link   feeds, channels;
 	uint32_t          connections;    /* in the handshake or ready */
 	struct weft_redis_stats  stats;
 	uint8_t           table[WEFT__REDIS_TABLE];

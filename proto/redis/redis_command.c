@@ -119,7 +119,7 @@ weft__redis_answer(weft_redis *redis, struct weft__redis_command *command, weft_
 static void
 leave_queue(weft_redis *redis, struct weft__redis_command *command)
 {
-	weft__redis_unlink(&command->link);
+	weft__link_remove(&command->link);
 	if (command->slot)
 		command->slot->queued--;
 	else
@@ -175,7 +175,7 @@ weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int w
 		weft__redis_pending_at(command->slot->conn, command->pending)->command = NULL;
 		break;
 	case WEFT__REDIS_BEHIND:
-		weft__redis_unlink(&command->link);
+		weft__link_remove(&command->link);
 		break;
 	default:
 		return; /* it has ended, or is about to */

@@ -16,10 +16,10 @@ is_idle(const struct weft__redis_slot *slot)
 static struct weft__redis_slot *
 find_idle(weft_redis *redis)
 {
-	struct weft__redis_link *at = redis->dedicated.next;
+	struct weft__link *at = redis->dedicated.next;
 
 	for (; at != &redis->dedicated; at = at->next) {
-		struct weft__redis_slot *slot = WEFT__REDIS_OF(weft__redis_slot, of_redis, at);
+		struct weft__redis_slot *slot = WEFT__LINK_OF(weft__redis_slot, of_redis, at);
 
 		if (is_idle(slot))
 			return slot;
@@ -44,7 +44,7 @@ open_slot(weft_redis *redis)
 	if (!slot)
 		return NULL;
 	weft__redis_slot_init(redis, slot, WEFT__REDIS_DEDICATED);
-	weft__redis_link_before(&redis->dedicated, &slot->of_redis);
+	weft__link_before(&redis->dedicated, &slot->of_redis);
 	redis->dedicated_count++;
 	return slot;
 }
@@ -54,17 +54,17 @@ dedicated_push(weft_redis *redis, struct weft__redis_command *command)
 {
 	command->slot = NULL;
 	command->state = WEFT__REDIS_QUEUED;
-	weft__redis_link_before(&redis->blocked, &command->link);
+	weft__link_before(&redis->blocked, &command->link);
 	redis->blocked_count++;
 }
 
 static struct weft__redis_command *
 dedicated_pop(weft_redis *redis)
 {
-	struct weft__redis_command *command = WEFT__REDIS_OF(weft__redis_command, link,
-	                                                     redis->blocked.next);
+	struct weft__redis_command *command = WEFT__LINK_OF(weft__redis_command, link,
+	                                                    redis->blocked.next);
 
-	weft__redis_unlink(&command->link);
+	weft__link_remove(&command->link);
 	redis->blocked_count--;
 	command->state = WEFT__REDIS_NOWHERE;
 	return command;
@@ -109,7 +109,7 @@ weft__redis_dedicated_ended(struct weft__redis_slot *slot)
 {
 	weft_redis *redis = slot->redis;
 
-	weft__redis_unlink(&slot->of_redis);
+	weft__link_remove(&slot->of_redis);
 	redis->dedicated_count--;
 	if (redis->blocked_count > 0 && !redis->closed
 	    && redis->dedicated_count < dedicated_max(redis))

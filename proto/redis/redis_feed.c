@@ -62,14 +62,14 @@ end_feed(weft_redis_subscription *feed, int error, const char *text)
 }
 
 #define FEED(link) \
-	((weft_redis_subscription *)WEFT__REDIS_OF(weft_redis_subscription, of_redis, link))
+	((weft_redis_subscription *)WEFT__LINK_OF(weft_redis_subscription, of_redis, link))
 
 /* Subscriptions that were open wait for the next attempt.  There is none if the loop stops or
  * memory is exhausted. */
 void
 weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 {
-	struct weft__redis_link *at = redis->feeds.next;
+	struct weft__link *at = redis->feeds.next;
 	bool go_on = false, over = error == WEFT_ESHUTDOWN || error == WEFT_ENOMEM;
 
 	for (; at != &redis->feeds; at = at->next) {
@@ -78,14 +78,14 @@ weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 		else
 			go_on = true;
 	}
-	if (go_on && redis->feed_slot && redis->feed_slot->state == WEFT__REDIS_OFF)
+	if (go_on && redis->feed_slot && redis->feed_slot->state == WEFT__LINK_OFF)
 		weft__redis_slot_start(redis->feed_slot);
 }
 
 void
 weft__redis_feed_end(weft_redis *redis)
 {
-	struct weft__redis_link *at = redis->feeds.next;
+	struct weft__link *at = redis->feeds.next;
 
 	for (; at != &redis->feeds; at = at->next)
 		end_feed(FEED(at), WEFT_ESHUTDOWN, "the endpoint was closed");
@@ -125,12 +125,12 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_subscriptio
 		count++;
 	feed = weft_alloc(sizeof(*feed) + count * sizeof(feed->members[0]));
 	if (!feed) {
-		if (weft__redis_alone(&redis->feeds))
+		if (weft__list_is_empty(&redis->feeds))
 			close_slot(redis);
 		return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
 	}
 	*feed = (weft_redis_subscription){ .redis = weft__redis_ref(redis), .users = 1 };
-	weft__redis_link_before(&redis->feeds, &feed->of_redis);
+	weft__link_before(&redis->feeds, &feed->of_redis);
 	*out = feed;
 	return 0;
 }
@@ -172,7 +172,7 @@ weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_
 	if (rc < 0)
 		return rc;
 	rc = weft__redis_channels_join(feed, channels);
-	if (rc == 0 && redis->feed_slot->state == WEFT__REDIS_OFF)
+	if (rc == 0 && redis->feed_slot->state == WEFT__LINK_OFF)
 		weft__redis_slot_start(redis->feed_slot);
 	if (rc == 0 && is_confirmed(feed))
 		feed->is_open = true;
@@ -247,9 +247,9 @@ weft_redis_subscription_close(weft_redis_subscription *feed)
 	while (feed->count > 0)
 		weft_redis_reply_free(redis_feed_take(feed));
 	feed->fell_behind = false;
-	weft__redis_unlink(&feed->of_redis);
+	weft__link_remove(&feed->of_redis);
 	weft__redis_channels_leave(feed);
-	if (weft__redis_alone(&redis->feeds))
+	if (weft__list_is_empty(&redis->feeds))
 		close_slot(redis);
 	redis_feed_leave(feed);
 }

@@ -8,8 +8,8 @@
 
 /* A channel or pattern that the server was asked to send. */
 struct weft__redis_channel {
-	struct weft__redis_link of_redis;
-	struct weft__redis_link members;
+	struct weft__link of_redis;
+	struct weft__link members;
 	bool   is_pattern, confirmed;
 	size_t size;
 	char   name[]; /* ended by NUL */
@@ -17,14 +17,14 @@ struct weft__redis_channel {
 
 /* One channel of one subscription. */
 struct weft__redis_member {
-	struct weft__redis_link     of_channel;
+	struct weft__link     of_channel;
 	struct weft__redis_channel *channel;
 	weft_redis_subscription            *feed;
 };
 
 struct weft_redis_subscription {
 	weft_redis *redis;                /* referenced */
-	struct weft__redis_link of_redis;
+	struct weft__link of_redis;
 	uint32_t    users;    /* calls in progress, plus 1 until it is closed */
 	bool        is_open;  /* all its channels were confirmed once */
 	bool        fell_behind;

@@ -36,7 +36,7 @@ static void
 empty_pending(struct weft__redis_slot *slot, struct weft__redis_conn *conn, int error,
               const char *why)
 {
-	struct weft__redis_link *before = slot->queue.next;
+	struct weft__link *before = slot->queue.next;
 
 	for (; conn->head < conn->tail; conn->head++) {
 		struct weft__redis_pending *pending = weft__redis_pending_at(conn, conn->head);
@@ -82,7 +82,7 @@ weft__redis_slot_lost(struct weft__redis_slot *slot, int error)
 	}
 	empty_pending(slot, conn, error, why);
 	weft__redis_conn_detach(conn, true);
-	slot->state = WEFT__REDIS_OFF;
+	slot->state = WEFT__LINK_OFF;
 	if (redis->failures++ > 0)
 		redis->retry_ns = weft_after(weft__redis_pause(redis));
 	else
@@ -119,6 +119,6 @@ weft__redis_slot_close(struct weft__redis_slot *slot, int why)
 		weft_op_cancel(&slot->connect);
 		return; /* on_connected() frees it */
 	}
-	slot->state = WEFT__REDIS_OFF;
+	slot->state = WEFT__LINK_OFF;
 	weft__redis_slot_free(slot);
 }

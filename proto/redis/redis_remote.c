@@ -28,8 +28,8 @@ struct request {
 	struct weft__redis_command command;
 	weft_redis *redis;
 	weft_loop *loop; /* of the endpoint, referenced */
-	uint32_t owners; /* atomic */
-	uint32_t claim;  /* atomic */
+	struct weft__refs refs;
+	uint32_t claim; /* atomic */
 	int rc;
 	weft_op op; /* on the endpoint's loop */
 	weft_node begin, cancel;
@@ -47,14 +47,14 @@ struct request {
 static struct request *
 hold(struct request *request)
 {
-	__atomic_add_fetch(&request->owners, 1, __ATOMIC_RELAXED);
+	weft__refs_add(&request->refs);
 	return request;
 }
 
 static void
 request_drop(struct request *request)
 {
-	if (__atomic_sub_fetch(&request->owners, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop(&request->refs))
 		return;
 	weft_release(request->command.text);
 	weft_redis_reply_free(request->command.reply);
@@ -99,7 +99,7 @@ request_make(weft_redis *redis, const struct weft__redis_command *from, uint64_t
 		             .flags = from->flags },
 		.redis = redis,
 		.loop = weft_loop_ref(redis->loop),
-		.owners = 1,
+		.refs = WEFT__REFS_ONE,
 		.deadline_ns = deadline_ns,
 		.answered = WEFT_SHARED_INIT,
 	};

@@ -14,26 +14,26 @@ weft__redis_slot_init(weft_redis *redis, struct weft__redis_slot *slot,
                       enum weft__redis_slot_kind kind)
 {
 	*slot = (struct weft__redis_slot){ .redis = redis, .kind = kind };
-	weft__redis_ring(&slot->of_redis);
-	weft__redis_ring(&slot->queue);
+	weft__link_init(&slot->of_redis);
+	weft__link_init(&slot->queue);
 	weft_timer_set_background(&slot->timer, true);
 }
 
 /* --- the queue --------------------------------------------------------------- */
 
 static struct weft__redis_command *
-first_of(struct weft__redis_link *queue)
+first_of(struct weft__link *queue)
 {
-	return WEFT__REDIS_OF(weft__redis_command, link, queue->next);
+	return WEFT__LINK_OF(weft__redis_command, link, queue->next);
 }
 
 void
-weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__redis_link *before,
+weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__link *before,
                        struct weft__redis_command *command)
 {
 	command->slot = slot;
 	command->state = WEFT__REDIS_QUEUED;
-	weft__redis_link_before(before, &command->link);
+	weft__link_before(before, &command->link);
 	slot->queued++;
 }
 
@@ -42,7 +42,7 @@ weft__redis_queue_pop(struct weft__redis_slot *slot)
 {
 	struct weft__redis_command *command = first_of(&slot->queue);
 
-	weft__redis_unlink(&command->link);
+	weft__link_remove(&command->link);
 	slot->queued--;
 	command->state = WEFT__REDIS_NOWHERE;
 	return command;
@@ -99,7 +99,7 @@ weft__redis_slot_submit(struct weft__redis_slot *slot, struct weft__redis_comman
 		return;
 	}
 	weft__redis_queue_push(slot, &slot->queue, command);
-	if (slot->state == WEFT__REDIS_OFF)
+	if (slot->state == WEFT__LINK_OFF)
 		weft__redis_slot_start(slot);
 }
 
@@ -150,7 +150,7 @@ weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *te
 	(void)weft_timer_stop(&slot->timer);
 	if (slot->conn)
 		weft__redis_conn_detach(slot->conn, true);
-	slot->state = WEFT__REDIS_OFF;
+	slot->state = WEFT__LINK_OFF;
 	slot->redis->failures++;
 	slot->redis->retry_ns = weft_after(weft__redis_pause(slot->redis));
 	weft__redis_queue_end(slot, error, said);
@@ -199,7 +199,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 		if (result == 0)
 			weft_stream_reset(slot->connected);
 		slot->connected = NULL;
-		slot->state = WEFT__REDIS_OFF;
+		slot->state = WEFT__LINK_OFF;
 		weft__redis_slot_free(slot);
 	} else if (result < 0) {
 		if (!strstr(weft_detail(), redis->address))

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <weft/redis.h>
+#include "base/proto_refs.h"
 
 #define WEFT__RESP_DEPTH 32 /* nesting of lists, whatever the limits say */
 
@@ -105,7 +106,7 @@ struct weft_redis_reply {
 
 /* The allocation of a whole reply; nodes[0] is the root of its tree. */
 struct weft__resp_block {
-	uint32_t         owners; /* references; atomic */
+	struct weft__refs refs;
 	size_t           bytes;  /* of memory, including `taken` */
 	char            *taken;  /* bytes that are not behind the nodes, or NULL */
 	weft_redis_reply nodes[];

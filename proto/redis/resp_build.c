@@ -219,7 +219,7 @@ block_new(uint32_t nodes, size_t more)
 	block = weft_alloc(size + more);
 	if (!block)
 		return NULL;
-	block->owners = 1;
+	block->refs = WEFT__REFS_ONE;
 	block->bytes = size + more;
 	block->taken = NULL;
 	return block;
@@ -284,7 +284,7 @@ weft__resp_build_taking(const struct weft__resp_scan *scan, char *data, size_t s
 weft_redis_reply *
 weft__resp_ref(weft_redis_reply *reply)
 {
-	(void)__atomic_fetch_add(&weft__resp_block(reply)->owners, 1, __ATOMIC_RELAXED);
+	weft__refs_add(&weft__resp_block(reply)->refs);
 	return reply;
 }
 
@@ -294,9 +294,6 @@ weft__resp_bytes(const weft_redis_reply *reply)
 	return weft__resp_block(reply)->bytes;
 }
 
-/* Each reference is dropped with release order, and the last with acquire order: all reads
- * happen before the memory is freed.  Nothing can add a reference to a sole owner's, so the
- * sole owner skips the decrement. */
 void
 weft_redis_reply_free(weft_redis_reply *reply)
 {
@@ -305,8 +302,7 @@ weft_redis_reply_free(weft_redis_reply *reply)
 	if (!reply)
 		return;
 	block = weft__resp_block(reply);
-	if (__atomic_load_n(&block->owners, __ATOMIC_ACQUIRE) > 1
-	    && __atomic_sub_fetch(&block->owners, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!weft__refs_drop_sole(&block->refs))
 		return;
 	weft_release(block->taken);
 	weft_release(block);

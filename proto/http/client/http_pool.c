@@ -24,43 +24,18 @@
 
 struct weft__http_host {
 	struct weft__http_host *next; /* in its bucket */
-	struct weft__http_link idle;  /* newest first */
-	struct weft__http_link queue; /* waiters, the first one first */
+	struct weft__link idle;       /* newest first */
+	struct weft__link queue;      /* waiters, the first one first */
 	uint32_t used, idle_count, waiting;
 	char address[];
 };
 
 struct waiter {
-	struct weft__http_link link; /* must be first; a ring of its own once it has a slot */
+	struct weft__link link; /* must be first; a ring of its own once it has a slot */
 	weft_event given;
 	struct weft__http_conn *conn;
 	bool has_slot;
 };
-
-/* --- lists -------------------------------------------------------------------- */
-
-static void
-ring(struct weft__http_link *link)
-{
-	link->next = link->prev = link;
-}
-
-static void
-link_after(struct weft__http_link *at, struct weft__http_link *link)
-{
-	link->next = at->next;
-	link->prev = at;
-	at->next->prev = link;
-	at->next = link;
-}
-
-static void
-unlink_from(struct weft__http_link *link)
-{
-	link->prev->next = link->next;
-	link->next->prev = link->prev;
-	ring(link);
-}
 
 /* --- origins ------------------------------------------------------------------ */
 
@@ -88,8 +63,8 @@ host_of(struct weft__http_pool *pool, const char *address)
 		return NULL;
 	*host = (struct weft__http_host){ .next = *bucket };
 	memcpy(host->address, address, size);
-	ring(&host->idle);
-	ring(&host->queue);
+	weft__link_init(&host->idle);
+	weft__link_init(&host->queue);
 	*bucket = host;
 	pool->host_count++;
 	return host;
@@ -148,8 +123,8 @@ static void
 leave_idle(struct weft__http_conn *conn)
 {
 	(void)weft_timer_stop(&conn->timer);
-	unlink_from(&conn->of_host);
-	unlink_from(&conn->of_pool);
+	weft__link_remove(&conn->of_host);
+	weft__link_remove(&conn->of_pool);
 	conn->host->idle_count--;
 	conn->pool->idle_count--;
 }
@@ -207,8 +182,8 @@ make_idle(struct weft__http_pool *pool, struct weft__http_host *host, struct wef
 	}
 	conn->pool = pool;
 	conn->host = host;
-	link_after(&host->idle, &conn->of_host);
-	link_after(&pool->idle, &conn->of_pool);
+	weft__link_after(&host->idle, &conn->of_host);
+	weft__link_after(&pool->idle, &conn->of_pool);
 	host->idle_count++;
 	if (++pool->idle_count > pool->idle_max)
 		drop_idle(OF(pool->idle.prev, of_pool));
@@ -244,7 +219,7 @@ http_pool_hand_over(struct weft__http_host *host, struct weft__http_conn *conn)
 {
 	struct waiter *waiter = (struct waiter *)host->queue.next;
 
-	unlink_from(&waiter->link);
+	weft__link_remove(&waiter->link);
 	host->waiting--;
 	waiter->conn = conn;
 	waiter->has_slot = true;
@@ -279,7 +254,7 @@ wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 	struct waiter waiter = { .given = WEFT_INIT };
 	int rc;
 
-	link_after(host->queue.prev, &waiter.link);
+	weft__link_after(host->queue.prev, &waiter.link);
 	host->waiting++;
 	rc = weft_event_wait(&waiter.given, deadline_ns);
 	slot->conn = waiter.conn;
@@ -289,7 +264,7 @@ wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 		weft__http_slot_give(slot);
 		return rc;
 	}
-	unlink_from(&waiter.link);
+	weft__link_remove(&waiter.link);
 	host->waiting--;
 	return weft_fail(rc, "waiting for one of %u connections to %s: %s",
 	                 (unsigned)slot->pool->per_host_max, host->address, weft_strerror(rc));
@@ -340,8 +315,8 @@ weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns)
 	if (!conn)
 		return weft_fail(WEFT_ENOMEM, "no memory for a connection");
 	*conn = (struct weft__http_conn){ 0 };
-	ring(&conn->of_host);
-	ring(&conn->of_pool);
+	weft__link_init(&conn->of_host);
+	weft__link_init(&conn->of_pool);
 	rc = weft_stream_connect(slot->host->address, &slot->pool->connect, &conn->stream,
 	                         deadline_ns);
 	if (rc < 0) {
@@ -355,7 +330,7 @@ weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns)
 void
 weft__http_pool_init(struct weft__http_pool *pool)
 {
-	ring(&pool->idle);
+	weft__link_init(&pool->idle);
 }
 
 void

@@ -16,14 +16,10 @@
 #include <weft/loop.h>
 #include <weft/stream.h>
 #include <weft/timer.h>
+#include "base/proto_list.h"
 
 struct weft__http_host;
 struct weft__http_pool;
-
-/* An intrusive list.  A list head, or a link that is in no list, points to itself. */
-struct weft__http_link {
-	struct weft__http_link *next, *prev;
-};
 
 struct weft__http_conn {
 	weft_stream            *stream;
@@ -31,7 +27,7 @@ struct weft__http_conn {
 	/* while it is idle */
 	struct weft__http_pool *pool;
 	struct weft__http_host *host;
-	struct weft__http_link  of_host, of_pool; /* newest first */
+	struct weft__link  of_host, of_pool; /* newest first */
 	weft_timer              timer;
 	/* while it closes */
 	weft_node               node;
@@ -56,7 +52,7 @@ struct weft__http_pool {
 	/* private from here on */
 	uint32_t idle_count;
 	uint32_t host_count;
-	struct weft__http_link idle; /* of all origins, newest first */
+	struct weft__link idle; /* of all origins, newest first */
 	struct weft__http_host *buckets[WEFT__HTTP_BUCKETS];
 };
 

@@ -222,7 +222,7 @@ weft__http_conn_start(struct weft__http_service *service, weft_stream *peer)
 
 	if (start) {
 		*start = (struct start){ service, peer };
-		__atomic_add_fetch(&service->holders, 1, __ATOMIC_RELAXED);
+		weft__refs_add(&service->refs);
 		rc = weft_go_with(&opts, http_conn_run, start);
 	}
 	if (rc > 0)

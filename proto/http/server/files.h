@@ -8,7 +8,7 @@
 /* An open file and the headers of its replies.  Shared by the requests that send it.  Immutable
  * except for the atomic members. */
 struct weft__http_file {
-	uint32_t                holders;   /* atomic */
+	struct weft__refs       refs;
 	uint32_t                reloaded;  /* atomic: a request reloads it */
 	uint64_t                loaded_ns;
 	uint64_t                hash;      /* of root and name */

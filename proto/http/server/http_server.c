@@ -131,21 +131,6 @@ weft_http_server_stats(const weft_http_server *server, struct weft_http_server_s
 
 /* --- the list of connections ------------------------------------------------ */
 
-/* Held for a few instructions, or for a slice of a drain. */
-static void
-lock(struct weft__http_service *service)
-{
-	while (__atomic_exchange_n(&service->lock, 1, __ATOMIC_ACQUIRE))
-		while (__atomic_load_n(&service->lock, __ATOMIC_RELAXED))
-			;
-}
-
-static void
-unlock(struct weft__http_service *service)
-{
-	__atomic_store_n(&service->lock, 0, __ATOMIC_RELEASE);
-}
-
 static void
 link_first(struct weft__http_service *service, struct weft__http_conn *conn)
 {
@@ -174,17 +159,17 @@ http_server_take_out(struct weft__http_service *service, struct weft__http_conn 
 void
 weft__http_service_enter(struct weft__http_conn *conn)
 {
-	lock(conn->service);
+	weft__spin_lock(&conn->service->lock);
 	link_first(conn->service, conn);
-	unlock(conn->service);
+	weft__spin_unlock(&conn->service->lock);
 }
 
 void
 weft__http_service_leave(struct weft__http_conn *conn)
 {
-	lock(conn->service);
+	weft__spin_lock(&conn->service->lock);
 	http_server_take_out(conn->service, conn);
-	unlock(conn->service);
+	weft__spin_unlock(&conn->service->lock);
 }
 
 /* --- waiting connections ------------------------------------------------------ */
@@ -224,7 +209,7 @@ weft__http_wait_begin(struct weft__http_conn *conn)
 
 	if (!conn->server->opts.idle_max)
 		return;
-	lock(service);
+	weft__spin_lock(&service->lock);
 	conn->wait_next = NULL;
 	conn->wait_prev = line->last;
 	*(line->last ? &line->last->wait_next : &line->first) = conn;
@@ -232,7 +217,7 @@ weft__http_wait_begin(struct weft__http_conn *conn)
 	conn->waits = true;
 	if (++service->waiting_count > conn->server->opts.idle_max)
 		evict(service, conn);
-	unlock(service);
+	weft__spin_unlock(&service->lock);
 }
 
 bool
@@ -242,18 +227,18 @@ weft__http_wait_end(struct weft__http_conn *conn)
 
 	if (!conn->server->opts.idle_max)
 		return true;
-	lock(conn->service);
+	weft__spin_lock(&conn->service->lock);
 	if (conn->waits)
 		wait_leave(conn);
 	evicted = conn->evicted;
-	unlock(conn->service);
+	weft__spin_unlock(&conn->service->lock);
 	return !evicted;
 }
 
 void
 weft__http_service_drop(struct weft__http_service *service)
 {
-	if (__atomic_sub_fetch(&service->holders, 1, __ATOMIC_ACQ_REL) == 0)
+	if (weft__refs_drop(&service->refs))
 		(void)weft_op_finish(&service->ended, 0);
 }
 
@@ -282,8 +267,8 @@ weft__http_conn_busy(struct weft__http_conn *conn)
 
 	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST) != WEFT__HTTP_TOLD)
 		return;
-	lock(conn->service);
-	unlock(conn->service);
+	weft__spin_lock(&conn->service->lock);
+	weft__spin_unlock(&conn->service->lock);
 	(void)weft_stream_peek(conn->io.stream, 0, &data, WEFT_NEVER);
 }
 
@@ -295,7 +280,7 @@ tell_slice(struct weft__http_service *service, uint32_t round, bool force)
 	struct weft__http_conn *conn;
 	uint32_t told = 0;
 
-	lock(service);
+	weft__spin_lock(&service->lock);
 	while (told < SLICE && (conn = service->first) && conn->round != round) {
 		http_server_take_out(service, conn);
 		link_last(service, conn);
@@ -303,7 +288,7 @@ tell_slice(struct weft__http_service *service, uint32_t round, bool force)
 		http_server_notify(conn, force);
 		told++;
 	}
-	unlock(service);
+	weft__spin_unlock(&service->lock);
 	return told == SLICE;
 }
 
@@ -370,7 +355,7 @@ int
 weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t deadline_ns)
 {
 	struct weft__http_service service = {
-		.server = server, .holders = 1, .force = WEFT_INIT, .force_ns = WEFT_NEVER
+		.server = server, .refs = WEFT__REFS_ONE, .force = WEFT_INIT, .force_ns = WEFT_NEVER
 	};
 	int rc;
 

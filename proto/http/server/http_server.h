@@ -6,9 +6,8 @@
  *
  *   1. A connection is a threadlet of its own, and an entry in the list of its service.  It
  *      leaves the list before its stream is closed or given away.
- *   2. A service lives until its last connection has left, when `holders` becomes 0.  The
- *      holder that releases it last finishes `ended` and does not touch the service
- *      afterwards.
+ *   2. A service lives until its last reference is released.  The thread that releases it
+ *      finishes `ended` and does not touch the service afterwards.
  *   3. The draining threadlet interrupts a stream only while the state of its connection is
  *      WEFT__HTTP_IDLE, and a connection checks for a drain after it has set that state.  The
  *      interrupt is sent under the lock, after the state was set to WEFT__HTTP_TOLD.  So a
@@ -31,6 +30,8 @@
 #include <weft/scope.h>
 #include <weft/threadlet.h>
 #include <weft/timer.h>
+#include "base/proto_lock.h"
+#include "base/proto_refs.h"
 
 /* --- routes ------------------------------------------------------------------- */
 
@@ -133,8 +134,8 @@ struct weft__http_service {
 	weft_http_server       *server;
 	uint32_t                draining; /* atomic */
 	uint64_t                drained_ns; /* when the drain began; written before `draining` */
-	uint32_t                holders;  /* atomic: connections, and the serving call */
-	uint32_t                lock;     /* for the lists */
+	struct weft__refs       refs;     /* connections, and the serving call */
+	struct weft__spin       lock;     /* for the lists */
 	uint32_t                round;    /* of notifications */
 	struct weft__http_conn *first, *last;
 	struct weft__http_line {

@@ -15,28 +15,14 @@
 #define FRESH_NS WEFT_S
 
 struct weft__http_files {
-	uint32_t lock;
+	struct weft__spin lock;
 	struct weft__http_file *places[PLACES];
 };
-
-static void
-lock(struct weft__http_files *files)
-{
-	while (__atomic_exchange_n(&files->lock, 1, __ATOMIC_ACQUIRE))
-		while (__atomic_load_n(&files->lock, __ATOMIC_RELAXED))
-			;
-}
-
-static void
-unlock(struct weft__http_files *files)
-{
-	__atomic_store_n(&files->lock, 0, __ATOMIC_RELEASE);
-}
 
 void
 weft__http_file_give(struct weft__http_file *file)
 {
-	if (!file || __atomic_sub_fetch(&file->holders, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!file || !weft__refs_drop(&file->refs))
 		return;
 	weft__http_os_close(file->found.fd);
 	weft_release(file);
@@ -65,13 +51,13 @@ open_files_check(struct weft__http_files *files, uint64_t hash, const char *root
 {
 	struct weft__http_file *file;
 
-	lock(files);
+	weft__spin_lock(&files->lock);
 	file = files->places[hash % PLACES];
 	if (is_it(file, hash, root, name))
-		__atomic_add_fetch(&file->holders, 1, __ATOMIC_RELAXED);
+		weft__refs_add(&file->refs);
 	else
 		file = NULL;
-	unlock(files);
+	weft__spin_unlock(&files->lock);
 	return file;
 }
 
@@ -81,11 +67,11 @@ open_files_keep(struct weft__http_files *files, struct weft__http_file *file)
 	struct weft__http_file **place = &files->places[file->hash % PLACES];
 	struct weft__http_file *old;
 
-	__atomic_add_fetch(&file->holders, 1, __ATOMIC_RELAXED);
-	lock(files);
+	weft__refs_add(&file->refs);
+	weft__spin_lock(&files->lock);
 	old = *place;
 	*place = file;
-	unlock(files);
+	weft__spin_unlock(&files->lock);
 	weft__http_file_give(old);
 }
 
@@ -96,11 +82,11 @@ forget(struct weft__http_files *files, struct weft__http_file *file)
 	struct weft__http_file **place = &files->places[file->hash % PLACES];
 	bool there;
 
-	lock(files);
+	weft__spin_lock(&files->lock);
 	there = *place == file;
 	if (there)
 		*place = NULL;
-	unlock(files);
+	weft__spin_unlock(&files->lock);
 	if (there)
 		weft__http_file_give(file);
 }
@@ -197,7 +183,7 @@ open_files_load(uint64_t hash, const char *root, const char *name, struct weft__
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	}
 	memset(file, 0, sizeof(*file));
-	file->holders = 1;
+	file->refs = WEFT__REFS_ONE;
 	file->hash = hash;
 	file->found = job.found;
 	file->loaded_ns = weft_loop_now(weft_loop_current());
