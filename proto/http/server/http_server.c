@@ -15,7 +15,6 @@
 #define RATE_MIN     128u
 #define REQUESTS_MAX 10000u
 #define FORCE_NS     (5 * WEFT_S)
-#define SLICE        16u /* connections per lock */
 #define STACK_MAX    ((size_t)1 << 30)
 
 static uint64_t
@@ -185,8 +184,9 @@ wait_leave(struct weft__http_conn *conn)
 	conn->service->waiting_count--;
 }
 
-/* Close the connection that has waited longest, but not `newest`. */
-static void
+/* Choose the connection that has waited longest, but not `newest`, to be closed.  Returns its
+ * threadlet, which the caller cancels after the lock is released; 0 if there is none. */
+static weft_threadlet
 evict(struct weft__http_service *service, const struct weft__http_conn *newest)
 {
 	struct weft__http_conn *conn = service->waiting[0].first;
@@ -194,11 +194,11 @@ evict(struct weft__http_service *service, const struct weft__http_conn *newest)
 	if (!conn || conn == newest)
 		conn = service->waiting[1].first;
 	if (!conn || conn == newest)
-		return;
+		return 0;
 	wait_leave(conn);
 	conn->evicted = true;
 	weft__http_count(&service->server->counts.idle, 1);
-	(void)weft_cancel(conn->self);
+	return conn->self;
 }
 
 void
@@ -206,6 +206,7 @@ weft__http_wait_begin(struct weft__http_conn *conn)
 {
 	struct weft__http_service *service = conn->service;
 	struct weft__http_line *line = &service->waiting[conn->proven];
+	weft_threadlet evicted = 0;
 
 	if (!conn->server->opts.idle_max)
 		return;
@@ -216,8 +217,10 @@ weft__http_wait_begin(struct weft__http_conn *conn)
 	line->last = conn;
 	conn->waits = true;
 	if (++service->waiting_count > conn->server->opts.idle_max)
-		evict(service, conn);
+		evicted = evict(service, conn);
 	weft__spin_unlock(&service->lock);
+	if (evicted)
+		(void)weft_cancel(evicted);
 }
 
 bool
@@ -244,18 +247,19 @@ weft__http_service_drop(struct weft__http_service *service)
 
 /* --- draining --------------------------------------------------------------- */
 
-static void
+/* Interrupt an idle connection, under the lock: invariant 3.  Returns the threadlet to cancel
+ * after the lock is released, or 0.  A threadlet that has ended meanwhile ignores it. */
+static weft_threadlet
 http_server_notify(struct weft__http_conn *conn, bool force)
 {
 	uint32_t state = WEFT__HTTP_IDLE;
 
 	if (force)
-		(void)weft_cancel(conn->self);
-	else if (__atomic_compare_exchange_n(&conn->state, &state, WEFT__HTTP_TOLD, false,
-	                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return conn->self;
+	if (__atomic_compare_exchange_n(&conn->state, &state, WEFT__HTTP_TOLD, false,
+	                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		weft_stream_interrupt(conn->io.stream);
-	else if (state == WEFT__HTTP_TAKEN)
-		(void)weft_cancel(conn->self);
+	return state == WEFT__HTTP_TAKEN ? conn->self : 0;
 }
 
 /* An interrupt is sent under the lock: once the lock was held, it has been sent.  A call that
@@ -272,24 +276,27 @@ weft__http_conn_busy(struct weft__http_conn *conn)
 	(void)weft_stream_peek(conn->io.stream, 0, &data, WEFT_NEVER);
 }
 
-/* Notify some of the connections that were not notified in this round: invariant 4.  False: all
- * were. */
+/* Notify one connection that was not notified in this round: invariant 4.  False: all were. */
 static bool
-tell_slice(struct weft__http_service *service, uint32_t round, bool force)
+http_server_notify_next(struct weft__http_service *service, uint32_t round, bool force)
 {
 	struct weft__http_conn *conn;
-	uint32_t told = 0;
+	weft_threadlet canceled = 0;
 
 	weft__spin_lock(&service->lock);
-	while (told < SLICE && (conn = service->first) && conn->round != round) {
+	conn = service->first;
+	if (conn && conn->round == round)
+		conn = NULL;
+	if (conn) {
 		http_server_take_out(service, conn);
 		link_last(service, conn);
 		conn->round = round;
-		http_server_notify(conn, force);
-		told++;
+		canceled = http_server_notify(conn, force);
 	}
 	weft__spin_unlock(&service->lock);
-	return told == SLICE;
+	if (canceled)
+		(void)weft_cancel(canceled);
+	return conn;
 }
 
 /* Runs on the loop of the weft_http_serve() call, so rounds do not overlap. */
@@ -298,7 +305,7 @@ tell_all(struct weft__http_service *service, bool force)
 {
 	uint32_t round = ++service->round;
 
-	while (tell_slice(service, round, force))
+	while (http_server_notify_next(service, round, force))
 		;
 }
 

@@ -14,7 +14,8 @@
  *      connection that is no longer idle either was not interrupted and will not be, or sees
  *      WEFT__HTTP_TOLD and clears an interrupt that its last wait has not consumed.
  *   4. In the list, connections that were notified of a drain are behind those that were not.
- *      So the list can be notified in slices, and the lock is held for one slice at a time.
+ *      So the list can be notified one by one, and the lock is released after each.  No
+ *      threadlet is canceled under the lock.
  *   5. With idle_max, a connection is in one of two waiting lists while no request of it is in
  *      progress: while it waits for a head, and while it waits for its peer to close.  The
  *      first of a list has waited longest.  A connection that is removed to be closed is
