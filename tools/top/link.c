@@ -168,10 +168,15 @@ read_body(weft_http *http, char **out)
 
 	while (n > 0) {
 		if (size == room) {
-			char *grown = room > JSON_BYTES_MAX ? NULL : realloc(bytes, room * 2);
+			char *grown;
 
-			if (!grown) {
+			if (room > JSON_BYTES_MAX) {
 				n = weft_fail(WEFT_EMSGSIZE, "the reply is too large");
+				break;
+			}
+			grown = realloc(bytes, room * 2);
+			if (!grown) {
+				n = weft_fail(WEFT_ENOMEM, "out of memory");
 				break;
 			}
 			bytes = grown;
