@@ -6,28 +6,7 @@
 #include "dag/run.h"
 #include "verbs.h"
 
-static const char help[] =
-	"usage: weft dag run [OPTION...] FILE [NAME=VALUE...]\n"
-	"       weft dag trace [OPTION...] [-o OUT] FILE [NAME=VALUE...]\n"
-	"       weft dag check FILE\n"
-	"       weft dag dot [--json] FILE\n"
-	"\n"
-	"  run    run the nodes of a DAG file, each after its dependencies\n"
-	"  trace  run, and write a Chrome trace of the nodes; default FILE.trace.json\n"
-	"  check  report errors in the file\n"
-	"  dot    print the graph for Graphviz, or as JSON\n"
-	"\n"
-	"  --jobs N         run at most N commands at once; default: the number of CPUs\n"
-	"  --deadline TIME  for the whole run, such as 90s, 5m or 1h\n"
-	"  --grace TIME     between SIGTERM and SIGKILL when commands are ended; default 2s\n"
-	"  --keep-going     after a failure, run all nodes that do not depend on it\n"
-	"  --quiet          print only the output of commands, and failures\n"
-	"  --resume         reuse the results of the last, failed run, from FILE.state\n"
-	"  --redis URL      server for redis nodes; overrides the file's\n"
-	"  --trace OUT      also write a Chrome trace\n"
-	"\n"
-	"NAME=VALUE sets an input of the file.  Exit status: 0; 1 if a node has failed; 2 if\n"
-	"the file or the arguments are wrong; 130 after SIGINT; a second SIGINT kills.\n";
+static struct dagrun run = { .state = { .fd = -1 } };
 
 /* --- the file --------------------------------------------------------------- */
 
@@ -57,14 +36,14 @@ read_whole(const char *path, size_t *out)
 }
 
 static void
-tell_errors(const struct dagrun *run)
+tell_errors(void)
 {
-	const struct dagfile *file = run->file;
+	const struct dagfile *file = run.file;
 
 	for (struct dagfile_error *e = file->errors; e; e = e->next)
-		fprintf(stderr, "%s:%u:%u: %s\n", run->path, e->at.line, e->at.column, e->text);
+		fprintf(stderr, "%s:%u:%u: %s\n", run.path, e->at.line, e->at.column, e->text);
 	if (file->error_count > DAGFILE_ERRORS_MAX)
-		fprintf(stderr, "%s: and %u more\n", run->path,
+		fprintf(stderr, "%s: and %u more\n", run.path,
 		        file->error_count - DAGFILE_ERRORS_MAX);
 }
 
@@ -80,260 +59,185 @@ folder_of(const char *path)
 
 /* Reads and parses the file.  Returns 0 or an exit status. */
 static int
-dag_load(struct dagrun *run)
+dag_load(void)
 {
 	size_t size;
-	char *bytes = read_whole(run->path, &size);
+	char *bytes = read_whole(run.path, &size);
 
 	if (!bytes)
 		return 2;
-	run->file = dagfile_parse(bytes, size);
-	run->folder = folder_of(run->path);
+	run.file = dagfile_parse(bytes, size);
+	run.folder = folder_of(run.path);
 	free(bytes);
-	if (!run->file || !run->folder) {
+	if (!run.file || !run.folder) {
 		fprintf(stderr, "weft: out of memory\n");
 		return 1;
 	}
-	tell_errors(run);
-	if (run->file->error_count > 0)
+	tell_errors();
+	if (run.file->error_count > 0)
 		return 2;
-	run->values = calloc(run->file->input_count + 1, sizeof(char *));
-	if (!run->values)
+	run.values = calloc(run.file->input_count + 1, sizeof(char *));
+	if (!run.values)
 		return 1;
-	for (uint32_t i = 0; i < run->file->input_count; i++)
-		run->values[i] = run->file->inputs[i].value;
+	for (uint32_t i = 0; i < run.file->input_count; i++)
+		run.values[i] = run.file->inputs[i].value;
 	return 0;
 }
 
 static void
-unload(struct dagrun *run)
+unload(void)
 {
-	if (run->file)
-		graph_free(run);
-	dagfile_free(run->file);
-	free(run->values);
-	free(run->folder);
+	if (run.file)
+		graph_free(&run);
+	dagfile_free(run.file);
+	free(run.values);
+	free(run.folder);
 }
 
 /* --- the command line ------------------------------------------------------- */
 
-static int
-misused(const char *format, const char *word)
+#define RUNS "run trace"
+
+static const char *
+read_time(const struct args_option *option, const char *value)
 {
-	fputs("weft dag: ", stderr);
-	fprintf(stderr, format, word);
-	fputs("\n\n", stderr);
-	fputs(help, stderr);
-	return 2;
+	return dagfile_parse_time(value, option->out)
+	               ? NULL
+	               : "the value must be a number above 0 with us, ms, s, m or h";
 }
 
-static bool
-read_jobs(const char *text, uint32_t *out)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
+static bool dot_json;
 
-	if (*text < '0' || *text > '9' || *end || number == 0 || number > 10000)
-		return false;
-	*out = (uint32_t)number;
-	return true;
-}
-
-/* Reads an option that takes a value.  Returns false if either is not valid. */
-static bool
-read_value(struct dagrun_opts *opts, const char *name, const char *value)
-{
-	if (strcmp(name, "--jobs") == 0)
-		return read_jobs(value, &opts->jobs);
-	if (strcmp(name, "--deadline") == 0)
-		return dagfile_parse_time(value, &opts->deadline_ns);
-	if (strcmp(name, "--grace") == 0)
-		return dagfile_parse_time(value, &opts->grace_ns);
-	if (strcmp(name, "--trace") == 0 || strcmp(name, "-o") == 0)
-		opts->trace = value;
-	else if (strcmp(name, "--redis") == 0)
-		opts->server = value;
-	else
-		return false;
-	return true;
-}
-
-static bool
-read_flag(struct dagrun_opts *opts, const char *name)
-{
-	if (strcmp(name, "--keep-going") == 0)
-		opts->keep_going = true;
-	else if (strcmp(name, "--quiet") == 0)
-		opts->quiet = true;
-	else if (strcmp(name, "--resume") == 0)
-		opts->resume = true;
-	else
-		return false;
-	return true;
-}
-
-/* Options may be anywhere.  The first other argument is the file; the rest are inputs, which
- * read_words() collects here. */
-struct words {
-	char **inputs;
-	int count;
+static const struct args_option options[] = {
+	{ "--jobs", "N", "run at most N commands at once; default: the number of CPUs", args_number,
+	  &run.opts.jobs, 1, 10000, RUNS },
+	{ "--deadline", "TIME", "for the whole run, such as 90s, 5m or 1h", read_time,
+	  &run.opts.deadline_ns, 0, 0, RUNS },
+	{ "--grace", "TIME", "between SIGTERM and SIGKILL when commands are ended; default 2s",
+	  read_time, &run.opts.grace_ns, 0, 0, RUNS },
+	{ "--keep-going", NULL, "after a failure, run all nodes that do not depend on it",
+	  args_flag, &run.opts.keep_going, 0, 0, RUNS },
+	{ "--quiet", NULL, "print only the output of commands, and failures", args_flag,
+	  &run.opts.quiet, 0, 0, RUNS },
+	{ "--resume", NULL, "reuse the results of the last, failed run, from FILE.state", args_flag,
+	  &run.opts.resume, 0, 0, RUNS },
+	{ "--redis", "URL", "server for redis nodes; overrides the file's", args_text,
+	  &run.opts.server, 0, 0, RUNS },
+	{ "--trace", "OUT", "also write a Chrome trace", args_text, &run.opts.trace, 0, 0, RUNS },
+	{ "-o", "OUT", "the same, for weft dag trace", args_text, &run.opts.trace, 0, 0, RUNS },
+	{ "--json", NULL, "print the graph as JSON, not for Graphviz", args_flag, &dot_json, 0, 0,
+	  "dot" },
+	{ 0 },
 };
 
 static int
-read_words(struct dagrun *run, int argc, char **argv, struct words *words)
+set_input(const char *word)
 {
-	words->inputs = argv;
-	for (int i = 0; i < argc; i++) {
-		const char *word = argv[i];
-
-		if (*word == '-') {
-			if (read_flag(&run->opts, word))
-				continue;
-			if (i + 1 == argc)
-				return misused(
-					"unknown command or option, or missing or invalid value: "
-					"%s",
-					word);
-			if (!read_value(&run->opts, word, argv[++i]))
-				return misused(
-					"unknown command or option, or missing or invalid value: "
-					"%s",
-					word);
-		} else if (!run->path) {
-			run->path = word;
-		} else {
-			words->inputs[words->count++] = argv[i];
-		}
-	}
-	return run->path ? 0 : misused("%s is missing", "FILE");
-}
-
-static int
-set_input(struct dagrun *run, const char *word)
-{
-	const struct dagfile *file = run->file;
+	const struct dagfile *file = run.file;
 	const char *equals = strchr(word, '=');
 	size_t size = equals ? (size_t)(equals - word) : 0;
 
 	if (!equals)
-		return misused("%s is not NAME=VALUE", word);
+		return args_misused(&verb_dag, "%s is not NAME=VALUE", word);
 	for (uint32_t i = 0; i < file->input_count; i++)
 		if (strncmp(file->inputs[i].name, word, size) == 0 && !file->inputs[i].name[size]) {
-			run->values[i] = equals + 1;
+			run.values[i] = equals + 1;
 			return 0;
 		}
-	fprintf(stderr, "weft: %s has no input %.*s\n", run->path, (int)size, word);
+	fprintf(stderr, "weft: %s has no input %.*s\n", run.path, (int)size, word);
 	return 2;
 }
 
 static int
-set_inputs(struct dagrun *run, const struct words *words)
+set_inputs(char **words, int count)
 {
 	int status = 0;
 
-	for (int i = 0; i < words->count && status == 0; i++)
-		status = set_input(run, words->inputs[i]);
-	for (uint32_t i = 0; i < run->file->input_count && status == 0; i++)
-		if (!run->values[i]) {
+	for (int i = 0; i < count && status == 0; i++)
+		status = set_input(words[i]);
+	for (uint32_t i = 0; i < run.file->input_count && status == 0; i++)
+		if (!run.values[i]) {
+			const struct dagfile_input *input = &run.file->inputs[i];
+
 			fprintf(stderr, "%s:%u:%u: the input %s has no value: pass %s=VALUE\n",
-			        run->path, run->file->inputs[i].at.line,
-			        run->file->inputs[i].at.column, run->file->inputs[i].name,
-			        run->file->inputs[i].name);
+			        run.path, input->at.line, input->at.column, input->name,
+			        input->name);
 			status = 2;
 		}
 	return status;
 }
 
-/* --- the verbs -------------------------------------------------------------- */
+/* --- the commands ----------------------------------------------------------- */
 
 static int
-make_graph(struct dagrun *run)
+make_graph(void)
 {
-	int rc = graph_make(run);
+	int rc = graph_make(&run);
 
 	if (rc == 0)
 		return 0;
-	fprintf(stderr, "%s: %s\n", run->path, weft_detail());
+	fprintf(stderr, "%s: %s\n", run.path, weft_detail());
 	return rc == WEFT_ENOMEM ? 1 : 2;
 }
 
 static int
-verb_dag_run(struct dagrun *run, int argc, char **argv)
+command_run(char **words, int count)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct words words = { 0 };
-	int status;
+	int status = dag_load();
 
-	run->opts.jobs = cpus > 0 ? (uint32_t)cpus : 1;
-	run->opts.grace_ns = 2 * WEFT_S;
-	status = read_words(run, argc, argv, &words);
 	if (status == 0)
-		status = dag_load(run);
+		status = set_inputs(words, count);
 	if (status == 0)
-		status = set_inputs(run, &words);
-	if (status == 0)
-		status = make_graph(run);
-	return status == 0 ? dagrun_run(run) : status;
+		status = make_graph();
+	return status == 0 ? dagrun_run(&run) : status;
 }
 
 static int
-verb_dag_trace(struct dagrun *run, int argc, char **argv)
+command_trace(char **words, int count)
 {
 	static char path[4096];
-	const char *file = NULL;
 
-	for (int i = 0; i < argc && !file; i++)
-		if (*argv[i] != '-')
-			file = argv[i];
-		else if (!read_flag(&(struct dagrun_opts){ 0 }, argv[i]))
-			i++;
-	if (file && strlen(file) < sizeof(path) - 32) {
-		(void)snprintf(path, sizeof(path), "%s.trace.json", file);
-		run->opts.trace = path;
+	if (!run.opts.trace) {
+		if (snprintf(path, sizeof(path), "%s.trace.json", run.path) >= (int)sizeof(path))
+			return args_misused(&verb_dag, "the path of the file is too long");
+		run.opts.trace = path;
 	}
-	return verb_dag_run(run, argc, argv);
+	return command_run(words, count);
 }
 
 /* check and dot do not run anything, so inputs without a value are empty. */
 static int
-load_only(struct dagrun *run, const char *path)
+load_only(void)
 {
-	int status;
+	int status = dag_load();
 
-	run->path = path;
-	status = dag_load(run);
-	for (uint32_t i = 0; status == 0 && i < run->file->input_count; i++)
-		if (!run->values[i])
-			run->values[i] = "";
-	return status == 0 ? make_graph(run) : status;
+	for (uint32_t i = 0; status == 0 && i < run.file->input_count; i++)
+		if (!run.values[i])
+			run.values[i] = "";
+	return status == 0 ? make_graph() : status;
 }
 
 static int
-verb_dag_check(struct dagrun *run, int argc, char **argv)
+command_check(char **words, int count)
 {
-	int status;
+	int status = load_only();
 
-	if (argc != 1 || *argv[0] == '-')
-		return misused("%s takes one file", "check");
-	status = load_only(run, argv[0]);
+	(void)words, (void)count;
 	if (status == 0)
-		printf("%s: %u nodes\n", run->path, run->file->node_count);
+		printf("%s: %u nodes\n", run.path, run.file->node_count);
 	return status;
 }
 
 static int
-verb_dag_dot(struct dagrun *run, int argc, char **argv)
+command_dot(char **words, int count)
 {
-	bool json = argc > 0 && strcmp(argv[0], "--json") == 0;
 	weft_value text = { 0 };
-	int status;
+	int status = load_only();
 
-	if (argc != 1 + json || *argv[json] == '-')
-		return misused("%s takes one file", "dot");
-	status = load_only(run, argv[json]);
+	(void)words, (void)count;
 	if (status != 0)
 		return status;
-	if (weft_dag_write(run->dag, json ? WEFT_DAG_JSON : WEFT_DAG_DOT, &text) < 0) {
+	if (weft_dag_write(run.dag, dot_json ? WEFT_DAG_JSON : WEFT_DAG_DOT, &text) < 0) {
 		fprintf(stderr, "weft: %s\n", weft_detail());
 		return 1;
 	}
@@ -342,30 +246,67 @@ verb_dag_dot(struct dagrun *run, int argc, char **argv)
 	return status;
 }
 
-int
-verb_dag(int argc, char **argv)
-{
-	static const struct {
-		const char *word;
-		int (*run)(struct dagrun *run, int argc, char **argv);
-	} words[] = {
-		{ "run", verb_dag_run },
-		{ "trace", verb_dag_trace },
-		{ "check", verb_dag_check },
-		{ "dot", verb_dag_dot },
-	};
-	struct dagrun run = { .state = { .fd = -1 } };
-	int status;
+static const struct command {
+	const char *name;
+	int (*run)(char **words, int count); /* with the words after the file */
+	bool takes_inputs;
+} commands[] = {
+	{ "run", command_run, true },
+	{ "trace", command_trace, true },
+	{ "check", command_check, false },
+	{ "dot", command_dot, false },
+};
 
-	if (argc < 3)
-		return misused("%s is missing", "run, trace, check or dot");
-	if (strcmp(argv[2], "--help") == 0)
-		return fputs(help, stdout) < 0;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(argv[2], words[i].word) == 0) {
-			status = words[i].run(&run, argc - 3, argv + 3);
-			unload(&run);
-			return status;
-		}
-	return misused("unknown command or option, or missing or invalid value: %s", argv[2]);
+static const struct command *
+find_command(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
 }
+
+static int
+run_dag(int argc, char **argv)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const struct command *command;
+	int count, status;
+
+	run.opts.jobs = cpus > 0 ? (uint32_t)cpus : 1;
+	run.opts.grace_ns = 2 * WEFT_S;
+	if (argc > 0 && *argv[0] != '-' && !find_command(argv[0]))
+		return args_misused(&verb_dag, "%s: unknown command", argv[0]);
+	count = args_read(&verb_dag, argc, argv);
+	if (count < 0)
+		return args_status(count);
+	command = count > 0 ? find_command(argv[0]) : NULL;
+	if (!command)
+		return args_misused(&verb_dag, "run, trace, check or dot is missing");
+	if (count < 2)
+		return args_misused(&verb_dag, "%s: FILE is missing", command->name);
+	if (count > 2 && !command->takes_inputs)
+		return args_misused(&verb_dag, "%s takes one file", command->name);
+	run.path = argv[1];
+	status = command->run(argv + 2, count - 2);
+	unload();
+	return status;
+}
+
+const struct args_verb verb_dag = {
+	.name = "dag",
+	.run = run_dag,
+	.usage = "dag run [OPTION...] FILE [NAME=VALUE...]\n"
+		 "dag trace [OPTION...] [-o OUT] FILE [NAME=VALUE...]\n"
+		 "dag check FILE\n"
+		 "dag dot [--json] FILE",
+	.summary = "run the commands of a DAG file in dependency order, or check it",
+	.about = "  run    run the nodes of a DAG file, each after its dependencies\n"
+		 "  trace  run, and write a Chrome trace of the nodes; default FILE.trace.json\n"
+		 "  check  report errors in the file\n"
+		 "  dot    print the graph for Graphviz, or as JSON",
+	.options = options,
+	.notes = "NAME=VALUE sets an input of the file.  Exit status: 0; 1 if a node has failed;\n"
+		 "2 if the file or the arguments are wrong; 130 after SIGINT;\n"
+		 "a second SIGINT kills.",
+};

@@ -127,7 +127,7 @@ script_run(struct program *program)
 }
 
 static int
-script(struct program *program, char **argv)
+script(struct program *program, char **words)
 {
 	weft_js_opts opts = { .grants = WEFT_JS_FILES | WEFT_JS_NET,
 		              .memory_bytes = (size_t)4 << 30,
@@ -138,8 +138,8 @@ script(struct program *program, char **argv)
 		              .arg = program };
 	int status = 1;
 
-	argv[1] = argv[0];
-	opts.argv = (const char *const *)argv + 1;
+	words[-1] = words[-2]; /* main()'s argv: the program's name takes the place of the verb */
+	opts.argv = (const char *const *)words - 1;
 	program->loop = weft_loop_new(NULL);
 	program->js = program->loop ? weft_js_new(program->loop, &opts) : NULL;
 	if (program->js)
@@ -150,36 +150,49 @@ script(struct program *program, char **argv)
 	exit(status & 0xff); /* the process frees the rest, and faster */
 }
 
-/* `what` names the argument that must follow the verb, for the error message. */
+/* `words` are the arguments of the verb, of which the first is the file or the code. */
 static int
-script_start(int argc, char **argv, const char *what)
+script_start(const struct args_verb *verb, int argc, char **words)
 {
-	bool runs = strcmp(argv[1], "run") == 0;
-	struct program program = { .file = runs ? argv[2] : NULL };
+	bool runs = verb == &verb_run;
+	struct program program = { .file = runs ? words[0] : NULL };
 
-	if (argc < 3) {
-		fprintf(stderr, "weft %s: %s is missing\n\n", argv[1], what);
-		return VERB_MISUSED;
-	}
-	if (strcmp(argv[2], "--help") == 0)
-		return VERB_HELP;
-	if (runs && argv[2][0] == '-') {
-		fprintf(stderr,
-		        "weft run: unknown option %s; to run a file of that name, use ./%s\n\n",
-		        argv[2], argv[2]);
-		return VERB_MISUSED;
-	}
-	return script(&program, argv);
+	if (argc < 1)
+		return args_misused(verb, "%s is missing", runs ? "FILE.js" : "CODE");
+	if (strcmp(words[0], "--help") == 0)
+		return args_help(verb);
+	if (runs && words[0][0] == '-')
+		return args_misused(verb, "unknown option %s; to run a file of that name, use ./%s",
+		                    words[0], words[0]);
+	return script(&program, words);
 }
 
-int
-verb_run(int argc, char **argv)
+static int
+run_file(int argc, char **argv)
 {
-	return script_start(argc, argv, "FILE.js");
+	return script_start(&verb_run, argc, argv);
 }
 
-int
-verb_eval(int argc, char **argv)
+static int
+run_code(int argc, char **argv)
 {
-	return script_start(argc, argv, "CODE");
+	return script_start(&verb_eval, argc, argv);
 }
+
+const struct args_verb verb_run = {
+	.name = "run",
+	.run = run_file,
+	.usage = "run FILE.js [ARGUMENT...]",
+	.summary = "run the module in FILE.js until it has no work left",
+	.about = "Run the module in FILE.js until it has no work left.\n"
+		 "process.argv has the arguments.  Exit status: the script's;\n"
+		 "1 after an uncaught error.",
+};
+
+const struct args_verb verb_eval = {
+	.name = "eval",
+	.run = run_code,
+	.usage = "eval CODE [ARGUMENT...]",
+	.summary = "run CODE as a script and print its result",
+	.about = "Run CODE as a script and print its result; a promise is awaited first.",
+};

@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <weft/weft.h>
 #include "store/store.h"
 #include "verbs.h"
@@ -17,119 +16,50 @@ struct program {
 	weft_watch watches[2];
 };
 
-static const char help[] =
-	"usage: weft store [OPTION...]\n"
-	"\n"
-	"A small store that is compatible with redis-server 7.0.  All data is in memory,\n"
-	"and lost when it ends: nothing is written to disk.  SIGTERM ends it.\n"
-	"\n"
-	"  --listen ADDRESS     tcp://HOST:PORT or unix:PATH, any number of them;\n"
-	"                       default tcp://127.0.0.1:6379\n"
-	"  --memory-max BYTES   limit for data; above it, commands that add data fail with OOM\n"
-	"  --clients-max N      default 10000\n"
-	"  --output-max BYTES   unread output, above which a client is dropped; default 256m\n"
-	"  --bulk-max BYTES     largest argument of a request; default 512m\n"
-	"  --password-env NAME  a variable with the password that AUTH must give\n"
-	"  --without-password   allow non-local addresses without a password\n"
-	"  --tracking-max BYTES memory for client tracking; default 64m\n"
-	"  --debug              allow DEBUG, which can block the store\n"
-	"\n"
-	"BYTES may end with k, m or g.\n";
+static struct program the_store;
 
-/* Parses a number with an optional suffix k, m or g.  Returns false if it is not valid. */
-static bool
-read_size(const char *text, size_t *out)
+static const char *
+read_listen(const struct args_option *option, const char *value)
 {
-	static const char units[] = "kmg";
-	char *end;
-	unsigned long long number = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
-	unsigned shift = unit ? 10u * (unsigned)(unit - units + 1) : 0;
-
-	if (end == text || *text == '-' || (*end && (!unit || end[1]))
-	    || number > SIZE_MAX >> shift)
-		return false;
-	*out = (size_t)number << shift;
-	return true;
+	(void)option;
+	if (the_store.address_count == ADDRESSES_MAX)
+		return "too many addresses";
+	the_store.addresses[the_store.address_count++] = value;
+	return NULL;
 }
 
-static bool
-store_read_number(const char *text, uint32_t *out)
+static const char *
+read_password(const struct args_option *option, const char *name)
 {
-	size_t number;
+	const char *password = getenv(name);
 
-	if (!read_size(text, &number) || number == 0 || number > UINT32_MAX / 2)
-		return false;
-	*out = (uint32_t)number;
-	return true;
+	*(const char **)option->out = password;
+	return password && *password ? NULL : "the variable is not set, or empty";
 }
 
-static bool
-read_password(const char *name, const char **out)
-{
-	*out = getenv(name);
-	return *out && **out;
-}
-
-/* Returns false if the option or its value is not valid. */
-static bool
-read_option(struct program *program, const char *name, const char *value)
-{
-	weft_store_opts *opts = &program->opts;
-
-	if (strcmp(name, "--listen") == 0) {
-		if (program->address_count == ADDRESSES_MAX)
-			return false;
-		program->addresses[program->address_count++] = value;
-		return true;
-	}
-	if (strcmp(name, "--memory-max") == 0)
-		return read_size(value, &opts->memory_max);
-	if (strcmp(name, "--clients-max") == 0)
-		return store_read_number(value, &opts->clients_max);
-	if (strcmp(name, "--output-max") == 0)
-		return read_size(value, &opts->output_max);
-	if (strcmp(name, "--bulk-max") == 0)
-		return read_size(value, &opts->bulk_max);
-	if (strcmp(name, "--tracking-max") == 0)
-		return read_size(value, &opts->tracking_max);
-	if (strcmp(name, "--password-env") == 0)
-		return read_password(value, &opts->password);
-	return false;
-}
-
-/* Returns false if it is not an option without a value. */
-static bool
-read_switch(struct program *program, const char *name)
-{
-	if (strcmp(name, "--debug") == 0)
-		program->opts.debug = true;
-	else if (strcmp(name, "--without-password") == 0)
-		program->opts.without_password = true;
-	else
-		return false;
-	return true;
-}
-
-static bool
-store_read_options(struct program *program, int argc, char **argv)
-{
-	for (int i = 2; i < argc; i++) {
-		if (read_switch(program, argv[i]))
-			continue;
-		if (i + 1 == argc || !read_option(program, argv[i], argv[i + 1])) {
-			/* The value is not printed: it may be a password. */
-			fprintf(stderr,
-			        "weft store: %s: unknown option, or missing or invalid value\n\n",
-			        argv[i]);
-			return false;
-		}
-		i++;
-	}
-	if (program->address_count == 0)
-		program->addresses[program->address_count++] = "tcp://127.0.0.1:6379";
-	return true;
-}
+static const struct args_option options[] = {
+	{ "--listen", "ADDRESS",
+	  "tcp://HOST:PORT or unix:PATH, any number of them;\n"
+	  "default tcp://127.0.0.1:6379",
+	  read_listen, NULL, 0, 0, NULL },
+	{ "--memory-max", "BYTES", "limit for data; above it, commands that add data fail with OOM",
+	  args_size, &the_store.opts.memory_max, 0, 0, NULL },
+	{ "--clients-max", "N", "default 10000", args_number, &the_store.opts.clients_max, 1,
+	  UINT32_MAX / 2, NULL },
+	{ "--output-max", "BYTES", "unread output, above which a client is dropped; default 256m",
+	  args_size, &the_store.opts.output_max, 0, 0, NULL },
+	{ "--bulk-max", "BYTES", "largest argument of a request; default 512m", args_size,
+	  &the_store.opts.bulk_max, 0, 0, NULL },
+	{ "--password-env", "NAME", "a variable with the password that AUTH must give",
+	  read_password, &the_store.opts.password, 0, 0, NULL },
+	{ "--without-password", NULL, "allow non-local addresses without a password", args_flag,
+	  &the_store.opts.without_password, 0, 0, NULL },
+	{ "--tracking-max", "BYTES", "memory for client tracking; default 64m", args_size,
+	  &the_store.opts.tracking_max, 0, 0, NULL },
+	{ "--debug", NULL, "allow DEBUG, which can block the store", args_flag,
+	  &the_store.opts.debug, 0, 0, NULL },
+	{ 0 },
+};
 
 static void
 store_on_signal(weft_watch *watch, int what, void *arg)
@@ -176,20 +106,20 @@ store_start(struct program *program, weft_loop *loop)
 	return rc;
 }
 
-int
-verb_store(int argc, char **argv)
+static int
+run_store(int argc, char **argv)
 {
-	static struct program program;
+	int count = args_read(&verb_store, argc, argv);
 	weft_loop *loop;
 
-	if (argc == 3 && strcmp(argv[2], "--help") == 0)
-		return fputs(help, stdout) < 0;
-	if (!store_read_options(&program, argc, argv)) {
-		fputs(help, stderr);
-		return 2;
-	}
+	if (count < 0)
+		return args_status(count);
+	if (count > 0)
+		return args_misused(&verb_store, "unexpected argument");
+	if (the_store.address_count == 0)
+		the_store.addresses[the_store.address_count++] = "tcp://127.0.0.1:6379";
 	loop = weft_loop_new(NULL);
-	if (!loop || store_start(&program, loop) < 0) {
+	if (!loop || store_start(&the_store, loop) < 0) {
 		fprintf(stderr, "weft store: %s\n", weft_detail());
 		return 1;
 	}
@@ -197,3 +127,14 @@ verb_store(int argc, char **argv)
 		return 1;
 	return weft_loop_free(loop) < 0;
 }
+
+const struct args_verb verb_store = {
+	.name = "store",
+	.run = run_store,
+	.usage = "store [OPTION...]",
+	.summary = "serve a small in-memory store that speaks the Redis protocol",
+	.about = "A small store that is compatible with redis-server 7.0.  All data is in memory,\n"
+		 "and lost when it ends: nothing is written to disk.  SIGTERM ends it.",
+	.options = options,
+	.notes = "BYTES may end with k, m or g.",
+};

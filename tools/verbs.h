@@ -2,16 +2,8 @@
 #ifndef WEFT_VERBS_H
 #define WEFT_VERBS_H
 
-/* Returned instead of an exit status: print the usage of the verb. */
-#define VERB_MISUSED (-1) /* to stderr; the verb has already reported what is wrong */
-#define VERB_HELP    (-2) /* to stdout */
+#include "base/args.h"
 
-/* Each verb receives main()'s argc and argv unchanged, and returns an exit status. */
-int verb_run(int argc, char **argv);
-int verb_eval(int argc, char **argv);
-int verb_dag(int argc, char **argv);
-int verb_demo(int argc, char **argv);
-int verb_store(int argc, char **argv);
-int verb_top(int argc, char **argv);
+extern const struct args_verb verb_run, verb_eval, verb_dag, verb_demo, verb_store, verb_top;
 
 #endif

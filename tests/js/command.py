@@ -58,8 +58,10 @@ EVALS = {
 
 # For each command line: the exit status, and the start of stdout and of stderr.
 COMMANDS = {
-    "frob": (2, "", "weft: unknown verb: frob\n\nusage: weft run"),
-    "": (2, "", "usage: weft run"),
+    "frob": (2, "", "weft: unknown verb: frob\n\nusage: weft VERB"),
+    "": (2, "", "usage: weft VERB"),
+    "--frob": (2, "", "weft: unknown option: --frob\n\nusage: weft VERB"),
+    "--help": (0, "usage: weft VERB", ""),
     "run": (2, "", "weft run: FILE.js is missing\n\nusage: weft run FILE.js"),
     "eval": (2, "", "weft eval: CODE is missing\n\nusage: weft eval CODE"),
     "run --help": (0, "usage: weft run FILE.js", ""),
@@ -68,10 +70,26 @@ COMMANDS = {
                           "use ./--frob\n\nusage: weft run FILE.js"),
     "store --frob": (2, "", "weft store: --frob: unknown option"),
     "demo --frob": (2, "", "weft demo: --frob: unknown option"),
-    "top --frob": (2, "", "weft top: unknown option, or missing or invalid value: --frob\n"
-                          "\nusage: weft top"),
-    "dag --frob": (2, "", "weft dag: unknown command or option, or missing or invalid value: "
-                          "--frob\n\nusage: weft dag"),
+    "top --frob": (2, "", "weft top: --frob: unknown option\n\nusage: weft top"),
+    "dag --frob": (2, "", "weft dag: --frob: unknown option\n\nusage: weft dag"),
+    "dag frob x": (2, "", "weft dag: frob: unknown command\n\nusage: weft dag"),
+    "dag run": (2, "", "weft dag: run: FILE is missing\n\nusage: weft dag"),
+    "dag check --jobs 3 x": (2, "", "weft dag: --jobs: check has no such option\n\nusage:"),
+    "dag run --jobs": (2, "", "weft dag: --jobs: the value N is missing\n\nusage: weft dag"),
+    "dag run --jobs 1x f": (2, "", "weft dag: --jobs: the value must be a number from 1 to 10000"),
+    "dag run --grace 3 f": (2, "", "weft dag: --grace: the value must be a number above 0 with"),
+    "store --bulk-max 3x": (2, "", "weft store: --bulk-max: the value must be a number of bytes"),
+    "store --clients-max 0": (2, "", "weft store: --clients-max: the value must be a number from "
+                                     "1 to 2147483647\n\nusage: weft store"),
+    "store word": (2, "", "weft store: unexpected argument\n\nusage: weft store"),
+    "demo --port 70000": (2, "", "weft demo: --port: the value must be a number from 0 to 65535"),
+    "demo word": (2, "", "weft demo: unexpected argument\n\nusage: weft demo"),
+    "top --period 3": (2, "", "weft top: --period: the value must be a number from 250 to 10000"),
+    "dag --help": (0, "usage: weft dag run", ""),
+    "dag run --help": (0, "usage: weft dag run", ""),
+    "demo --help": (0, "usage: weft demo", ""),
+    "store --help": (0, "usage: weft store", ""),
+    "top --help": (0, "usage: weft top", ""),
 }
 
 
