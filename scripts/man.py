@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Make the manual pages of section 3 from the comments of the public headers.
+"""Make the manual pages: of section 3 from the comments of the public headers, and weft(1) from
+the tables of options of the verbs.
 
     scripts/man.py OUTDIR [HEADER...]   write the pages; of all headers if none is named
-    scripts/man.py --check              every public function has a page that says what it does
+    scripts/man.py --check              every public function has a page that says what it does,
+                                        and every option of the program is in weft(1)
     scripts/man.py --self-test          plant functions without comments and find them
 
 A header timer.h becomes weft_timer.3, and each function in it a one-line page that includes it;
 weft.h becomes weft.3, the list of all headers.  A comment above a group of functions has three
 parts: the effect; the return values, which begin on a new line ("Returns", "Return", "lock
 returns"); and the line of `Thread:`, `Blocks:` and `Since:`.
+
+weft.1 has a section for each `struct args_verb` in tools/*.c (tools/base/args.h), in the order of
+the list in tools/weft.c.
 """
 import argparse
 import re
@@ -237,17 +242,94 @@ def full_page(header, headers, version):
     return "\n".join(out) + "\n"
 
 
-def make_pages(headers, wanted=None):
-    """Every page, or those of the wanted headers, by file name.  Full pages come first, so that no
-    link replaces one."""
-    version = ".".join(m[1] for h in headers for m in re.finditer(
+def version_of(headers):
+    return ".".join(m[1] for h in headers for m in re.finditer(
         r"#define WEFT_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", h.text))
+
+
+def make_pages(headers, wanted=None):
+    """Every page of section 3, or those of the wanted headers, by file name.  Full pages come
+    first, so that no link replaces one."""
+    version = version_of(headers)
     wanted = headers if wanted is None else wanted
     pages = {f"{h.page}.3": full_page(h, headers, version) for h in wanted}
     for h in wanted:
         for name in h.names:
             pages.setdefault(f"{name}.3", f".so man3/{h.page}.3\n")
     return pages
+
+
+# --- the program ---------------------------------------------------------------
+
+STRING = r'"(?:[^"\\]|\\.)*"'
+TEXT = rf"(?:{STRING}|[A-Z_]+)(?:\s*(?:{STRING}|[A-Z_]+))*"  # literals and macros of literals
+MEMBER = re.compile(rf"\.(name|usage|summary|about|notes) =\s*({TEXT})")
+OPTION = re.compile(rf'\{{\s*("-[^"]*"),\s*(NULL|{STRING}),\s*({TEXT}),')
+
+Verb = namedtuple("Verb", "name usage summary about notes options")
+
+
+def c_text(text, macros):
+    """The value of adjacent string literals and macros."""
+    words = re.findall(rf"{STRING}|[A-Z_]+", text)
+    return "".join(re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), word[1:-1])
+                   if word.startswith('"') else macros[word] for word in words)
+
+
+def verbs_of(text):
+    """The verbs that a source file defines, by the names of their variables."""
+    macros = {m[1]: m[2] for m in re.finditer(r'#define (\w+) "(.*)"', text)}
+    options = [(c_text(name, macros), None if value == "NULL" else c_text(value, macros),
+                c_text(about, macros)) for name, value, about in OPTION.findall(text)]
+    out = {}
+    for m in re.finditer(r"^const struct args_verb (\w+) = \{\n(.*?)^\};", text, re.M | re.S):
+        members = {name: c_text(value, macros) for name, value in MEMBER.findall(m[2])}
+        out[m[1]] = Verb(**{"notes": None, **members},
+                         options=options if ".options" in m[2] else [])
+    return out
+
+
+def program_verbs(folder):
+    found = {}
+    for path in sorted(folder.glob("*.c")):
+        found |= verbs_of(path.read_text(encoding="utf-8"))
+    listed = re.findall(r"&(verb_\w+)", (folder / "weft.c").read_text(encoding="utf-8"))
+    return [found[name] for name in listed]
+
+
+def verb_section(verb):
+    out = [f".SS weft {verb.name}", ".EX"]
+    out += [literal(f"weft {line}") for line in verb.usage.split("\n")] + [".EE"]
+    out += paragraphs(verb.about.split("\n"))
+    for name, value, about in verb.options:
+        head = f"\\fB{escape(name)}\\fR"
+        out += [".TP", f"{head} \\fI{escape(value)}\\fR" if value else head,
+                *prose(about.split("\n"))]
+    return out + (paragraphs(verb.notes.split("\n")) if verb.notes else [])
+
+
+def program_page(verbs, version):
+    out = ['.\\" Generated from tools/*.c by scripts/man.py.',
+           f'.TH weft 1 "" "weft {version}" "weft manual"', ".ad l", ".nr HY 0", ".nh",
+           ".SH NAME", "weft \\- run scripts, graphs of commands, and tools of the weft runtime",
+           ".SH SYNOPSIS", "\\fBweft\\fR \\fIVERB\\fR [\\fIARGUMENT\\fR...]", ".br",
+           "\\fBweft\\fR \\-\\-version | \\-\\-help", ".SH DESCRIPTION"]
+    for verb in verbs:
+        out += [".TP", f"\\fB{verb.name}\\fR", *prose([verb.summary])]
+    out += [".PP", "\\fBweft\\fR \\fIVERB\\fR \\fB\\-\\-help\\fR prints the options of a verb.",
+            "A wrong command line ends with status 2 and a text that says what is wrong.",
+            ".SH VERBS"]
+    for verb in verbs:
+        out += verb_section(verb)
+    return "\n".join([*out, ".SH SEE ALSO", ".BR weft (3)"]) + "\n"
+
+
+def check_program(folder, page):
+    """Every option and verb is in the page.  They are found by a separate search of the source."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.c")))
+    wanted = re.findall(r'\{\s*"(-[\w-]+)"|\.name = "(\w+)",\n\t\.run', text)
+    return [f"weft.1: {name} is missing" for name in map("".join, wanted)
+            if f"\\fB{escape(name)}\\fR" not in page]
 
 
 # --- checks ------------------------------------------------------------------
@@ -350,6 +432,30 @@ WANTED = [".so man3/weft_sample.3\n", "\\&.leading dot", "back\\eslash", "\n\\&.
           ".B RETURN VALUE\nReturns 0, or \\-errno.\n", ".B SINCE\n0.1\n",
           "weft_apart \\- a sample \\- of all\n"]
 
+SAMPLE_VERB = r"""#define PORT "7070"
+static const struct args_option options[] = {
+	{ "--port", "N",
+	  "of \"it\";\n"
+	  "default " PORT,
+	  args_number, &opts.port, 0, 0, NULL },
+	{ "--once", NULL, "and end", args_flag, &opts.once, 0, 0, NULL },
+	{ 0 },
+};
+
+const struct args_verb verb_go = {
+	.name = "go",
+	.run = run_go,
+	.usage = "go [OPTION...]\n"
+		 "go FILE",
+	.summary = "a sample",
+	.about = "Do it.",
+	.options = options,
+};
+"""
+WANTED_VERB = [".SS weft go\n.EX\nweft go [OPTION...]\nweft go FILE\n.EE\n.PP\nDo it.\n",
+               '\\fB\\-\\-port\\fR \\fIN\\fR\nof "it"; default 7070\n',
+               "\\fB\\-\\-once\\fR\nand end\n"]
+
 
 def self_test():
     header = Header("include/weft/sample.h", SAMPLE)
@@ -362,6 +468,9 @@ def self_test():
     text = "".join(pages.values())
     wrong += [f"not in the pages: {want!r}" for want in WANTED if want not in text]
     wrong += ["private, but in the pages"] if "inner" in text else []
+    verbs = list(verbs_of(SAMPLE_VERB).values())
+    pages["weft.1"] = program_page(verbs, "0")
+    wrong += [f"not in weft.1: {want!r}" for want in WANTED_VERB if want not in pages["weft.1"]]
     warnings = roff_warnings(pages)
     wrong += warnings or []
     if roff_warnings({"a.3": ".TH a 3\n.SH NAME\n\\*[nothing]\n"}) == []:
@@ -397,14 +506,19 @@ def main():
     folder = named[0].parent if named else Path(options.root) / "include/weft"
     headers = [Header(f"include/weft/{p.name}", p.read_text(encoding="utf-8"))
                for p in sorted(folder.glob("*.h"))]
+    tools = Path(options.root) / "tools"
+    program = {"weft.1": program_page(program_verbs(tools), version_of(headers))}
     if options.check:
-        return report(*check(headers), make_pages(headers))
+        count, problems = check(headers)
+        return report(count, problems + check_program(tools, program["weft.1"]),
+                      make_pages(headers) | program)
     out, names = Path(options.outdir), {p.name for p in named}
     if names - {h.pure.name for h in headers}:
         parser.error(f"not in {folder}: {' '.join(sorted(names))}")
     out.mkdir(parents=True, exist_ok=True)
     wanted = [h for h in headers if not names or h.pure.name in names]
-    for name, text in make_pages(headers, wanted).items():
+    pages = make_pages(headers, wanted) | ({} if names else program)
+    for name, text in pages.items():
         (out / name).write_text(text, encoding="utf-8")
     return 0
 
