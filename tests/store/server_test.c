@@ -2,6 +2,7 @@
  * disconnect. */
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <weft/weft.h>
 #include "store/inner.h"
 #include "unit/threadlet/sched.h"
@@ -106,7 +107,9 @@ TEST(store_without_a_password_listens_only_on_this_machine)
 		{ .password = "p" },
 		{ .without_password = true },
 	};
+	char local[64]; /* a name of this process: the backends' tests run at the same time */
 
+	(void)snprintf(local, sizeof(local), "unix:@weft-store-test-%ld", (long)getpid());
 	for (int i = 0; i < 3; i++) {
 		weft_loop *loop = weft_loop_new(NULL);
 		weft_store *store;
@@ -115,7 +118,7 @@ TEST(store_without_a_password_listens_only_on_this_machine)
 		for (int k = 0; k < 2; k++)
 			CHECK_EQ(weft_store_listen(store, far[k], NULL), i == 0 ? WEFT_EPERM : 0);
 		OK(weft_store_listen(store, "tcp://127.0.0.1:0", NULL));
-		OK(weft_store_listen(store, "unix:@weft-store-test", NULL));
+		OK(weft_store_listen(store, local, NULL));
 		weft_store_close(store, NULL, NULL);
 		OK(weft_loop_run(loop));
 		OK(weft_loop_free(loop));
