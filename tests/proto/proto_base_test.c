@@ -37,17 +37,20 @@ TEST(list_keeps_its_links_in_the_order_of_insertion)
 
 TEST(link_can_be_removed_twice)
 {
-	struct item items[2] = { { .number = 1 }, { .number = 2 } };
+	struct item items[3] = { { .number = 1 }, { .number = 2 }, { .number = 3 } };
 	struct weft__link head;
 
 	weft__link_init(&head);
 	weft__link_before(&head, &items[0].link);
 	weft__link_before(&head, &items[1].link);
 	weft__link_remove(&items[0].link);
+	CHECK(weft__list_is_empty(&items[0].link));
+	weft__link_after(&head, &items[2].link); /* where the removed link was */
 	weft__link_remove(&items[0].link);
-	CHECK_EQ(number_of(head.next), 2);
+	CHECK_EQ(number_of(head.next), 3);
 	CHECK_EQ(number_of(head.prev), 2);
 	weft__link_remove(&items[1].link);
+	weft__link_remove(&items[2].link);
 	CHECK(weft__list_is_empty(&head));
 }
 
