@@ -64,28 +64,17 @@ early_refuse(struct weft__http_call *call)
 	return weft_fail(WEFT_EPIPE, "%s", WEFT__HTTP_REFUSED);
 }
 
-static void
-end_op(weft_op *op)
+/* Returns the op's result. */
+static int64_t
+cancel_and_wait(weft_op *op)
 {
-	if (op->pending) {
-		weft_op_cancel(op);
-		(void)weft_op_wait(op, WEFT_NEVER);
-	}
-}
-
-/* Whether all bytes are sent, though the write op may not have finished yet. */
-static bool
-is_sent(weft_stream *stream)
-{
-	int64_t queued = 1;
-
-	(void)weft_stream_get(stream, "queued", &queued);
-	return queued == 0;
+	weft_op_cancel(op);
+	return weft_op_wait(op, WEFT_NEVER);
 }
 
 /* Wait until the write op has finished, or the peer has refused the rest.  A reply that arrives
- * when everything is sent is not a refusal.  early_check() may let the rest be sent, so
- * is_sent() is called after it.
+ * when everything is sent is not a refusal.  The kernel may have taken the last bytes although
+ * the write op has not finished yet, so only the result of the op decides.
  * Returns 0, 1 if the peer has refused, or an error. */
 static int
 wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t deadline_ns)
@@ -95,12 +84,8 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t dead
 	int which;
 
 	for (;;) {
-		enum seen seen = early_check(stream, &min);
-
-		if (is_sent(stream) && weft_op_wait(writing, deadline_ns) >= 0)
-			return 0;
-		if (seen == STOP)
-			return 1;
+		if (early_check(stream, &min) == STOP)
+			return cancel_and_wait(writing) < 0;
 		if (min > 0 && weft_stream_peek_op(stream, min, reading, WEFT_NEVER) < 0)
 			min = 0;
 		cases[1].op = min > 0 ? reading : NULL;
@@ -126,6 +111,7 @@ weft__http_call_wait(struct weft__http_io *io, weft_op *op, uint64_t deadline_ns
 		return 0;
 	(void)weft_op_init(&reading, NULL, NULL, NULL);
 	rc = wait_both(io->stream, op, &reading, deadline_ns);
-	end_op(&reading);
+	if (reading.pending)
+		(void)cancel_and_wait(&reading);
 	return rc > 0 ? early_refuse(call) : rc;
 }
