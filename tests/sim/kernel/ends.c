@@ -8,6 +8,8 @@
  *   2. A socket without a peer loses what it sends, and receives a reset.
  *   3. Data that arrived before a reset can still be read.
  *   4. Once both ends have closed for sending, a reset has no effect.
+ *   5. A sender that waits for room is notified although the receiver has closed.  Its next
+ *      bytes are then answered with a reset.
  *
  * A close either does not linger or is a reset; there is no keep-alive.
  */
@@ -147,6 +149,19 @@ local_close(struct sim_socket *socket, struct sim_socket *peer)
 	sim_file_notify(&peer->file, 0);
 }
 
+static void
+on_last_credit(void *object, uint64_t arg)
+{
+	struct sim_socket *socket = object; /* the sender */
+
+	(void)arg;
+	if (!socket->no_space)
+		return;
+	socket->no_space = false;
+	sim_file_notify(&socket->file, EPOLLOUT);
+}
+
+/* Acknowledgments of bytes that were read before the close still arrive: rule 5. */
 void
 sim_stream_close(struct sim_socket *socket)
 {
@@ -161,6 +176,8 @@ sim_stream_close(struct sim_socket *socket)
 	} else if (peer) {
 		if (!socket->shut_write)
 			sim_packet(peer, on_fin, 0);
+		if (peer->no_space)
+			sim_packet(peer, on_last_credit, 0);
 		if (lost) /* bytes for a closed socket are answered with a reset */
 			sim_packet(peer, sim_stream_reset, 0);
 	}

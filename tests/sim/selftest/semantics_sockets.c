@@ -363,35 +363,74 @@ tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset(const struct host *hos
 	end(host, fds[0], -1);
 }
 
-static void
-tcp_that_is_full_is_writable_when_enough_was_read(const struct host *host)
+/* Send until nothing moves, neither here nor in transit.  `ep` watches for edges of room.
+ * Returns how many bytes were sent. */
+static int64_t
+fill_tcp(const struct host *host, int ep, int fd)
 {
 	static char block[16384];
-	int ep = ok(host, host->sys->epoll_create()), fds[2];
-	int64_t sent = 0, rc, got = 0;
+	int64_t sent = 0, rc;
 
-	tcp_pair(host, fds);
-	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fds[0], EPOLLOUT | EPOLLET), 0);
+	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fd, EPOLLOUT | EPOLLET), 0);
 	CHECK_EQ(report(host, ep), EPOLLOUT);
-	do { /* until nothing moves, neither here nor in transit */
+	do {
 		settle(host);
-		while ((rc = host->sys->send(fds[0], block, sizeof(block), 0)) > 0)
+		while ((rc = host->sys->send(fd, block, sizeof(block), 0)) > 0)
 			sent += rc;
 		CHECK_EQ(rc, -EAGAIN);
 		settle(host);
 	} while (report(host, ep));
-	CHECK_EQ(ready_now(host, fds[0], POLLOUT), 0);
-	while (got < sent) {
-		CHECK_EQ(ready_soon(host, fds[1], POLLIN), POLLIN);
-		rc = host->sys->recv(fds[1], block, sizeof(block), 0);
+	CHECK_EQ(ready_now(host, fd, POLLOUT), 0);
+	return sent;
+}
+
+static void
+read_bytes(const struct host *host, int fd, int64_t size)
+{
+	static char block[16384];
+	int64_t got = 0, rc;
+
+	while (got < size) {
+		CHECK_EQ(ready_soon(host, fd, POLLIN), POLLIN);
+		rc = host->sys->recv(fd, block, sizeof(block), 0);
 		CHECK_EQ(rc > 0, 1);
 		got += rc;
 	}
+	CHECK_EQ(got, size);
+}
+
+static void
+tcp_that_is_full_is_writable_when_enough_was_read(const struct host *host)
+{
+	int ep = ok(host, host->sys->epoll_create()), fds[2];
+
+	tcp_pair(host, fds);
+	read_bytes(host, fds[1], fill_tcp(host, ep, fds[0]));
 	settle(host);
-	CHECK_EQ(got, sent);
 	CHECK_EQ(report(host, ep), EPOLLOUT);
 	end(host, fds[0], fds[1]);
 	end(host, ep, -1);
+}
+
+static void
+tcp_that_is_full_is_writable_when_its_reader_has_closed(const struct host *host)
+{
+	int ep = ok(host, host->sys->epoll_create()), fds[2];
+	int64_t sent;
+
+	tcp_pair(host, fds);
+	sent = fill_tcp(host, ep, fds[0]);
+	CHECK_EQ(host->sys->shutdown(fds[1], SHUT_WR), 0);
+	settle(host);
+	(void)report(host, ep);
+	read_bytes(host, fds[1], sent);
+	end(host, fds[1], -1);
+	settle(host);
+	CHECK_EQ(report(host, ep), EPOLLOUT);
+	CHECK_EQ(host->sys->send(fds[0], "x", 1, 0), 1);
+	settle(host);
+	CHECK_EQ(host->sys->send(fds[0], "x", 1, 0), -EPIPE);
+	end(host, fds[0], ep);
 }
 
 /* --- AF_UNIX ---------------------------------------------------------- */
@@ -583,6 +622,7 @@ const struct semantic_test semantics_sockets[] = {
 	TEST(tcp_reset_is_told_by_send_once),
 	TEST(tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset),
 	TEST(tcp_that_is_full_is_writable_when_enough_was_read),
+	TEST(tcp_that_is_full_is_writable_when_its_reader_has_closed),
 	TEST(local_pair_is_there_at_once),
 	TEST(local_close_hangs_up),
 	TEST(local_close_with_unread_bytes_resets),
