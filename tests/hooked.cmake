@@ -99,7 +99,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
   set(weaken no)
 endif()
 weft_explore_test(inbox_models explore/inbox_models.c explore/inbox_world.c
-  explore/producer_models.c explore/models.c)
+  explore/producer_models.c explore/mailbox_models.c explore/models.c)
 weft_explore_test(biased_models explore/biased_models.c explore/models.c)
 set(weaken no)
 weft_explore_test(pool_models explore/pool_models.c explore/models.c)

@@ -381,7 +381,7 @@ weft__dag_poke(weft_dag_run *run, uint32_t what)
 	    || weft__or(&run->poke, what, WEFT__ACQ_REL))
 		return;
 	weft__dag_run_ref(run);
-	weft__loop_tell(run->loop, &run->node, on_poke, run);
+	weft__loop_send(run->loop, &run->node, on_poke, run);
 }
 
 /* --- the start ----------------------------------------------------------- */

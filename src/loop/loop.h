@@ -215,7 +215,7 @@ struct weft_loop {
 	uint32_t   unpolled;          /* iterations since then */
 	struct weft__expiry expiry;
 	struct weft__locals *locals;  /* of local.c; NULL: no value was set */
-	void      *notices;           /* of net/stream/notice.c: pending interrupt flags; or NULL */
+	struct weft__mailbox *notices; /* of net/stream/notice.c: interrupts; or NULL */
 	void      *left_jobs;         /* of work/file.c: jobs whose callers have returned */
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* and how to end them */
@@ -461,6 +461,10 @@ void weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns);
 
 /* Wake the loop in the way that weft__inbox_push() has returned. */
 void weft__loop_kick(weft_loop *loop, int mode);
+
+/* Post an internal node to a loop that exists.  The loop runs fn(arg).  Thread: any. */
+void weft__loop_send(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
+                     void *arg);
 
 /* Make the present or next wait return; and the loop's side of that. */
 void weft__loop_wake(weft_loop *loop);

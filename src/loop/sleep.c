@@ -72,6 +72,17 @@ weft__loop_kick(weft_loop *loop, int mode)
 	weft__inbox_woken(&loop->inbox);
 }
 
+void
+weft__loop_send(weft_loop *loop, struct weft__node_head *head, weft_fn fn, void *arg)
+{
+	struct weft__node *node = (struct weft__node *)(void *)head;
+
+	weft__put(node->fn, fn);
+	weft__put(node->arg, arg);
+	weft__put(node->kind, WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
+	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
+}
+
 /* The caller has written a request for the loop (stop, leave) before.  Either the caller finds
  * the wake node free (W) and pushes it; or the loop's exchange (X), as the loop takes the
  * node, comes after W, and the loop sees the request.  Both are exchanges that acquire and

@@ -1,14 +1,11 @@
-/* home.c - the promises of a loop: pending ones, those with a notification, their memory.
+/* home.c - the promises of a loop: pending ones, those under way to it, their memory.
  *
  *   1. A promise is in a list of its owner loop until it has landed, and a loop does not stop
  *      while one is listed: so a thread that settles a promise finds the loop.
  *   2. Lists hold no reference.  A thread that walks a list takes a reference only if one is
  *      left; a promise without any is about to leave the list.
- *   3. Promises with a notification for the loop are in a stack, `news`, each with a
- *      reference.  A thread that finds the stack empty sends the node.  The loop takes the
- *      node first and the stack after that, so at most one node is on its way (N: released by
- *      each sender, acquired by the loop; and also in the other direction, so that the node
- *      can be sent again).
+ *   3. A promise that another thread has settled is a letter in `settled`, with a reference.
+ *      It is listed until the loop has taken the letter, so the loop does not end before.
  *   4. Promises made on the loop's thread have memory of the loop's slabs, which is kept for
  *      later ones.  Other threads return freed memory by a stack (R, in the same way).
  *   5. This state (struct weft__home) outlives its loop as long as a promise does.  `left`
@@ -31,6 +28,25 @@ struct weft__slab {
 
 static const struct weft__loop_promises loop_promises;
 
+/* The promise has arrived at its loop, with a reference. */
+static void
+on_settled(struct weft__mailbox *box, struct weft__letter *letter)
+{
+	weft_promise *promise = (weft_promise *)(void *)((char *)letter
+	                                                 - offsetof(weft_promise, letter));
+
+	(void)box;
+	if (weft__promise_end_travel(promise))
+		weft__promise_land(promise);
+	(void)weft_promise_unref(promise);
+}
+
+WEFT__NOINLINE void
+weft__home_send(weft_promise *promise)
+{
+	(void)weft__mailbox_post(&promise->home->settled, &promise->letter);
+}
+
 /* For promises of a loop that stopped before its first one. */
 static struct weft__home nowhere = { .closed = true, .left = { ALIVE } };
 
@@ -47,6 +63,8 @@ make_home(weft_loop *loop)
 	home->ready_end = &home->ready;
 	home->rejected_end = &home->rejected;
 	weft__store(&home->left, ALIVE, WEFT__RELAXED);
+	weft__mailbox_init(&home->settled, loop, on_settled);
+	weft__mailbox_init(&home->travels, loop, weft__promise_arrive);
 	if (weft__cas_else(&loop->promises, &none, (uintptr_t)home, WEFT__RELEASE,
 	                   WEFT__ACQUIRE)) /* M */
 		return home;
@@ -300,42 +318,6 @@ weft__home_unlist(weft_promise *promise)
 	weft__lock_give(&home->lock);
 }
 
-/* --- notifications ------------------------------------------------------ */
-
-static void
-on_news(void *arg)
-{
-	struct weft__home *home = arg;
-	weft_promise *promise, *next, *turned = NULL;
-
-	promise = (weft_promise *)weft__exchange(&home->news, 0, WEFT__ACQ_REL); /* N */
-	for (; promise; promise = next) {
-		next = promise->far;
-		promise->far = turned;
-		turned = promise;
-	}
-	for (promise = turned; promise; promise = next) {
-		next = promise->far;
-		promise->far = NULL;
-		if (weft__promise_end_travel(promise))
-			weft__promise_land(promise);
-		(void)weft_promise_unref(promise);
-	}
-}
-
-WEFT__NOINLINE void
-weft__home_tell(weft_promise *promise)
-{
-	struct weft__home *home = promise->home;
-	uintptr_t head = weft__load(&home->news, WEFT__RELAXED);
-
-	do
-		promise->far = (weft_promise *)head;
-	while (!weft__cas(&home->news, &head, (uintptr_t)promise, WEFT__ACQ_REL)); /* N */
-	if (!head)
-		weft__loop_tell(weft__home_loop(home), &home->node, on_news, home);
-}
-
 /* --- jobs --------------------------------------------------------------- */
 
 /* Settling cannot fail: jobs for which there is no memory wait until all microtasks have run.
@@ -347,9 +329,9 @@ weft__home_queue(weft_promise *promise)
 	weft_loop *loop = weft__home_loop(home);
 
 	if (home->ready || weft__ring_push(&loop->microtasks, weft__promise_run, promise) < 0) {
-		promise->far = NULL; /* by `next` it may be in `rejected` */
+		promise->next_ready = NULL;
 		*home->ready_end = promise;
-		home->ready_end = &promise->far;
+		home->ready_end = &promise->next_ready;
 		promise->landed = false;
 		loop->promises_due = true;
 	}
@@ -377,7 +359,7 @@ run_ready(struct weft__home *home)
 	home->ready = NULL;
 	home->ready_end = &home->ready;
 	for (; promise; promise = next, count++) {
-		next = promise->far;
+		next = promise->next_ready;
 		promise->landed = true;
 		weft__promise_run(promise);
 	}
@@ -441,13 +423,6 @@ take_pending(struct weft__home *home)
 	return promise;
 }
 
-/* The node of `travels` is on its way, or will be: its sender must find the loop. */
-static bool
-expects_travels(const struct weft__home *home)
-{
-	return weft__load(&home->travels, WEFT__RELAXED) != 0;
-}
-
 /* Reject pending promises.  True if some have not landed yet. */
 static bool
 end_promises(weft_loop *loop)
@@ -465,7 +440,7 @@ end_promises(weft_loop *loop)
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}
-	more = home->own || !home->closed || expects_travels(home);
+	more = home->own || !home->closed || weft__mailbox_is_due(&home->travels);
 	if (more) /* invariant 2: some may be about to leave */
 		weft__sys->yield();
 	return more;
@@ -475,7 +450,7 @@ static bool
 has_promises(weft_loop *loop)
 {
 	struct weft__home *home = home_of(loop);
-	bool has = home->own || expects_travels(home);
+	bool has = home->own || weft__mailbox_is_due(&home->travels);
 
 	weft__lock_take(&home->lock);
 	has |= home->foreign != NULL;

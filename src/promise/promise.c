@@ -350,7 +350,7 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	else if (weft__promise_is_here(promise))
 		weft__promise_land(promise);
 	else
-		weft__home_tell(weft_promise_ref(promise));
+		weft__home_send(weft_promise_ref(promise));
 	if (awaiters)
 		wake_awaiters(awaiters);
 	return 0;

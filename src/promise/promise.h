@@ -15,6 +15,7 @@
 
 #include <weft/promise.h>
 #include "base/value.h"
+#include "loop/mailbox.h"
 #include "threadlet/waitable.h"
 
 /* A reaction: what to do when a promise has settled; embedded in the object that wants to know.
@@ -79,7 +80,10 @@ struct weft_promise {
 	};
 	struct weft__reaction *last;  /* of a ring; locked, and the loop's thread once settled */
 	weft_promise        *next, *prev; /* in one list of `home` */
-	weft_promise        *far;     /* next in `news` of `home`; then in `ready` */
+	union {
+		struct weft__letter letter; /* while it is in `settled` of `home` */
+		weft_promise *next_ready;   /* in `ready` of `home` */
+	};
 	weft_promise        *before;  /* referenced: had landed when this was chained to it */
 	struct weft__reaction chain;  /* reaction to the promise before; and the handlers */
 	union {
@@ -99,12 +103,10 @@ struct weft__home {
 	weft_promise      *foreign; /* pending: made by other threads, or before the loop ran */
 	bool               closed;  /* the loop has stopped */
 	weft_promise      *own;     /* pending: made on the loop's thread */
-	weft_promise      *ready, **ready_end; /* by `far`: landed, no memory for the job */
+	weft_promise      *ready, **ready_end; /* landed, no memory for the job */
 	weft_promise      *rejected, **rejected_end; /* by `next`: perhaps unhandled */
-	weft__aptr         news;    /* promises with a notification for the loop, newest first */
-	struct weft__node_head node; /* brings them to the loop */
-	weft__aptr         travels; /* of then.c: chains to settled promises, newest first */
-	struct weft__node_head travels_node; /* brings these */
+	struct weft__mailbox settled; /* promises that other threads have settled or chained */
+	struct weft__mailbox travels; /* of then.c: chains to settled promises */
 
 	/* Memory of the promises made on the loop's thread. */
 	weft_promise      *free;    /* by `next` */
@@ -231,7 +233,10 @@ void weft__home_watch(weft_promise *promise);
 
 /* Send a promise, with a reference, to its owner loop.  There it lands, if it is settled, and
  * the reference is dropped. */
-void weft__home_tell(weft_promise *promise);
+void weft__home_send(weft_promise *promise);
+
+/* A letter of `travels` has arrived; then.c. */
+void weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter);
 
 /* --- promise.c ---------------------------------------------------------- */
 

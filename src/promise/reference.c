@@ -137,7 +137,7 @@ abandon(weft_promise *promise)
 	} else { /* the loop has to reject it */
 		promise->travels = true;
 		weft__store(&promise->refs, 1, WEFT__RELEASE); /* T */
-		weft__home_tell(promise);
+		weft__home_send(promise);
 	}
 }
 

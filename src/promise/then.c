@@ -11,11 +11,9 @@
  *      chains of any length need no stack.
  *   3. A chain that another thread adds to a settled promise travels to the loop.  If the new
  *      promise is settled meanwhile, it lands when it arrives there.
- *   4. Such chains are in a stack, `travels`.  A thread that finds the stack empty sends the
- *      node; the loop takes the node first and the stack after that (N: released by each
- *      sender, acquired by the loop).  Before the loop chains to a settled promise itself, it
- *      takes what is in the stack, and leaves ON_ITS_WAY there: so handlers run in the order
- *      in which they were chained, from whatever thread.
+ *   4. Such chains are letters in `travels`.  Before the loop chains to a settled promise
+ *      itself, it drains that mailbox: so handlers run in the order in which they were chained,
+ *      from whatever thread.  The loop does not end while the mailbox is due.
  */
 #include "promise/promise.h"
 
@@ -343,22 +341,23 @@ chain_late(weft_promise *promise, weft_promise *before)
 
 /* --- from other threads ----------------------------------------------------- */
 
-#define ON_ITS_WAY ((uintptr_t)1) /* value of `travels`: empty, but the node is on its way */
-
 /* A promise that is chained to a settled one, on its way to the loop. */
 struct travel {
-	struct travel *next;
+	struct weft__letter letter;     /* first */
 	weft_promise *promise, *before; /* both referenced */
 };
 
 /* Cannot fail: without memory for a job of its own, the reaction joins the job of `before`,
  * which waits until there is memory. */
-static void
-arrive(const struct travel *travel)
+void
+weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter)
 {
+	struct travel *travel = (struct travel *)(void *)letter;
 	weft_promise *promise = travel->promise, *before = travel->before;
 	bool has_job = before->last != NULL;
 
+	(void)box;
+	weft__sys->release(travel);
 	if (weft__promise_end_travel(promise))
 		weft__promise_land(promise);
 	if (chain_late(promise, before) < 0) {
@@ -369,55 +368,11 @@ arrive(const struct travel *travel)
 	(void)weft_promise_unref(before);
 }
 
-/* On the loop's thread. */
-static void
-take_travels(struct weft__home *home, uintptr_t leave)
-{
-	uintptr_t taken = weft__exchange(&home->travels, leave, WEFT__ACQ_REL); /* N */
-	struct travel *travel = taken == ON_ITS_WAY ? NULL : (struct travel *)taken;
-	struct travel *next, *turned = NULL;
-
-	for (; travel; travel = next) {
-		next = travel->next;
-		travel->next = turned;
-		turned = travel;
-	}
-	for (; turned; turned = next) {
-		next = turned->next;
-		arrive(turned);
-		weft__sys->release(turned);
-	}
-}
-
-static void
-on_travels(void *arg)
-{
-	struct weft__home *home = arg;
-
-	take_travels(home, 0);
-}
-
-/* Invariant 4. */
-static void
-send_travel(struct weft__home *home, struct travel *travel)
-{
-	uintptr_t head = weft__load(&home->travels, WEFT__RELAXED);
-
-	do
-		travel->next = head == ON_ITS_WAY ? NULL : (struct travel *)head;
-	while (!weft__cas(&home->travels, &head, (uintptr_t)travel, WEFT__ACQ_REL)); /* N */
-	if (!head)
-		weft__loop_tell(weft__home_loop(home), &home->travels_node, on_travels, home);
-}
-
-/* On the loop's thread: chain behind what other threads have chained before. */
+/* On the loop's thread: chain behind what other threads have chained before.  Invariant 4. */
 static int
 chain_in_order(weft_promise *promise, weft_promise *before)
 {
-	struct weft__home *home = before->home;
-
-	if (weft__load(&home->travels, WEFT__RELAXED) > ON_ITS_WAY)
-		take_travels(home, ON_ITS_WAY);
+	weft__mailbox_drain(&before->home->travels);
 	return chain_late(promise, before);
 }
 
@@ -428,13 +383,13 @@ chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *trav
 	if (!weft__promise_react(before, &promise->chain)) {
 		travel->promise = promise;
 		travel->before = weft_promise_ref(before);
-		send_travel(promise->home, travel);
+		(void)weft__mailbox_post(&promise->home->travels, &travel->letter);
 		return;
 	}
 	weft__sys->release(travel);
 	(void)weft_promise_ref(promise);
 	if (weft__promise_end_travel(promise))
-		weft__home_tell(promise);
+		weft__home_send(promise);
 	else
 		(void)weft_promise_unref(promise);
 }

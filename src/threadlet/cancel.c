@@ -35,9 +35,10 @@ end_level(struct round *round, const struct weft__sched *sched, struct weft__sco
 	scope->why = round->why;
 	for (struct weft__handle *h = scope->live; h; h = h->next) {
 		if (weft__load(&h->sched, WEFT__ACQUIRE) != (uintptr_t)sched)
-			(void)weft__handle_ask((int64_t)weft__load(&h->id, WEFT__RELAXED),
-			                       round->why == WEFT_ETIMEDOUT ? WEFT__REQUEST_TIMEOUT
-			                                                    : WEFT__REQUEST_CANCEL);
+			(void)weft__handle_request((int64_t)weft__load(&h->id, WEFT__RELAXED),
+			                           round->why == WEFT_ETIMEDOUT
+			                                   ? WEFT__REQUEST_TIMEOUT
+			                                   : WEFT__REQUEST_CANCEL);
 		else if (h->threadlet) /* else it is on its way to the scope's loop */
 			threadlet_cancel_add(round, h->threadlet);
 	}
@@ -103,34 +104,24 @@ interrupt(struct weft__threadlet *t)
 	weft__ask(t, WEFT_EINTR);
 }
 
-/* Carry out the requests of other threads. */
-static void
-do_asked(struct weft__sched *sched)
-{
-	struct weft__handle *handle;
-	unsigned requests;
-
-	while ((handle = weft__handle_next_asked(sched, &requests))) {
-		struct weft__threadlet *t = handle->threadlet;
-
-		if (!t)
-			continue; /* it has ended */
-		if (requests & WEFT__REQUEST_CANCEL)
-			weft__threadlet_end(t, WEFT_ECANCELED);
-		if (requests & WEFT__REQUEST_TIMEOUT)
-			weft__threadlet_end(t, WEFT_ETIMEDOUT);
-		if (requests & WEFT__REQUEST_INTERRUPT)
-			interrupt(t);
-	}
-}
-
 void
-weft__on_asked(void *arg)
+weft__on_request(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	struct weft__sched *sched = arg;
+	struct weft__sched *sched = (struct weft__sched *)(void *)((char *)box
+	                                                           - offsetof(struct weft__sched,
+	                                                                      requests));
+	struct weft__handle *handle;
+	unsigned requests = weft__handle_receive(sched, letter, &handle);
+	struct weft__threadlet *t = requests ? handle->threadlet : NULL;
 
-	weft__handle_begin_asked(sched);
-	do_asked(sched);
+	if (!t)
+		return; /* it has ended */
+	if (requests & WEFT__REQUEST_CANCEL)
+		weft__threadlet_end(t, WEFT_ECANCELED);
+	if (requests & WEFT__REQUEST_TIMEOUT)
+		weft__threadlet_end(t, WEFT_ETIMEDOUT);
+	if (requests & WEFT__REQUEST_INTERRUPT)
+		interrupt(t);
 }
 
 /* The handle of a threadlet of the calling thread's loop, or NULL. */
@@ -156,7 +147,7 @@ threadlet_cancel_request(weft_threadlet id, unsigned request)
 			"weft_cancel, weft_interrupt: the loop belongs to the parent process");
 	handle = find_here(id);
 	if (!handle)
-		return weft__handle_ask(id, request);
+		return weft__handle_request(id, request);
 	if (!handle->threadlet)
 		return weft__fail(WEFT_ESRCH,
 		                  "weft_cancel, weft_interrupt: the threadlet has already ended");
@@ -223,8 +214,7 @@ weft__threadlet_look(struct weft__threadlet *self)
 		return self->why;
 	if (weft__loop_is_stopping(self->sched->loop))
 		weft__threadlet_end(self, WEFT_ECANCELED);
-	if (weft__handle_is_asked(self->handle))
-		do_asked(self->sched);
+	weft__mailbox_drain(&self->sched->requests);
 	while (!self->why && (over = find_over(self, weft__sys->now(), &why))) {
 		if (over->place.block)
 			(void)weft__wheel_drop(&self->sched->loop->wheel, &over->place);

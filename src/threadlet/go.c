@@ -42,7 +42,7 @@ weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead)
 	struct weft__handle *handle = dead->handle;
 
 	if (handle)
-		weft__loop_tell(handle->scope->owner->sched->loop,
+		weft__loop_send(handle->scope->owner->sched->loop,
 		                (struct weft__node_head *)(void *)&dead->node, on_came_home, dead);
 	else
 		weft__stack_give(&sched->stacks, dead->stack);

@@ -9,10 +9,10 @@
  *      a reader can rely on is "it is a threadlet of my own scheduler", which no other thread
  *      changes.  `sched` is the scheduler that runs the threadlet; once the threadlet has ended,
  *      the one that joins it, if another (M: release, acquired by the lookup).
- *   2. Other threads send requests, under the lock.  The handle is then in the request list of
- *      a scheduler, whose loop is notified.  The scheduler compares the ID again, and passes on
- *      requests for threadlets that are no longer its own.  While the lock is held and the ID
- *      is valid, the scheduler exists: it unregisters here, under the lock, with an empty list.
+ *   2. Other threads send requests, under the lock: the handle's letter goes to the mailbox of
+ *      a scheduler.  The scheduler compares the ID again, and passes on requests for threadlets
+ *      that are no longer its own.  While the lock is held and the ID is valid, the scheduler
+ *      exists: it closes its mailbox here, under the lock.
  *   3. The end of the last scheduler frees the chunks.  Later IDs continue where these stopped.
  */
 #include "base/lock.h"
@@ -207,25 +207,18 @@ weft__handle_find(const struct weft__sched *sched, int64_t id)
 
 /* --- requests ----------------------------------------------------------- */
 
-/* The caller has the lock: put the handle in the request list of its scheduler. */
+/* The caller has the lock: send the letter to the scheduler of the handle. */
 static void
-list_asked(struct weft__handle *handle)
+post_request(struct weft__handle *handle)
 {
 	struct weft__sched *sched = (struct weft__sched *)weft__load(&handle->sched, WEFT__RELAXED);
-	struct weft__requests *asked = &sched->asked;
 
-	handle->asked = true;
-	handle->next_asked = asked->first;
-	asked->first = handle;
-	if (asked->queued)
-		return;
-	asked->queued = true;
-	weft__loop_tell(sched->loop, &asked->node, weft__on_asked, sched);
+	handle->posted = weft__mailbox_post(&sched->requests, &handle->letter);
 }
 
 /* Requests for an earlier threadlet with this handle are dropped. */
 int
-weft__handle_ask(int64_t id, unsigned requests)
+weft__handle_request(int64_t id, unsigned requests)
 {
 	struct weft__handle *handle;
 
@@ -236,8 +229,8 @@ weft__handle_ask(int64_t id, unsigned requests)
 			requests |= weft__load(&handle->requests, WEFT__RELAXED);
 		weft__store(&handle->requests, requests, WEFT__RELAXED);
 		handle->wanted = id;
-		if (!handle->asked)
-			list_asked(handle);
+		if (!handle->posted)
+			post_request(handle);
 	}
 	weft__lock_give(&all.lock);
 	return handle ? 0
@@ -255,12 +248,13 @@ threadlet_handle_is_wanted(const struct weft__handle *handle)
 
 /* The caller has the lock. */
 static struct weft__handle *
-pop_asked(struct weft__sched *sched)
+open_letter(struct weft__letter *letter)
 {
-	struct weft__handle *handle = sched->asked.first;
+	struct weft__handle *handle =
+		(struct weft__handle *)(void *)((char *)letter
+	                                        - offsetof(struct weft__handle, letter));
 
-	sched->asked.first = handle->next_asked;
-	handle->asked = false;
+	handle->posted = false;
 	return handle;
 }
 
@@ -268,42 +262,35 @@ pop_asked(struct weft__sched *sched)
 static void
 pass_on(struct weft__sched *sched)
 {
-	while (sched->asked.first) {
-		struct weft__handle *handle = pop_asked(sched);
+	struct weft__letter *letter = weft__mailbox_close(&sched->requests), *next;
 
+	for (; letter; letter = next) {
+		struct weft__handle *handle;
+
+		next = letter->next;
+		handle = open_letter(letter);
 		if (threadlet_handle_is_wanted(handle))
-			list_asked(handle);
+			post_request(handle);
 	}
 }
 
-/* Once per arrival of the node, which may be sent again from then on. */
-void
-weft__handle_begin_asked(struct weft__sched *sched)
+unsigned
+weft__handle_receive(struct weft__sched *sched, struct weft__letter *letter,
+                     struct weft__handle **out)
 {
-	weft__lock_take(&all.lock);
-	sched->asked.queued = false;
-	weft__lock_give(&all.lock);
-}
-
-struct weft__handle *
-weft__handle_next_asked(struct weft__sched *sched, unsigned *requests)
-{
-	struct weft__handle *handle = NULL;
+	unsigned requests = 0;
 
 	weft__lock_take(&all.lock);
-	while (!handle && sched->asked.first) {
-		handle = pop_asked(sched);
-		if (threadlet_handle_is_wanted(handle)
-		    && weft__load(&handle->sched, WEFT__RELAXED) == (uintptr_t)sched) {
-			*requests = weft__load(&handle->requests, WEFT__RELAXED);
-			weft__store(&handle->requests, 0, WEFT__RELAXED);
-			handle->wanted = 0;
-			break;
+	*out = open_letter(letter);
+	if (threadlet_handle_is_wanted(*out)) {
+		if (weft__load(&(*out)->sched, WEFT__RELAXED) == (uintptr_t)sched) {
+			requests = weft__load(&(*out)->requests, WEFT__RELAXED);
+			weft__store(&(*out)->requests, 0, WEFT__RELAXED);
+			(*out)->wanted = 0;
+		} else {
+			post_request(*out);
 		}
-		if (threadlet_handle_is_wanted(handle))
-			list_asked(handle);
-		handle = NULL;
 	}
 	weft__lock_give(&all.lock);
-	return handle;
+	return requests;
 }

@@ -1,13 +1,13 @@
 /* handle.h - threadlet IDs and the handles behind them.
  *
- * Needs: base.  Thread: members and functions say which.
+ * Needs: loop, base.  Thread: members and functions say which.
  */
 #ifndef WEFT_THREADLET_HANDLE_H
 #define WEFT_THREADLET_HANDLE_H
 
 #include <weft/base.h>
-#include "base/node.h"
 #include "base/thread.h"
+#include "loop/mailbox.h"
 
 struct weft__sched;
 struct weft__scope;
@@ -42,9 +42,9 @@ struct weft__handle {
 
 	/* Under the lock of handle.c, but any thread may read whether there are requests. */
 	weft__a32            requests; /* for the threadlet `wanted` */
-	bool                 asked;    /* it is in the request list of a scheduler */
+	bool                 posted;   /* `letter` is in the mailbox of a scheduler */
 	int64_t              wanted;
-	struct weft__handle *next_asked;
+	struct weft__letter  letter;
 };
 
 enum {
@@ -57,13 +57,6 @@ enum {
 struct weft__handles {
 	struct weft__handle *free;
 	uint32_t             count;
-};
-
-/* Requests to the threadlets of a scheduler, by other threads.  Under the lock of handle.c. */
-struct weft__requests {
-	struct weft__handle   *first;
-	struct weft__node_head node;   /* notifies the loop */
-	bool                   queued; /* `node` is on its way */
 };
 
 /* A scheduler begins and ends.  The end of the last one frees all handles. */
@@ -140,19 +133,12 @@ struct weft__handle *weft__handle_find(const struct weft__sched *sched, int64_t 
 struct weft__handle *weft__handle_find_any(int64_t id);
 
 /* Send requests to a threadlet of another scheduler.  Returns 0, or WEFT_ESRCH. */
-int weft__handle_ask(int64_t id, unsigned requests);
+int weft__handle_request(int64_t id, unsigned requests);
 
-/* The receiving end: the node has arrived; take the requests for one threadlet.  NULL: no more. */
-void weft__handle_begin_asked(struct weft__sched *sched);
-struct weft__handle *weft__handle_next_asked(struct weft__sched *sched,
-                                             unsigned *requests);
-
-/* There are requests for the threadlet, or for an earlier one with the same handle. */
-static inline bool
-weft__handle_is_asked(const struct weft__handle *handle)
-{
-	return weft__load(&handle->requests, WEFT__RELAXED) != 0;
-}
+/* The receiving end: the requests that a letter brings to `sched`, for the threadlet of `*out`.
+ * 0: none, or the threadlet belongs to another scheduler by now, which gets the letter. */
+unsigned weft__handle_receive(struct weft__sched *sched, struct weft__letter *letter,
+                              struct weft__handle **out);
 
 /* In a forked child: start over. */
 void weft__handles_forked(void);

@@ -175,7 +175,7 @@ weft__sched_look(weft_loop *loop)
 			return;
 		threadlet_look_copy(look);
 		if (look->home) {
-			weft__loop_tell(look->home, &look->node, on_answer, look);
+			weft__loop_send(look->home, &look->node, on_answer, look);
 			continue;
 		}
 		weft__store(&look->answered, 1, WEFT__RELEASE);

@@ -292,6 +292,7 @@ weft__sched_make(weft_loop *loop)
 	if (!sched)
 		return NULL;
 	weft__put(sched->loop, loop);
+	weft__mailbox_init(&sched->requests, loop, weft__on_request);
 	sched->modes = weft__modes();
 	sched->max = loop->threadlet_max;
 	sched->class = weft__stack_class(loop->stack_bytes);
@@ -304,17 +305,6 @@ weft__sched_make(weft_loop *loop)
 	weft__handles_fini(sched);
 	weft__sys->release(sched);
 	return (struct weft__sched *)other;
-}
-
-void
-weft__loop_tell(weft_loop *loop, struct weft__node_head *head, weft_fn fn, void *arg)
-{
-	struct weft__node *node = (struct weft__node *)(void *)head;
-
-	weft__put(node->fn, fn);
-	weft__put(node->arg, arg);
-	weft__put(node->kind, WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
-	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
 }
 
 void

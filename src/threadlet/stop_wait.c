@@ -29,7 +29,7 @@ on_stopped(struct weft__stop_wait *stop)
 {
 	struct wait *wait = (struct wait *)(void *)stop;
 
-	weft__loop_tell(wait->home, &wait->node, on_word, wait);
+	weft__loop_send(wait->home, &wait->node, on_word, wait);
 }
 
 static void

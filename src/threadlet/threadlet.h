@@ -145,7 +145,7 @@ struct weft__sched {
 	uint64_t                seq;     /* of the newest threadlet */
 	struct weft__stacks     stacks;
 	struct weft__handles    handles;
-	struct weft__requests   asked;   /* requests by other threads */
+	struct weft__mailbox    requests; /* of other threads */
 	struct weft__scope     *scopes;  /* free list */
 	uint32_t                max;
 	int                     class;   /* default class of its stacks */
@@ -190,10 +190,6 @@ weft__sched_of(weft_loop *loop)
 
 	return sched ? (struct weft__sched *)sched : weft__sched_make(loop);
 }
-
-/* Post an internal node to a loop that exists.  The loop runs fn(arg).  Thread: any. */
-void weft__loop_tell(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
-                     void *arg);
 
 /* Append a threadlet to the ready queue of `loop`, which is its own loop. */
 static inline void
@@ -386,7 +382,9 @@ void weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dea
 /* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on. */
 void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
 void weft__scope_end(struct weft__scope *scope, int why);
-void weft__on_asked(void *sched);
+
+/* Other threads request something of a threadlet of the scheduler; for its mailbox. */
+void weft__on_request(struct weft__mailbox *box, struct weft__letter *letter);
 
 /* Check whether `self` has to end, as the loop would in an iteration.  Returns 0, or the error
  * that its waits return. */

@@ -176,7 +176,7 @@ weft__waitable_wake_shared(struct weft__shared_waiter *w, int64_t result)
 	    != WEFT__WAIT_SLEEPS)
 		return;
 	if (loop)
-		weft__loop_tell(loop, &w->node, on_woken, &w->waiter);
+		weft__loop_send(loop, &w->node, on_woken, &w->waiter);
 	else
 		weft__sys->unpark(&w->woken); /* the word may be gone, which does no harm */
 }

@@ -2,7 +2,7 @@
  *
  * The models call the real source.  A planted bug is the protocol with one step missing.
  *
- * main() also runs the models of producer_models.c.
+ * main() also runs the models of producer_models.c and mailbox_models.c.
  */
 #include "inbox_world.h"
 
@@ -188,7 +188,8 @@ static const struct model_set inbox_models = {
 int
 main(int argc, char **argv)
 {
-	static const struct model_set *const sets[] = { &inbox_models, &producer_models };
+	static const struct model_set *const sets[] = { &inbox_models, &producer_models,
+		                                        &mailbox_models };
 
 	(void)argv;
 	return models_run(sets, COUNT(sets), argc);

@@ -1,7 +1,7 @@
 /* inbox_world.h - what the models of an inbox share: a world, and the loop's side of it.
  *
- * The models are in inbox_models.c and producer_models.c.  They form one program, because the
- * orders of one source file are weakened over all its models.
+ * The models are in inbox_models.c and producer_models.c.  With mailbox_models.c they form one
+ * program, because the orders of one source file are weakened over all its models.
  */
 #ifndef WEFT_TESTS_EXPLORE_INBOX_WORLD_H
 #define WEFT_TESTS_EXPLORE_INBOX_WORLD_H
@@ -25,7 +25,7 @@ enum bug {
 	NO_LOOK,    /* the host does not check whether the inbox has something */
 };
 
-extern const struct model_set producer_models;
+extern const struct model_set producer_models, mailbox_models;
 
 struct world {
 	enum bug bug;

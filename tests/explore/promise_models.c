@@ -388,7 +388,7 @@ resolve_badly(struct world *w, int who)
 	}
 	promise->value = value;
 	weft__store(&promise->outcome, WEFT_FULFILLED, WEFT__RELEASE);
-	weft__home_tell(weft_promise_ref(promise));
+	weft__home_send(weft_promise_ref(promise));
 }
 
 static void

@@ -111,7 +111,7 @@ weft__quota_leave(struct weft__quota *quota)
 	(void)weft__add(&quota->count, UINT32_MAX, WEFT__SEQ_CST); /* C */
 	if (weft__load(&quota->full, WEFT__SEQ_CST) == ARMED       /* F */
 	    && weft__cas(&quota->full, &armed, TOLD, WEFT__SEQ_CST))
-		weft__loop_tell(quota->loop, &quota->node, on_room, quota);
+		weft__loop_send(quota->loop, &quota->node, on_room, quota);
 	unref(quota);
 }
 

@@ -2,34 +2,33 @@
 #include "net/stream/notice.h"
 #include "threadlet/threadlet.h"
 
-/* The interrupted objects of a loop.  Created on first use, freed with the loop. */
-struct notices {
-	struct weft__lock lock;
-	bool queued; /* the node is queued */
-	struct weft__notice *first;
-	struct weft__node_head node;
-	weft_loop *loop;
-};
-
-static struct notices *
-notices_of(const struct weft__notice *notice)
+/* Invariant 2. */
+static void
+on_notice(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	weft_loop *loop = weft__notice_loop(notice);
+	struct weft__notice *notice =
+		(struct weft__notice *)(void *)((char *)letter
+	                                        - offsetof(struct weft__notice, letter));
 
-	return loop ? loop->notices : NULL;
+	(void)box;
+	weft__lock_take(&notice->lock);
+	notice->posted = false;
+	weft__lock_give(&notice->lock);
+	if (weft__notice_loop(notice) && weft__notice_is_marked(notice))
+		notice->tell(notice);
 }
 
 int
 weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 {
-	struct notices *all = loop->notices;
+	struct weft__mailbox *box = loop->notices;
 
-	if (!all) {
-		all = weft__alloc_zero(sizeof(*all));
-		if (!all)
+	if (!box) {
+		box = weft__sys->alloc(sizeof(*box));
+		if (!box)
 			return weft__fail(WEFT_ENOMEM, "out of memory");
-		all->loop = loop;
-		loop->notices = all;
+		weft__mailbox_init(box, loop, on_notice);
+		loop->notices = box;
 	}
 	weft__lock_take(&notice->lock);
 	weft__store(&notice->forks, loop->forks, WEFT__RELAXED);
@@ -38,76 +37,19 @@ weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 	return 0;
 }
 
-/* The caller holds the lock of the loop's list. */
-static void
-notice_unlist(struct weft__notice *notice)
-{
-	*notice->link = notice->next;
-	if (notice->next)
-		notice->next->link = notice->link;
-	notice->link = NULL;
-}
-
+/* Invariant 2: once it has no loop, no letter of it is posted, and the drain takes the last. */
 void
 weft__notice_drop(struct weft__notice *notice)
 {
-	struct notices *all = notices_of(notice);
+	weft_loop *loop = weft__notice_loop(notice);
 
-	if (!all)
+	if (!loop)
 		return;
 	weft__lock_take(&notice->lock);
-	weft__lock_take(&all->lock);
-	if (notice->link)
-		notice_unlist(notice);
 	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
-	weft__lock_give(&all->lock);
 	weft__lock_give(&notice->lock);
-}
-
-static struct weft__notice *
-notice_pop(struct notices *all)
-{
-	struct weft__notice *notice;
-
-	weft__lock_take(&all->lock);
-	notice = all->first;
-	if (notice)
-		notice_unlist(notice);
-	else
-		all->queued = false;
-	weft__lock_give(&all->lock);
-	return notice;
-}
-
-static void
-on_told(void *arg)
-{
-	struct notices *all = arg;
-	struct weft__notice *notice;
-
-	while ((notice = notice_pop(all)))
-		if (weft__notice_is_marked(notice))
-			notice->tell(notice);
-}
-
-static void
-notice_list(struct weft__notice *notice, weft_loop *loop)
-{
-	struct notices *all = loop->notices;
-
-	weft__lock_take(&all->lock);
-	if (!notice->link) {
-		notice->next = all->first;
-		notice->link = &all->first;
-		if (notice->next)
-			notice->next->link = &notice->next;
-		all->first = notice;
-		if (!all->queued) {
-			all->queued = true;
-			weft__loop_tell(loop, &all->node, on_told, all);
-		}
-	}
-	weft__lock_give(&all->lock);
+	if (notice->posted)
+		weft__mailbox_drain(loop->notices);
 }
 
 /* A forked child only sets the mark: it has no loop thread to notify, and a thread that held a
@@ -125,7 +67,7 @@ weft__notice_send(struct weft__notice *notice)
 		return;
 	weft__lock_take(&notice->lock);
 	loop = weft__notice_loop(notice);
-	if (loop)
-		notice_list(notice, loop);
+	if (loop && !notice->posted)
+		notice->posted = weft__mailbox_post(loop->notices, &notice->letter);
 	weft__lock_give(&notice->lock);
 }

@@ -1,15 +1,13 @@
 /* notice.h - interrupts from any thread, for objects that belong to a loop.
  *
  * An object embeds a weft__notice, its interrupt flag.  A thread that interrupts the object
- * marks the notice and adds it to the list of its loop.  One internal node of the loop
- * announces the whole list, so objects may come and go while the node is queued.
+ * marks the notice and posts its letter to a mailbox of the loop.
  *
  *   1. A notice without a loop is only marked.  The sender sets the mark before it reads the
  *      loop; the owner stores the loop before it reads the mark (I, S).
- *   2. A notice is listed at most once.  The lock of the loop's list protects the list and the
- *      removal of a notice from its loop, so every listed notice belongs to that loop.  A
- *      thread that lists a notice holds the notice's own lock.  A notice joins and leaves a
- *      loop under that lock, so the loop exists meanwhile.
+ *   2. The lock protects `loop` and `posted`: a letter is posted at most once, and only to the
+ *      loop that the notice is bound to.  A thread that posts holds the lock, so the notice stays
+ *      bound, and the loop exists, until the post is complete.
  *   3. The wait that ends with WEFT_EINTR clears the mark.  It is the current wait or the next.
  *
  * Needs: loop.  Thread: the loop's, except for weft__notice_send().
@@ -19,14 +17,15 @@
 
 #include "base/lock.h"
 #include "loop/loop.h"
+#include "loop/mailbox.h"
 
 struct weft__notice {
 	weft__aptr loop;  /* a weft_loop, or 0 */
 	weft__a32  mark;  /* 1: interrupted */
 	weft__a32  forks; /* fork count of its loop */
-	struct weft__lock lock; /* taken before that of the loop's list */
-	struct weft__notice *next;
-	struct weft__notice **link; /* the pointer to this notice in the list; NULL: not listed */
+	struct weft__lock lock;
+	bool       posted; /* `letter` is in the loop's mailbox */
+	struct weft__letter letter;
 	/* Called on the loop's thread: end the current wait, if there is one. */
 	void     (*tell)(struct weft__notice *notice);
 };
