@@ -80,6 +80,16 @@ WEFT_API int weft_cancel(weft_threadlet threadlet);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_interrupt(weft_threadlet threadlet);
 
+/* Run `fn(arg)` in a new threadlet on `loop`, and wait for its result.  `arg` may be on the
+ * caller's stack: `fn` either does not run, or has returned when the call returns.  If the caller
+ * is canceled, interrupted or late while `fn` runs, then so is `fn`, and the caller waits for it.
+ * Returns the result of `fn`, an error with its message; WEFT_ESHUTDOWN if the loop is shut down;
+ * WEFT_ETIMEDOUT, WEFT_ECANCELED or WEFT_EINTR before `fn` has begun; WEFT_ENOMEM, WEFT_EAGAIN as
+ * weft_go(); WEFT_ENOSUSPEND in callbacks.
+ * Thread: any.  Blocks: waits.  Since: 0.1. */
+WEFT_API int weft_loop_call(weft_loop *loop, weft_threadlet_fn fn, void *arg,
+                            uint64_t deadline_ns);
+
 /* --- the calling threadlet ---------------------------------------------- */
 
 /* Get the ID of the calling threadlet.

@@ -182,6 +182,21 @@ weft_event_wait(weft_event *event, uint64_t deadline_ns)
 	return 0;
 }
 
+/* A shared event, whose waitable can always be entered. */
+void
+weft__event_wait_shielded(weft_event *event, const char *what)
+{
+	struct counter *c = counter_of(event);
+
+	(void)weft__waitable_enter(&c->waitable);
+	if (weft__get(c->count) == 0)
+		(void)weft__waitable_wait(
+			&c->waitable, &(struct weft__waitable_wait){ what, &c->waits, NULL, true },
+			WEFT_NEVER);
+	else
+		weft__waitable_leave(&c->waitable);
+}
+
 /* For select. */
 bool
 weft__event_is_set(weft_event *event)

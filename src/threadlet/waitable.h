@@ -198,6 +198,9 @@ weft__waitable_wait_from(struct weft__waits *queue, const char *what, void *valu
 bool weft__event_is_set(weft_event *event);
 struct weft__waits *weft__event_waits(weft_event *event);
 
+/* Wait until a shared event is set, whatever happens. */
+void weft__event_wait_shielded(weft_event *event, const char *what);
+
 /* Claim all waiters of a queue, as a list linked by `next`.  Wake such a list, which may be
  * NULL, with one result; returns their number. */
 struct weft__wait *weft__waitable_claim_all(struct weft__waits *queue);

@@ -26,6 +26,7 @@ PATIENCE = 300  # seconds until something that must happen has happened
 # The outputs, as regular expressions that match the whole text.
 SAYS = {
     "abort": r"near: success\nfar: canceled\nasleep: canceled\nthe answer is near's\n",
+    "ask": r"done\nthere are only 40 cents\n",
     "child": r"hello\ntimed out: ending it\n",
     "embed": r"(still here.*\n)*",
     "embed_js": r"answer: 42\n",

@@ -21,6 +21,7 @@ EXCEPT(weft_threadlet_list, "waits for a turn of another loop, on that loop's th
 EXCEPT(weft_threadlet_list_of, "as weft_threadlet_list")
 EXCEPT(weft_dump, "as weft_threadlet_list")
 EXCEPT(weft_loop_wait_stopped, "the thread that stops takes the wait over: stop_wait_test")
+EXCEPT(weft_loop_call, "waits as weft_event_wait, and then for the function")
 EXCEPT(weft_runtime_wait_stopped, "as weft_loop_wait_stopped")
 EXCEPT(weft_dag_run_wait, "a run ends by its own steps and turns: nothing arrives")
 EXCEPT(weft_dag_run_op, "as weft_dag_run_wait")
