@@ -1,11 +1,14 @@
 /* redis_remote.c - remote requests: commands from other loops, plain threads, ops and promises.
  *
- * A remote request (struct request) is a command with a copy of its bytes.  Two owners share it:
- * the waiter and the endpoint's loop.  It is sent by a post that needs no memory.  On the
- * endpoint's loop it is a command like any other, with an op of that loop.
+ * A caller that waits has the command run on the endpoint's loop, by weft_loop_call().
+ *
+ * A command for an op or a promise is a remote request (struct request), with a copy of its
+ * bytes.  Two owners share it: the op or promise, and the endpoint's loop.  It is sent by a post
+ * that needs no memory.  On the endpoint's loop it is a command like any other, with an op of
+ * that loop.
  *
  *   1. The first to claim the request wins: the loop with the result, which it has written
- *      before, or the waiter that no longer wants it.  The atomic exchange orders the two.
+ *      before, or the op that no longer wants it.  The atomic exchange orders the two.
  *   2. A caller's op is finished only on its own loop, by on_outer_cancel() or by a post that
  *      delivers the result.  So these two never race.  If the post is refused, that loop is
  *      stopping, and then on_outer_cancel() ends the op.
@@ -34,9 +37,8 @@ struct request {
 	weft_op op; /* on the endpoint's loop */
 	weft_node begin, cancel;
 	uint64_t deadline_ns;
-	weft_event answered;   /* shared; for a waiting caller, */
-	weft_promise *promise; /* or this promise, */
-	weft_op *outer;        /* or this op, */
+	weft_promise *promise; /* for this promise, */
+	weft_op *outer;        /* or for this op, */
 	weft_loop *outer_loop; /* on its loop, referenced */
 	weft_redis_reply **out;
 	weft_node delivery;
@@ -101,7 +103,6 @@ request_make(weft_redis *redis, const struct weft__redis_command *from, uint64_t
 		.loop = weft_loop_ref(redis->loop),
 		.refs = WEFT__REFS_ONE,
 		.deadline_ns = deadline_ns,
-		.answered = WEFT_SHARED_INIT,
 	};
 	if (from->bytes)
 		memcpy(request->bytes, from->bytes, size);
@@ -155,14 +156,10 @@ bring(void *arg)
 }
 
 static void
-tell_waiter(struct request *request)
+request_bring(struct request *request)
 {
 	weft_loop *outer_loop = request->outer_loop;
 
-	if (!request->outer) {
-		(void)weft_event_set(&request->answered);
-		return;
-	}
 	request->delivery = (weft_node){ .fn = bring, .arg = hold(request) };
 	if (weft_loop_current() == outer_loop)
 		bring(request);
@@ -179,7 +176,7 @@ deliver(struct request *request, int rc)
 	if (request->promise)
 		request_settle(request);
 	else if (__atomic_exchange_n(&request->claim, DONE, __ATOMIC_ACQ_REL) == OPEN)
-		tell_waiter(request);
+		request_bring(request);
 	request_drop(request);
 	weft__redis_unref(redis);
 }
@@ -279,25 +276,32 @@ give_up(struct request *request)
 		request_drop(request);
 }
 
+struct remote_call {
+	weft_redis *redis;
+	struct weft__redis_command *command;
+	weft_redis_reply **out;
+	uint64_t deadline_ns;
+};
+
+static int
+remote_run(void *arg)
+{
+	struct remote_call *call = arg;
+
+	if (weft_now() >= call->deadline_ns)
+		return weft_fail(WEFT_ETIMEDOUT, "redis: the endpoint's loop took the command "
+		                                 "after the deadline");
+	return weft__redis_run(call->redis, call->command, call->out, call->deadline_ns);
+}
+
 int
 weft__redis_run_remote(weft_redis *redis, struct weft__redis_command *command,
                        weft_redis_reply **out, uint64_t deadline_ns)
 {
-	struct request *request = request_make(redis, command, deadline_ns);
-	int rc;
+	struct remote_call call = { weft__redis_ref(redis), command, out, deadline_ns };
+	int rc = weft_loop_call(redis->loop, remote_run, &call, give_up_at(deadline_ns));
 
-	if (!request)
-		return WEFT_ENOMEM;
-	(void)hold(request);
-	rc = request_hand_over(request);
-	if (rc == 0) {
-		rc = weft_event_wait(&request->answered, give_up_at(deadline_ns));
-		if (rc < 0 && __atomic_exchange_n(&request->claim, GONE, __ATOMIC_ACQ_REL) == OPEN)
-			give_up(request);
-		else
-			rc = request_report(request, out);
-	}
-	request_drop(request);
+	weft__redis_unref(redis);
 	return rc;
 }
 
