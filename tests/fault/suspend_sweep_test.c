@@ -235,6 +235,13 @@ aim(struct weft__threadlet *self)
 	disturb_target();
 }
 
+/* The threadlet of a weft_loop_call().  It ends early only if its caller does. */
+static bool
+is_librarys(const struct weft__threadlet *self)
+{
+	return strcmp(self->name, "call") == 0;
+}
+
 void __real_weft__leave(struct weft__threadlet *self);
 void __wrap_weft__leave(struct weft__threadlet *self);
 
@@ -242,7 +249,7 @@ void
 __wrap_weft__leave(struct weft__threadlet *self)
 {
 	const struct weft__waiter *waiter = self->waiter;
-	bool aimed = ++run.count == run.n;
+	bool aimed = !is_librarys(self) && ++run.count == run.n;
 
 	look_at_woken();
 	if (aimed)
