@@ -10,6 +10,7 @@ import contextlib
 import http.client
 import http.server
 import re
+import select
 import shutil
 import signal
 import socket
@@ -42,6 +43,8 @@ SAYS = {
     "sum": r"499999500000\n",
     "ticks": r"tick 1\ntick 2\ntick 3\n",
     "timers": r"(tick \d, due at \d+\n)+clear: 0\n",
+    "traps": r"a delay: returned\na deadline: slept\n10 values, the other ran 0 times\n"
+             r"a yield, the other ran 1 times\n",
 }
 
 
@@ -77,6 +80,15 @@ def receive(peer, size):
     while len(data) < size and (more := peer.recv(size - len(data))):
         data += more
     return data
+
+
+def await_bytes(peer, end):
+    """Read from a socket up to `end`."""
+    data = b""
+    while not data.endswith(end):
+        more = peer.recv(1)
+        check(f"no {end!r} before the end", more)
+        data += more
 
 
 def reserve(stack):
@@ -139,6 +151,29 @@ def echo_callback(program):
     serve(program, status=-signal.SIGTERM)
 
 
+def relay(program):
+    """What one peer sends reaches all others, also after one has left; none gets its own."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        process = start(program, f"fd:{fd}", fds=[fd])
+        peers = []
+        for i in range(4):  # a peer is there once it gets what another one sends
+            peers.append(stack.enter_context(connect(port)))
+            while i > 0 and not select.select([peers[-1]], [], [], 0.01)[0]:
+                peers[0].sendall(b"hello\n")
+        peers[0].sendall(b"end of hello\n")
+        for peer in peers[1:]:
+            await_bytes(peer, b"end of hello\n")
+        peers.pop().close()
+        peers[1].sendall(b"all\n")
+        for peer in peers[:1] + peers[2:]:
+            check("a line of another", receive(peer, 4) == b"all\n")
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+        check("nothing of its own", peers[1].recv(1) == b"")
+
+
 def proxy(program):
     """In front of the echo server; then in front of a closed port."""
     with contextlib.ExitStack() as stack:
@@ -184,6 +219,56 @@ def make_certificate(folder):
                     "-out", names[0], "-keyout", names[1]],
                    check=True, capture_output=True, timeout=PATIENCE)
     return names
+
+
+def https(program):
+    """Pages over TLS, also after the certificate was replaced; plain text is refused."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        chain, key = make_certificate(folder)
+        port = reserve(stack)
+        process = start(program, f"tls://127.0.0.1:{port}", chain, key)
+        check("hello", ask_https(port, chain) == (200, b"hello\n"))
+        make_certificate(folder)
+        process.send_signal(signal.SIGHUP)
+        await_line(process, "reload: done")
+        check("hello", ask_https(port, chain) == (200, b"hello\n"))
+        with connect(port) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                check("no plain text", b"hello" not in receive(plain, 1000))
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+
+
+def ask_https(port, chain):
+    """GET / of a server that starts; return status and body."""
+    context = ssl.create_default_context(cafile=chain)
+    end = time.monotonic() + PATIENCE
+    while True:
+        connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE,
+                                                 context=context)
+        try:
+            connection.request("GET", "/")
+        except ConnectionRefusedError:
+            check("a server that starts", time.monotonic() < end)
+            time.sleep(0.01)
+            continue
+        reply = connection.getresponse()
+        data = reply.read()
+        connection.close()
+        return reply.status, data
+
+
+def listing(program):
+    """The names in a directory; the reason if there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("one", "two", ".hidden"):
+            Path(folder, name).touch()
+        out = finish(start(program, folder))
+        check(out, sorted(out.splitlines()) == ["one", "two"])
+        out = finish(start(program, f"{folder}/nothing"), 1)
+        check(out, "opendir " in out and "not found" in out)
 
 
 def ask_ours(port, chain):
@@ -446,10 +531,11 @@ def main(args):
     if name == "weft":
         build(*args)
         return
-    servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
+    servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy, "relay": relay,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
-               "secure": secure, "files": files, "chat": chat, "fetch": fetch,
-               "hiredis": hiredis, "cache_aside": cache_aside, "observed": observed}
+               "secure": secure, "files": files, "chat": chat, "fetch": fetch, "https": https,
+               "hiredis": hiredis, "cache_aside": cache_aside, "observed": observed,
+               "listing": listing}
     if name in servers:
         servers[name](args[0])
     else:
