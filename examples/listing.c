@@ -34,8 +34,7 @@ read_names(void *arg)
 static int
 run(void *arg)
 {
-	static struct listing
-		listing; /* too large for the stack of a threadlet */
+	static struct listing listing; /* too large for a stack */
 	int rc;
 
 	listing.path = arg;

@@ -18,9 +18,8 @@ sleep_twice(void)
 {
 	uint64_t begin_ns = weft_now();
 
-	weft_sleep_until(
-		100
-		* WEFT_MS); /* wrong: a time shortly after the machine started */
+	/* Wrong: this is shortly after the start of the machine. */
+	weft_sleep_until(100 * WEFT_MS);
 	printf("a delay: %s\n",
 	       weft_now() - begin_ns < 100 * WEFT_MS ? "returned" : "slept");
 	weft_sleep_until(weft_after(100 * WEFT_MS));
