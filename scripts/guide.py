@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check that the guide matches the examples.
+"""Check that the guide matches the examples, and the pages on internals the sources.
 
     scripts/guide.py [--root DIR]   print `path:line: message`; exit 1 if any
     scripts/guide.py --self-test    plant each mistake and find it
@@ -12,6 +12,13 @@ It checks docs/guide/*.md and README.md:
      of the guide links to every chapter.
   3. A name that begins with weft_ or WEFT_ is in a public header, or in the store's header.
   4. A link to a file leads to an existing file.
+
+And docs/architecture.md and docs/internals/*.md:
+
+  5. A block `path` shows one call per line, indented by depth: the name of a function, the file
+     that has it, and a remark.  The file exists and has that name.
+  6. A name that begins with weft_ or weft__, and a file name in backquotes, is in the sources.
+  7. A link to a file leads to an existing file.
 """
 import argparse
 import re
@@ -23,6 +30,9 @@ LINES_MAX = 100
 EXAMPLE = re.compile(r"examples/(?:\w+\.(?:c|dag)|js/\w+\.js|python/\w+\.py)\b")
 LANGUAGES = ("c", "js", "dag", "python")
 NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
+SOURCE = re.compile(r"\bweft__?\w+\w\b(?!\.)")
+FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:c|h|S|py|js|sh|cmake|html))`")
+FOLDERS = "include src proto bindings tools tests fuzz bench scripts cmake".split()
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -85,6 +95,57 @@ def check_text(root, path, names):
                 yield number, f"{target} is not there"
 
 
+class Sources:
+    """The files that the pages on internals describe."""
+
+    def __init__(self, root):
+        self.paths = [p for folder in FOLDERS for p in (root / folder).rglob("*") if p.is_file()]
+        self.text = {}
+        self.names = {name for p in self.paths if p.suffix in (".c", ".h", ".S")
+                      for name in SOURCE.findall(self.read(p))}
+
+    def read(self, path):
+        if path not in self.text:
+            self.text[path] = path.read_text(errors="replace")
+        return self.text[path]
+
+    def find(self, name):
+        """A file whose path ends with that name, or None."""
+        return next((p for p in self.paths if p.as_posix().endswith("/" + name)), None)
+
+
+def check_call(sources, line):
+    """Yield a message for each mistake in one line of a path."""
+    words = line.split()
+    if len(words) < 2:
+        yield "want a function, its file, and a remark"
+        return
+    path = sources.find(words[1])
+    if not path:
+        yield f"there is no {words[1]}"
+    elif not re.search(rf"\b{re.escape(words[0])}\b", sources.read(path)):
+        yield f"{words[1]} has no {words[0]}"
+
+
+def check_internals(sources, path):
+    """Yield (line, message) for a page on internals."""
+    lines = path.read_text().splitlines()
+    for number, language, inside, _ in blocks(lines):
+        for i, line in enumerate(inside if language == "path" else (), number + 1):
+            for message in check_call(sources, line) if line.strip() else ():
+                yield i, message
+    for number, line in enumerate(lines, 1):
+        for name in SOURCE.findall(line):
+            if name not in sources.names:
+                yield number, f"{name} is in no source"
+        for name in FILE.findall(line):
+            if not sources.find(name):
+                yield number, f"there is no {name}"
+        for target in LINK.findall(line):
+            if not (path.parent / target).exists():
+                yield number, f"{target} is not there"
+
+
 def check_guide(guide):
     """Yield (path, line, message) for what the guide as a whole lacks."""
     index = guide / "README.md"
@@ -107,12 +168,16 @@ def findings(root):
     for path in [root / "README.md", *sorted(guide.glob("*.md"))]:
         found += [(path, line, message) for line, message in check_text(root, path, names)]
     found += check_guide(guide)
+    sources = Sources(root)
+    docs = root / "docs"
+    for path in [docs / "architecture.md", *sorted((docs / "internals").glob("*.md"))]:
+        found += [(path, line, message) for line, message in check_internals(sources, path)]
     return [f"{path.relative_to(root)}:{line}: {message}" for path, line, message in found]
 
 
 # --- self-test ---------------------------------------------------------------
 
-CHAPTER = "docs/guide/a.md"
+CHAPTER, PAGE = "docs/guide/a.md", "docs/internals/loop.md"
 CLEAN = {
     "include/weft/base.h": "int weft_go(void);\n",
     "examples/a.c": "int a;\nint b;\n\nint c;\n",
@@ -121,6 +186,9 @@ CLEAN = {
     "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n"
                  "From `examples/js/s.js`:\n\n```js\nlet t;\n```\n",
     "docs/guide/README.md": "[a](a.md)\n",
+    "src/loop/turn.c": "void weft__turn(void)\nwait();\n",
+    "docs/architecture.md": "`turn.c` has weft__turn. [Loop](internals/loop.md)\n",
+    PAGE: "```path\nweft__turn  loop/turn.c  one iteration\n  wait  loop/turn.c\n```\n",
     CHAPTER: "`weft_go` in `examples/a.c`:\n\n```c\nint b;\n\nint c;\n```\n\n```\nnot C\n```\n",
 }
 PLANTED = [
@@ -139,6 +207,12 @@ PLANTED = [
     ("examples/a.c", "int c;", "int d;", "this is not in"),
     ("docs/guide/README.md", "(a.md)", "(b.md)", "no link to a.md"),
     ("README.md", "guide/README.md", "guide/index.md", "is not there"),
+    (PAGE, "wait ", "sleep ", "has no sleep"),
+    (PAGE, "wait  loop/turn.c", "wait  loop/run.c", "there is no loop/run.c"),
+    (PAGE, "wait  loop/turn.c", "wait", "want a function"),
+    ("src/loop/turn.c", "weft__turn", "weft__run", "weft__turn is in no source"),
+    ("docs/architecture.md", "`turn.c`", "`run.c`", "there is no run.c"),
+    ("docs/architecture.md", "loop.md", "turn.md", "is not there"),
 ]
 
 
