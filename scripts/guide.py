@@ -8,8 +8,8 @@ It checks docs/guide/*.md and README.md:
 
   1. Every block of C, JavaScript, Python or a DAG file is a run of whole lines of the example that
      the line above it names.
-  2. An example that is shown has at most 100 lines, each chapter shows at least one, and README.md
-     of the guide links to every chapter.
+  2. README.md has at most 120 lines.  An example that is shown has at most 100, each chapter shows
+     at least one, and README.md of the guide links to every chapter.
   3. A name that begins with weft_ or WEFT_ is in a public header, or in the store's header.
   4. A link to a file leads to an existing file.
 
@@ -26,7 +26,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LINES_MAX = 100
+LINES_MAX, README_MAX = 100, 120
 EXAMPLE = re.compile(r"examples/(?:\w+\.(?:c|dag)|js/\w+\.js|python/\w+\.py)\b")
 LANGUAGES = ("c", "js", "dag", "python")
 NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
@@ -168,6 +168,9 @@ def findings(root):
     for path in [root / "README.md", *sorted(guide.glob("*.md"))]:
         found += [(path, line, message) for line, message in check_text(root, path, names)]
     found += check_guide(guide)
+    length = len((root / "README.md").read_text().splitlines())
+    if length > README_MAX:
+        found.append((root / "README.md", README_MAX + 1, f"more than {README_MAX} lines"))
     sources = Sources(root)
     docs = root / "docs"
     for path in [docs / "architecture.md", *sorted((docs / "internals").glob("*.md"))]:
@@ -207,6 +210,7 @@ PLANTED = [
     ("examples/a.c", "int c;", "int d;", "this is not in"),
     ("docs/guide/README.md", "(a.md)", "(b.md)", "no link to a.md"),
     ("README.md", "guide/README.md", "guide/index.md", "is not there"),
+    ("README.md", "See [", "\n" * 120 + "See [", "more than 120 lines"),
     (PAGE, "wait ", "sleep ", "has no sleep"),
     (PAGE, "wait  loop/turn.c", "wait  loop/run.c", "there is no loop/run.c"),
     (PAGE, "wait  loop/turn.c", "wait", "want a function"),
