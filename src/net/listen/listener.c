@@ -100,7 +100,7 @@ hand_out(weft_listener *listener)
 
 /* --- handshakes --------------------------------------------------------- */
 
-struct greeting {
+struct shaking {
 	weft_listener *listener;
 	weft_stream *stream;
 };
@@ -127,19 +127,17 @@ hand_out_later(weft_listener *listener)
 }
 
 static int
-greet(void *arg)
+shake_hands(void *arg)
 {
-	struct greeting g = *(struct greeting *)arg;
-	weft_listener *listener = g.listener;
-	int rc = weft_tls_start(g.stream, listener->tls, WEFT_TLS_SERVER, NULL,
-	                        weft_after(listener->handshake_ns));
+	struct shaking shaking = *(struct shaking *)arg;
+	weft_listener *listener = shaking.listener;
 
 	weft__sys->release(arg);
-	listener->greeted--;
-	if (rc < 0 || (listener->flags & WEFT__LISTENER_CLOSING))
-		weft_stream_reset(g.stream);
+	if (weft__handshake(&listener->handshakes, shaking.stream))
+		add_ready(listener, shaking.stream);
 	else
-		add_ready(listener, g.stream);
+		weft_stream_reset(shaking.stream);
+	listener->shaking--;
 	if (listener->flags & WEFT__LISTENER_CLOSING)
 		weft__listener_end(listener);
 	else if (listener->flags & WEFT__LISTENER_STARTED)
@@ -151,19 +149,19 @@ greet(void *arg)
 
 /* A threadlet does the handshake; then the connection is ready. */
 static void
-begin_greeting(weft_listener *listener, weft_stream *stream)
+begin_handshake(weft_listener *listener, weft_stream *stream)
 {
 	const weft_go_opts opts = { .name = "handshake", .loop = loop_of(listener) };
-	struct greeting *g = weft__sys->alloc(sizeof(*g));
+	struct shaking *shaking = weft__sys->alloc(sizeof(*shaking));
 
-	if (g) {
-		*g = (struct greeting){ listener, stream };
-		if (weft_go_with(&opts, greet, g) > 0) {
-			listener->greeted++;
+	if (shaking) {
+		*shaking = (struct shaking){ listener, stream };
+		if (weft_go_with(&opts, shake_hands, shaking) > 0) {
+			listener->shaking++;
 			return;
 		}
 	}
-	weft__sys->release(g);
+	weft__sys->release(shaking);
 	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
 	weft_stream_reset(stream);
 }
@@ -202,8 +200,8 @@ adopt(weft_listener *listener, int fd)
 	}
 	stream->quota = listener->quota;
 	/* With weft_listener_serve(), the threadlet of the peer does the handshake. */
-	if (listener->tls && !(listener->flags & WEFT__LISTENER_SERVED))
-		begin_greeting(listener, stream);
+	if (listener->handshakes.tls && !(listener->flags & WEFT__LISTENER_SERVED))
+		begin_handshake(listener, stream);
 	else
 		add_ready(listener, stream);
 }
@@ -574,7 +572,7 @@ listener_release(weft_listener *listener)
 	if (listener->flags & WEFT__LISTENER_PERMIT)
 		weft__quota_leave(listener->quota);
 	weft__quota_drop(listener->quota);
-	weft_tls_close(listener->tls);
+	weft_tls_close(listener->handshakes.tls);
 	weft__sys->release(listener->path);
 	weft__sys->release(listener);
 }
@@ -602,10 +600,9 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
 	                  | (opts->reuse_port ? WEFT__LISTENER_SHARES : 0u);
-	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
-	/* Only tls:// uses TLS, even if opts.tls is set. */
-	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0 ? weft__tls_ref(opts->tls)
-	                                                              : NULL;
+	listener->handshakes.limit_ns = opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
+	if (opts->tls && strncmp(address, "tls:", 4) == 0) /* only tls:// uses opts.tls */
+		listener->handshakes.tls = weft__tls_ref(opts->tls);
 	listener->fd = weft__listen(address, opts, &listener->local, &listener->path);
 	if (listener->fd < 0) {
 		int rc = listener->fd;
@@ -685,7 +682,7 @@ weft__listener_end(weft_listener *listener)
 			weft__wake(listener->closer, 0);
 		listener->closer = NULL;
 	}
-	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0)
+	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->shaking > 0)
 		return;
 	while ((stream = weft__listener_take(listener)))
 		weft_stream_reset(stream);
@@ -698,6 +695,7 @@ void
 weft__listener_shut(weft_listener *listener)
 {
 	listener->flags |= WEFT__LISTENER_CLOSING;
+	weft__handshakes_cut(&listener->handshakes);
 	if (listener->op.pending)
 		weft_op_cancel(&listener->op);
 	if (listener->standing.pending) {

@@ -6,8 +6,8 @@
  *   2. A connection is counted before it is accepted.  Its stream ends the count when it is
  *      freed.
  *   3. A listener is freed when it is closed, its ops have ended, weft_listener_serve() no
- *      longer uses it, and no connection is in its handshake.  Each handshake has its own
- *      threadlet.
+ *      longer uses it, and no threadlet does a handshake for it.  Its close cuts handshakes:
+ *      it drops their connections.  Those of weft_listener_serve() are cut later, see serve.c.
  *   4. A listener that shares its port drains before its socket is closed.  The kernel has
  *      answered SYNs, and the last ACK of some handshakes is still on its way.  These
  *      handshakes belong to this socket alone, so its close would reset the peers.  While
@@ -39,6 +39,22 @@ enum {
 	WEFT__LISTENER_ENDED = 1 << 14,  /* closer and callback have been notified of the close */
 };
 
+/* TLS handshakes of accepted connections. */
+struct weft__handshakes {
+	weft_tls               *tls;      /* NULL: no TLS */
+	uint64_t                limit_ns; /* of one */
+	struct weft__lock       lock;     /* for the members below */
+	struct weft__handshake *first;    /* in progress */
+	bool                    over;     /* none may begin */
+};
+
+/* Do the handshake of `stream`, if there is one, on the calling threadlet.  False if it failed or
+ * was cut: the stream is to be reset. */
+bool weft__handshake(struct weft__handshakes *all, weft_stream *stream);
+
+/* Cut those in progress, and let none begin.  Thread: any. */
+void weft__handshakes_cut(struct weft__handshakes *all);
+
 struct weft_listener {
 	struct weft__notice  notice; /* owner loop and interrupt flag */
 	int                  fd;
@@ -61,9 +77,8 @@ struct weft_listener {
 	struct weft__quota  *quota;
 	struct weft__waiter *closer;
 	struct weft__waiter *halter; /* waits until no accept is pending */
-	weft_tls            *tls;    /* NULL: no TLS */
-	uint64_t             handshake_ns;
-	uint32_t             greeted; /* connections in their handshake */
+	struct weft__handshakes handshakes; /* of accept and callbacks; serve has its own */
+	uint32_t             shaking; /* threadlets that do these handshakes */
 	uint32_t             forks;  /* weft__program.forks when it was opened */
 	weft_timer           timer;  /* delays the next accept after an error */
 	weft_node            handing; /* delivers what is in `ready` */

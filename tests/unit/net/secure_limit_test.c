@@ -308,6 +308,46 @@ TEST(handshake_is_cut_half_a_second_after_the_close_of_a_service)
 	run_with_own_clock(stay_silent);
 }
 
+static int
+close_before_the_handshake(void *arg)
+{
+	weft_stream *stream = come_before_the_end(arg);
+	char byte;
+
+	CHECK_EQ(weft_stream_read(stream, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	weft_stream_close(stream);
+	return 0;
+}
+
+/* --- close of a listener without a service -------------------------------- */
+
+static int
+accept_in_vain(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *stream;
+
+	house->ended = weft_listener_accept(house->listener, &stream, WEFT_NEVER);
+	return 0;
+}
+
+/* Without a cut, the handshake would last an hour, and the loop with it. */
+TEST(handshake_is_cut_when_a_listener_without_a_service_is_closed)
+{
+	struct house house;
+	weft_loop *loop;
+
+	make_world();
+	house = open_house(HOUR);
+	loop = make();
+	(void)go_on(loop, accept_in_vain, &house);
+	(void)go_on(loop, close_before_the_handshake, &house);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+	drop_world();
+}
+
 /* --- the client's limit --------------------------------------------------- */
 
 struct quiet {
