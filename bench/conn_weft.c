@@ -117,7 +117,7 @@ serve_all(void *arg)
 {
 	struct server *server = arg;
 
-	(void)weft_listener_serve(server->listener, server->serve, server, WEFT_NEVER);
+	(void)weft_listener_serve(server->listener, NULL, server->serve, server, WEFT_NEVER);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static int
 serve_all(void *arg)
 {
 	(void)arg;
-	(void)weft_listener_serve(listener, serve, NULL, WEFT_NEVER);
+	(void)weft_listener_serve(listener, NULL, serve, NULL, WEFT_NEVER);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ serve(void *arg)
 		return rc;
 	puts("listening");
 	fflush(stdout);
-	weft_listener_serve(listener, echo, NULL, WEFT_NEVER);
+	weft_listener_serve(listener, NULL, echo, NULL, WEFT_NEVER);
 	weft_listener_close(listener);
 	weft_tls_close(opts.tls);
 	return 0;

@@ -42,17 +42,29 @@ WEFT_API int weft_listener_open(const char *address,
 WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,
                                   uint64_t deadline_ns);
 
+typedef struct weft_listener_serve_opts {
+	const char *name;        /* of the threadlets of peers; default "peer" */
+	size_t      stack_bytes; /* default: the loop's; with TLS at least 64 KiB */
+	void      (*on_end)(int why, void *arg); /* see below; default: none */
+	uint64_t    spare[4];
+} weft_listener_serve_opts;
+
 /* Serve peers until the listener is closed, the caller is canceled or the deadline passes: each
  * peer on a threadlet of its own, on the least loaded loop of the runtime.  Then wait until all
  * peers have ended.  If the caller is canceled, so are they, and the listener stops listening
  * as by weft_listener_close(): peers in the backlog are still served.  Handshakes in progress
- * get half a second more.
+ * get half a second more.  `opts` may be NULL.
+ * With opts.on_end the peers are not canceled with the caller: on_end has to end them.  The
+ * calling threadlet calls it with `arg` when accepting ends, and once more if it is canceled
+ * after that.  `why` is the return value of weft_listener_serve(), or the cancellation's.  It
+ * must not suspend.
  * With reuse_port each loop can have a listener at the same address.  The system spreads peers
  * over the listeners by a hash (SO_REUSEPORT), and each peer is served where it was accepted.
  * Returns WEFT_ESHUTDOWN once closed.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_listener_serve(weft_listener *listener, weft_peer_fn fn,
-                                 void *arg, uint64_t deadline_ns);
+WEFT_API int weft_listener_serve(weft_listener *listener,
+                                 const weft_listener_serve_opts *opts,
+                                 weft_peer_fn fn, void *arg, uint64_t deadline_ns);
 
 /* Takes `peer`.  Or `peer` is NULL, and `error` has ended accepting.  WEFT_ESHUTDOWN is the
  * last call, when the listener is closed or its loop stops, also while paused.  After another

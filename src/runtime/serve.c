@@ -19,7 +19,7 @@ serve(void *arg)
 
 	if (rc < 0)
 		return rc;
-	rc = weft_listener_serve(listener, server->fn, server->arg, WEFT_NEVER);
+	rc = weft_listener_serve(listener, NULL, server->fn, server->arg, WEFT_NEVER);
 	weft_listener_close(listener);
 	return rc == WEFT_ECANCELED ? 0 : rc;
 }

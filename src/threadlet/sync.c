@@ -140,6 +140,22 @@ weft_group_wait(weft_group *group, uint64_t deadline_ns)
 	return 0;
 }
 
+int
+weft__group_join(weft_group *group)
+{
+	struct counter *c = counter_of(group);
+	int rc = weft__waitable_enter(&c->waitable);
+
+	if (rc == 0 && weft__get(c->count) > 0)
+		return weft__waitable_wait(
+			&c->waitable,
+			&(struct weft__waitable_wait){ "group", &c->waits, NULL, true },
+			WEFT_NEVER);
+	if (rc == 0)
+		weft__waitable_leave(&c->waitable);
+	return rc;
+}
+
 /* --- event -------------------------------------------------------------- */
 
 int

@@ -194,6 +194,9 @@ weft__waitable_wait_from(struct weft__waits *queue, const char *what, void *valu
                      uint64_t deadline_ns, struct weft__threadlet *self,
                      const void *site);
 
+/* As weft_group_wait(), but not cancelable. */
+int weft__group_join(weft_group *group);
+
 /* Inside the waitable of an event: whether the event is set, and its waiters. */
 bool weft__event_is_set(weft_event *event);
 struct weft__waits *weft__event_waits(weft_event *event);

@@ -52,7 +52,8 @@ serve(void *arg)
 	weft_listener *listener = site->listener;
 
 	if (listener /* it may be closed before this threadlet runs */
-	    && !went_well(weft_listener_serve(listener, answer, site, WEFT_NEVER), WEFT_ESHUTDOWN)
+	    && !went_well(weft_listener_serve(listener, NULL, answer, site, WEFT_NEVER),
+	                  WEFT_ESHUTDOWN)
 	    && site->listener) {
 		site->listener = NULL;
 		weft_listener_close(listener);

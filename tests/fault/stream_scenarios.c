@@ -124,7 +124,8 @@ serve(void *arg)
 	weft_listener *listener = talk->listener;
 
 	if (listener /* it may be closed before this threadlet runs */
-	    && !went_in_time(weft_listener_serve(listener, echo, talk, WEFT_NEVER), WEFT_ESHUTDOWN)
+	    && !went_in_time(weft_listener_serve(listener, NULL, echo, talk, WEFT_NEVER),
+	                     WEFT_ESHUTDOWN)
 	    && talk->listener) {
 		talk->listener = NULL;
 		weft_listener_close(listener);

@@ -218,7 +218,7 @@ serve(void *arg)
 	struct wire *wire = arg;
 
 	if (wire->listener /* it may be closed before this threadlet runs */
-	    && !went_in_time(weft_listener_serve(wire->listener, echo, wire, WEFT_NEVER),
+	    && !went_in_time(weft_listener_serve(wire->listener, NULL, echo, wire, WEFT_NEVER),
 	                     WEFT_ESHUTDOWN))
 		close_door(wire);
 	wire->serve_left = 0;

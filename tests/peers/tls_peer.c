@@ -243,7 +243,7 @@ serve(void *arg)
 	rc = open_door(&door);
 	if (rc < 0)
 		return tell_end(rc);
-	rc = weft_listener_serve(door, greet, tls, LIFETIME);
+	rc = weft_listener_serve(door, NULL, greet, tls, LIFETIME);
 	weft_listener_close(door);
 	weft_tls_close(tls);
 	return rc == WEFT_ECANCELED ? 0 : rc;

@@ -217,7 +217,7 @@ serve_clients(void *arg)
 {
 	struct far *far = arg;
 
-	(void)weft_listener_serve(far->listener, serve_client, far, WEFT_NEVER);
+	(void)weft_listener_serve(far->listener, NULL, serve_client, far, WEFT_NEVER);
 	return 0;
 }
 

@@ -375,7 +375,7 @@ weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t dead
 		return rc;
 	weft_op_set_background(&service.ended, true);
 	weft__http_count(&server->counts.serving, 1);
-	rc = weft_listener_serve(listener, on_peer, &service, deadline_ns);
+	rc = weft_listener_serve(listener, NULL, on_peer, &service, deadline_ns);
 	drain(&service, rc == WEFT_ESHUTDOWN ? deadline_ns : weft_after(FORCE_NS));
 	__atomic_sub_fetch(&server->counts.serving, 1, __ATOMIC_RELEASE);
 	return rc;

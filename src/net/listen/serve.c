@@ -4,18 +4,24 @@
  * cut HANDSHAKE_NS after accepting has ended.  Until then neither the end of accepting nor a
  * cancellation of the caller disturbs a handshake.
  *
- * The service is on the stack of the caller, which waits for all peers.
+ * The service is on the stack of the caller, which waits for all peers.  They are in a scope,
+ * through which a cancellation of the caller reaches them.  With `on_end` they are in a group,
+ * which only counts them.
  */
 #include "net/listen/listener.h"
 #include "net/tls/tls.h"
+#include "threadlet/waitable.h"
 
-#define HANDSHAKE_NS (WEFT_S / 2)
+#define HANDSHAKE_NS    (WEFT_S / 2)
+#define HANDSHAKE_STACK ((size_t)64 << 10)
 
 struct service {
 	weft_listener *listener; /* until accepting has ended */
+	const weft_listener_serve_opts *opts;
 	weft_peer_fn fn;
 	void *arg;
-	weft_scope scope; /* of all peers, so that the service outlives them */
+	weft_scope scope; /* of all peers, without `on_end` */
+	weft_group group; /* of all peers, with `on_end` */
 	struct weft__handshakes handshakes;
 	weft_timer timer; /* until they are cut */
 };
@@ -75,25 +81,50 @@ run_peer(void *arg)
 		(void)service->fn(peer.stream, service->arg);
 	else
 		weft_stream_reset(peer.stream);
+	if (service->opts->on_end)
+		(void)weft_group_done(&service->group);
 	return 0;
+}
+
+/* The cryptography of a handshake needs more than the smallest stacks have. */
+static size_t
+stack_for(const struct service *service)
+{
+	size_t bytes = service->opts->stack_bytes;
+
+	return service->handshakes.tls && bytes > 0 && bytes < HANDSHAKE_STACK ? HANDSHAKE_STACK
+	                                                                       : bytes;
+}
+
+static int64_t
+go_peer(struct service *service, struct peer *peer)
+{
+	const weft_listener_serve_opts *opts = service->opts;
+	bool stays = service->listener->flags & WEFT__LISTENER_SHARES;
+	const weft_go_opts go = { .name = opts->name ? opts->name : "peer",
+		                  .stack_bytes = stack_for(service),
+		                  .scope = opts->on_end ? NULL : &service->scope,
+		                  .loop = stays ? NULL : WEFT_LEAST_LOADED };
+	int64_t rc;
+
+	if (opts->on_end)
+		(void)weft_group_add(&service->group, 1);
+	rc = weft_go_with(&go, run_peer, peer);
+	if (rc == WEFT_ECANCELED) /* this threadlet is canceled, too */
+		return run_peer(peer);
+	if (rc < 0 && opts->on_end)
+		(void)weft_group_done(&service->group);
+	return rc;
 }
 
 static void
 start_peer(struct service *service, weft_stream *stream)
 {
-	bool stays = service->listener->flags & WEFT__LISTENER_SHARES;
-	const weft_go_opts opts = { .name = "peer",
-		                    .scope = &service->scope,
-		                    .loop = stays ? NULL : WEFT_LEAST_LOADED };
 	struct peer *peer = weft__sys->alloc(sizeof(*peer));
-	int64_t rc;
 
 	if (peer) {
 		*peer = (struct peer){ service, stream };
-		rc = weft_go_with(&opts, run_peer, peer);
-		if (rc == WEFT_ECANCELED) /* this threadlet is canceled, too */
-			rc = run_peer(peer);
-		if (rc >= 0)
+		if (go_peer(service, peer) >= 0)
 			return;
 	}
 	weft__sys->release(peer); /* out of memory, or too many threadlets: drop the peer */
@@ -137,6 +168,24 @@ start_last(struct service *service, int why)
 		start_peer(service, stream);
 }
 
+/* Accepting has ended with `why`.  Wait for all peers. */
+static void
+join_peers(struct service *service, int why)
+{
+	int rc;
+
+	if (!service->opts->on_end) {
+		(void)weft_scope_close(&service->scope);
+		return;
+	}
+	do
+		rc = weft_group_wait(&service->group, WEFT_NEVER);
+	while (rc == WEFT_EINTR);
+	if (rc < 0 && rc != why)
+		service->opts->on_end(rc, service->arg);
+	(void)weft__group_join(&service->group);
+}
+
 static int
 check_serve(weft_listener *listener, weft_peer_fn fn, uint64_t deadline_ns)
 {
@@ -154,12 +203,19 @@ check_serve(weft_listener *listener, weft_peer_fn fn, uint64_t deadline_ns)
 }
 
 int
-weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg, uint64_t deadline_ns)
+weft_listener_serve(weft_listener *listener, const weft_listener_serve_opts *opts, weft_peer_fn fn,
+                    void *arg, uint64_t deadline_ns)
 {
-	struct service service = { .listener = listener, .fn = fn, .arg = arg, .timer = WEFT_INIT };
+	const weft_listener_serve_opts defaults = WEFT_INIT;
+	struct service service = { .listener = listener,
+		                   .opts = opts ? opts : &defaults,
+		                   .fn = fn,
+		                   .arg = arg,
+		                   .group = WEFT_SHARED_INIT,
+		                   .timer = WEFT_INIT };
 	int rc = check_serve(listener, fn, deadline_ns);
 
-	if (rc == 0)
+	if (rc == 0 && !service.opts->on_end)
 		rc = weft_scope_open(&service.scope, 0, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
@@ -168,12 +224,14 @@ weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg, uint64_
 	if (listener->handshakes.tls)
 		service.handshakes.tls = weft__tls_ref(listener->handshakes.tls);
 	rc = accept_peers(&service, deadline_ns);
+	if (service.opts->on_end)
+		service.opts->on_end(rc, arg);
 	limit_handshakes(&service);
 	start_last(&service, rc);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_SERVED;
 	if (listener->flags & WEFT__LISTENER_CLOSING)
 		weft__listener_end(listener);
-	(void)weft_scope_close(&service.scope);
+	join_peers(&service, rc);
 	(void)weft_timer_stop(&service.timer);
 	weft_tls_close(service.handshakes.tls);
 	return rc;

@@ -157,7 +157,7 @@ run_server(void *arg)
 	sim_check(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(play.address, sizeof(play.address), "redis%s", text + 3);
 	count_up(&play.opened);
-	(void)weft_listener_serve(play.listener, serve, NULL, WEFT_NEVER);
+	(void)weft_listener_serve(play.listener, NULL, serve, NULL, WEFT_NEVER);
 	listener = play.listener;
 	play.listener = NULL;
 	weft_listener_close(listener);

@@ -124,7 +124,7 @@ serve(void *arg)
 {
 	struct server *server = arg;
 
-	server->result = weft_listener_serve(server->listener, greet, server, WEFT_NEVER);
+	server->result = weft_listener_serve(server->listener, NULL, greet, server, WEFT_NEVER);
 	server->ends++;
 	return 0;
 }

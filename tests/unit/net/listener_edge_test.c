@@ -295,8 +295,9 @@ serve_shared(void *arg)
 {
 	struct shared *shared = arg;
 
-	CHECK_EQ(weft_listener_serve(shared->listener, take_none, &shared->served, WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(
+		weft_listener_serve(shared->listener, NULL, take_none, &shared->served, WEFT_NEVER),
+		WEFT_ECANCELED);
 	/* A connection that arrives now is not ours. */
 	shared->guest = socket(AF_INET, SOCK_STREAM, 0);
 	OK(connect(shared->guest, (struct sockaddr *)&shared->addr, sizeof(shared->addr)));

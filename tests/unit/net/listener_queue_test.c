@@ -74,7 +74,7 @@ serve(void *arg)
 {
 	struct house *house = arg;
 
-	house->error = weft_listener_serve(house->listener, greet, house, WEFT_NEVER);
+	house->error = weft_listener_serve(house->listener, NULL, greet, house, WEFT_NEVER);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ serve(void *arg)
 	struct counter *counter = arg;
 
 	counter->loop = weft_loop_current();
-	counter->result = weft_listener_serve(counter->listener, greet, counter, WEFT_NEVER);
+	counter->result = weft_listener_serve(counter->listener, NULL, greet, counter, WEFT_NEVER);
 	return 0;
 }
 

@@ -372,7 +372,7 @@ serve_house(void *arg)
 {
 	struct house *house = arg;
 
-	house->last_error = weft_listener_serve(house->listener, echo, house, WEFT_NEVER);
+	house->last_error = weft_listener_serve(house->listener, NULL, echo, house, WEFT_NEVER);
 	return 0;
 }
 

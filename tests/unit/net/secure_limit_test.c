@@ -216,6 +216,58 @@ TEST(loop_stops_although_a_peer_sends_nothing_in_its_handshake)
 	drop_world();
 }
 
+/* --- stacks ----------------------------------------------------------------- */
+
+static int
+serve_on_small_stacks(void *arg)
+{
+	const weft_listener_serve_opts opts = { .name = "guest", .stack_bytes = 16 << 10 };
+	struct house *house = arg;
+
+	house->ended = weft_listener_serve(house->listener, &opts, echo, house, WEFT_NEVER);
+	return 0;
+}
+
+static int
+inspect_stacks(void *arg)
+{
+	struct house *house = arg;
+	weft_stream_connect_opts opts = { .tls = world.client };
+	weft_threadlet_info infos[8];
+	weft_stream *stream;
+	uint64_t cursor = 0;
+	int count, found = 0;
+
+	OK(weft_stream_connect(house->address, &opts, &stream, WEFT_NEVER));
+	exchange(stream);
+	count = weft_threadlet_list(weft_loop_current(), &cursor, infos, 8, WEFT_NEVER);
+	for (int i = 0; i < count; i++)
+		if (strcmp(infos[i].name, "guest") == 0) {
+			CHECK(infos[i].stack_bytes >= 64 << 10);
+			found++;
+		}
+	CHECK_EQ(found, 1);
+	weft_stream_close(stream);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(threadlet_of_a_peer_has_a_stack_for_its_handshake)
+{
+	struct house house;
+	weft_loop *loop;
+
+	make_world();
+	house = open_house(HOUR);
+	loop = make();
+	(void)go_on(loop, serve_on_small_stacks, &house);
+	(void)go_on(loop, inspect_stacks, &house);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+	drop_world();
+}
+
 /* --- close of a service --------------------------------------------------- */
 
 static struct {

@@ -100,7 +100,7 @@ serve(void *arg)
 {
 	struct house *house = arg;
 
-	house->ended = weft_listener_serve(house->listener, echo, house, WEFT_NEVER);
+	house->ended = weft_listener_serve(house->listener, NULL, echo, house, WEFT_NEVER);
 	return 0;
 }
 
