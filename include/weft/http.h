@@ -47,7 +47,8 @@ typedef struct weft_http_server_opts {
 	uint32_t requests_max;   /* requests handled at once, above: 503; default 10,000 */
 	size_t   target_max;     /* limit of path and query in bytes; default 8 KiB */
 	uint64_t grace_ns;       /* time before rate_min applies; default 10 s */
-	size_t   stack_bytes;    /* of handlers; at most 1 GiB; default: the loop's, 64 KiB */
+	size_t   stack_bytes;    /* of handlers; at most 1 GiB, with TLS at least 64 KiB; default:
+	                          * the loop's, 64 KiB */
 	uint64_t drain_ns;       /* wait for a last request when draining; default 0.5 s */
 	uint32_t idle_max;       /* limit of connections without a request; above it, the one that
 	                          * has waited longest is closed, preferably one that never got a

@@ -1,5 +1,6 @@
 /* http_secure_test.c - an HTTP server over TLS. */
 #include <weft/tls.h>
+#include "base/sys.h"
 #include "proto/http_site.h"
 #include "unit/net/certs.h"
 
@@ -67,6 +68,59 @@ TEST(drain_does_not_wait_for_tls_handshakes)
 {
 	make_tls();
 	site_run_tls(server_tls, prepare, visit_with_a_silent_one);
+	weft_tls_close(server_tls);
+	weft_tls_close(client_tls);
+}
+
+/* --- a drain during a handshake --------------------------------------------- */
+
+static const struct weft__sys *real_sys;
+static struct weft__sys still_sys;
+static uint64_t still_ns;
+
+static uint64_t
+now_still(void)
+{
+	return still_ns;
+}
+
+static void
+prepare_with_a_deadline(struct site *site)
+{
+	prepare(site);
+	site->until_ns = still_ns + WEFT_S / 4;
+}
+
+static void
+visit_after_the_deadline(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+	struct weft_loop_stats stats = { .accepted = 0 };
+	char byte;
+
+	while (stats.accepted == 0) {
+		turn_often();
+		OK(weft_loop_stats(weft_loop_current(), &stats));
+	}
+	site_close(site);
+	still_ns += WEFT_S / 3;
+	turn_often();
+	OK(weft_tls_start(stream, client_tls, WEFT_TLS_CLIENT, "127.0.0.1", WEFT_NEVER));
+	CHECK(weft_stream_read(stream, &byte, 1, WEFT_NEVER) <= 0);
+	weft_stream_close(stream);
+}
+
+/* The clock does not move, so the connection does not end by a time limit. */
+TEST(connection_that_begins_after_the_deadline_of_a_drain_is_canceled)
+{
+	make_tls();
+	real_sys = weft__sys;
+	still_sys = *real_sys;
+	still_sys.now = now_still;
+	still_ns = real_sys->now();
+	weft__sys = &still_sys;
+	site_run_tls(server_tls, prepare_with_a_deadline, visit_after_the_deadline);
+	weft__sys = real_sys;
 	weft_tls_close(server_tls);
 	weft_tls_close(client_tls);
 }

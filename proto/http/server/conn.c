@@ -158,11 +158,6 @@ http_conn_finish(struct weft__http_conn *conn)
 		weft_stream_close(conn->io.stream);
 }
 
-struct start {
-	struct weft__http_service *service;
-	weft_stream *peer;
-};
-
 static int
 http_conn_prepare(struct weft__http_conn *conn)
 {
@@ -182,19 +177,18 @@ http_conn_prepare(struct weft__http_conn *conn)
 	return rc;
 }
 
-static int
-http_conn_run(void *arg)
+int
+weft__http_conn_run(weft_stream *peer, void *arg)
 {
-	struct start start = *(struct start *)arg;
-	struct weft__http_counts *counts = &start.service->server->counts;
-	struct weft__http_conn conn = { .service = start.service,
-		                        .server = start.service->server,
+	struct weft__http_service *service = arg;
+	struct weft__http_counts *counts = &service->server->counts;
+	struct weft__http_conn conn = { .service = service,
+		                        .server = service->server,
 		                        .loop = weft_loop_current(),
 		                        .since_ns = weft_now(),
 		                        .self = weft_self(),
-		                        .io = { .stream = start.peer } };
+		                        .io = { .stream = peer } };
 
-	weft_release(arg);
 	weft__http_count(&counts->connections, 1);
 	weft__http_count(&counts->open, 1);
 	if (http_conn_prepare(&conn) == 0) {
@@ -203,33 +197,8 @@ http_conn_run(void *arg)
 			;
 		http_conn_finish(&conn);
 	} else {
-		weft_stream_reset(start.peer);
+		weft_stream_reset(peer);
 	}
 	__atomic_sub_fetch(&counts->open, 1, __ATOMIC_RELAXED);
-	weft__http_service_drop(start.service);
 	return 0;
-}
-
-int
-weft__http_conn_start(struct weft__http_service *service, weft_stream *peer)
-{
-	const weft_go_opts opts = {
-		.name = "http",
-		.stack_bytes = service->server->opts.stack_bytes,
-	};
-	struct start *start = weft_alloc(sizeof(*start));
-	weft_threadlet rc = WEFT_ENOMEM;
-
-	if (start) {
-		*start = (struct start){ service, peer };
-		weft__refs_add(&service->refs);
-		rc = weft_go_with(&opts, http_conn_run, start);
-	}
-	if (rc > 0)
-		return 0;
-	if (start)
-		weft__http_service_drop(service);
-	weft_release(start);
-	weft_stream_reset(peer);
-	return (int)rc;
 }

@@ -1,9 +1,8 @@
 /* http_server.c - create a server, serve a listener, drain.
  *
- * weft_listener_serve() accepts the connections.  For each it starts a threadlet on the loop
- * with the least load, where the TLS handshake runs.  That threadlet only starts the
- * connection's own threadlet, so weft_listener_serve() returns as soon as accepting has ended,
- * and the drain begins.
+ * weft_listener_serve() accepts the connections, and starts a threadlet for each of them on the
+ * loop with the least load.  It calls on_end() when accepting has ended, which begins the
+ * drain, and returns when no connection is left.
  */
 #include "http/server/http_server.h"
 
@@ -158,9 +157,14 @@ http_server_take_out(struct weft__http_service *service, struct weft__http_conn 
 void
 weft__http_service_enter(struct weft__http_conn *conn)
 {
+	bool forced;
+
 	weft__spin_lock(&conn->service->lock);
 	link_first(conn->service, conn);
+	forced = conn->service->forced;
 	weft__spin_unlock(&conn->service->lock);
+	if (forced)
+		(void)weft_cancel(conn->self);
 }
 
 void
@@ -238,13 +242,6 @@ weft__http_wait_end(struct weft__http_conn *conn)
 	return !evicted;
 }
 
-void
-weft__http_service_drop(struct weft__http_service *service)
-{
-	if (weft__refs_drop(&service->refs))
-		(void)weft_op_finish(&service->ended, 0);
-}
-
 /* --- draining --------------------------------------------------------------- */
 
 /* Interrupt an idle connection, under the lock: invariant 3.  Returns the threadlet to cancel
@@ -284,6 +281,7 @@ http_server_notify_next(struct weft__http_service *service, uint32_t round, bool
 	weft_threadlet canceled = 0;
 
 	weft__spin_lock(&service->lock);
+	service->forced |= force;
 	conn = service->first;
 	if (conn && conn->round == round)
 		conn = NULL;
@@ -323,60 +321,45 @@ limit(struct weft__http_service *service, uint64_t until_ns)
 	if (until_ns >= service->force_ns)
 		return;
 	service->force_ns = until_ns;
-	if (weft_timer_start(service->ended.loop, &service->force, until_ns, 0, on_limit, service)
-	    < 0)
+	if (weft_timer_start(NULL, &service->force, until_ns, 0, on_limit, service) < 0)
 		tell_all(service, true);
 }
 
-/* The weft_http_serve() call is canceled: limit the time that is left.  The op is not finished
- * here; the last connection does that. */
+/* Accepting has ended, or the weft_http_serve() call is canceled while it drains. */
 static void
-on_ask(weft_op *op, int why, void *arg)
+on_end(int why, void *arg)
 {
-	(void)op, (void)why;
-	limit(arg, weft_after(FORCE_NS));
-}
+	struct weft__http_service *service = arg;
 
-static void
-drain(struct weft__http_service *service, uint64_t limit_ns)
-{
-	service->drained_ns = weft_now();
-	__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
-	tell_all(service, false);
-	weft_timer_set_background(&service->force, true);
-	limit(service, limit_ns);
-	weft__http_service_drop(service);
-	(void)weft_op_wait(&service->ended, WEFT_NEVER);
-	(void)weft_timer_stop(&service->force);
+	if (!service->draining) {
+		service->drained_ns = weft_now();
+		__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
+		weft_timer_set_background(&service->force, true);
+		tell_all(service, false);
+	}
+	limit(service, why == WEFT_ESHUTDOWN ? service->deadline_ns : weft_after(FORCE_NS));
 }
 
 /* --- serving ---------------------------------------------------------------- */
-
-static int
-on_peer(weft_stream *peer, void *arg)
-{
-	return weft__http_conn_start(arg, peer);
-}
 
 int
 weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t deadline_ns)
 {
 	struct weft__http_service service = {
-		.server = server, .refs = WEFT__REFS_ONE, .force = WEFT_INIT, .force_ns = WEFT_NEVER
+		.server = server,
+		.force = WEFT_INIT,
+		.force_ns = WEFT_NEVER,
+		.deadline_ns = deadline_ns,
 	};
+	weft_listener_serve_opts opts = { .name = "http", .on_end = on_end };
 	int rc;
 
 	if (!server || !listener)
 		return weft_fail(WEFT_EINVAL, "weft_http_serve: an argument is NULL");
-	rc = weft_op_init(&service.ended, NULL, NULL, NULL);
-	if (rc == 0)
-		rc = weft_op_begin(&service.ended, on_ask, &service, WEFT_NEVER);
-	if (rc < 0)
-		return rc;
-	weft_op_set_background(&service.ended, true);
+	opts.stack_bytes = server->opts.stack_bytes;
 	weft__http_count(&server->counts.serving, 1);
-	rc = weft_listener_serve(listener, NULL, on_peer, &service, deadline_ns);
-	drain(&service, rc == WEFT_ESHUTDOWN ? deadline_ns : weft_after(FORCE_NS));
+	rc = weft_listener_serve(listener, &opts, weft__http_conn_run, &service, deadline_ns);
+	(void)weft_timer_stop(&service.force);
 	__atomic_sub_fetch(&server->counts.serving, 1, __ATOMIC_RELEASE);
 	return rc;
 }

@@ -6,8 +6,7 @@
  *
  *   1. A connection is a threadlet of its own, and an entry in the list of its service.  It
  *      leaves the list before its stream is closed or given away.
- *   2. A service lives until its last reference is released.  The thread that releases it
- *      finishes `ended` and does not touch the service afterwards.
+ *   2. A service lives until weft_listener_serve() returns, so longer than its connections.
  *   3. The draining threadlet interrupts a stream only while the state of its connection is
  *      WEFT__HTTP_IDLE, and a connection checks for a drain after it has set that state.  The
  *      interrupt is sent under the lock, after the state was set to WEFT__HTTP_TOLD.  So a
@@ -135,23 +134,23 @@ struct weft__http_service {
 	weft_http_server       *server;
 	uint32_t                draining; /* atomic */
 	uint64_t                drained_ns; /* when the drain began; written before `draining` */
-	struct weft__refs       refs;     /* connections, and the serving call */
-	struct weft__spin       lock;     /* for the lists */
+	struct weft__spin       lock;     /* for the lists and `forced` */
+	bool                    forced;   /* connections have been canceled */
 	uint32_t                round;    /* of notifications */
 	struct weft__http_conn *first, *last;
 	struct weft__http_line {
 		struct weft__http_conn *first, *last;
 	} waiting[2];                     /* not proven, proven */
 	uint32_t                waiting_count;
-	weft_op                 ended;
 	weft_timer              force;    /* until the remaining connections are canceled */
 	uint64_t                force_ns; /* when it fires, or WEFT_NEVER */
+	uint64_t                deadline_ns; /* of the call */
 };
 
-/* Start a connection on a threadlet of its own; takes `peer`. */
-int weft__http_conn_start(struct weft__http_service *service, weft_stream *peer);
+/* Run a connection on the calling threadlet; takes `peer`.  `service` is its service. */
+int weft__http_conn_run(weft_stream *peer, void *service);
 
-/* Add a connection to the list; and remove it. */
+/* Add a connection to the list; and remove it.  One that is late is canceled. */
 void weft__http_service_enter(struct weft__http_conn *conn);
 void weft__http_service_leave(struct weft__http_conn *conn);
 
@@ -159,9 +158,6 @@ void weft__http_service_leave(struct weft__http_conn *conn);
  * connection is to be closed.  Rule 5. */
 void weft__http_wait_begin(struct weft__http_conn *conn);
 bool weft__http_wait_end(struct weft__http_conn *conn);
-
-/* Release one reference: a connection's, or the serving call's. */
-void weft__http_service_drop(struct weft__http_service *service);
 
 static inline bool
 weft__http_draining(const struct weft__http_conn *conn)
