@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 LAYERS = "base timer backend loop threadlet promise work net runtime dag".split()
 LOW_FOLDERS = {"threadlet/switch": "base"}  # the simulated kernel also uses it
 OUTSIDE = ("proto", "bindings", "tools", "examples")
-SHARED = "proto/base/"  # private code that protocols and bindings share
+SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
 COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
 FUNCTION_MAX, RATCHET_MAX, FILE_MAX, FILE_HARD_MAX = 70, 72, 800, 1200
 SUBJECT_MAX, SUBJECTS = 72, 50
@@ -376,8 +376,8 @@ def public_only(tree):
                       for base in (s.pure.parent, unit, os.path.dirname(unit))]
             units = [unit + "/"]
             if s.top in ("proto", "bindings"):
-                units.append(SHARED)
-                places.append(os.path.normpath(f"proto/{name}"))
+                units += SHARED
+                places += [os.path.normpath(f"{top}/{name}") for top in ("proto", "src")]
             if not any(p.startswith(tuple(units)) and (tree.root / p).exists() for p in places):
                 yield s.path, line, f'"{name}" is not in {unit}/: use <weft/...> only'
 
@@ -688,7 +688,8 @@ CLEAN = {
                          "int a;\n" * 900,
     "proto/http/parse.h": "void parse(void);\n",
     "proto/base/proto_list.h": "struct weft__link;\n",
-    "proto/redis/list.c": '#include "base/proto_list.h"\n',
+    "proto/redis/list.c": '#include "base/proto_list.h"\n#include "base/utf8.h"\n',
+    "src/base/utf8.h": "/* utf8.h - a. */\nstatic inline int f(void);\n",
     "bindings/js/list.c": '#include "base/proto_list.h"\n',
     "proto/http/parse.c": '#include <stdio.h>\n#include <weft/timer.h>\n#include "parse.h"\n',
 }
@@ -700,6 +701,7 @@ PLANTS = [  # rule, path, text, line of the first finding
     ("layer-order", "src/a.c", c_file("a.c"), 1),
     ("public-only", "proto/http/a.c", '#include "base/sim.h"\n', 1),
     ("public-only", "examples/a.c", "#include <base/sim.h>\n", 1),
+    ("public-only", "examples/a.c", '#include "base/utf8.h"\n', 1),
     ("public-only", "tools/weft/a.c", '\n#include "../../proto/http/parse.h"\n', 2),
     ("public-only", "tools/weft/a.c", '#include "../../proto/base/proto_list.h"\n', 1),
     ("public-only", "bindings/js/a.c", '#include "http/parse.h"\n', 1),

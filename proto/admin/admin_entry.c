@@ -5,6 +5,7 @@
  */
 #include "admin_listing.h"
 #include <string.h>
+#include "base/utf8.h"
 
 #define FRAMES 16
 #define FD_MAX (1 << 24) /* file descriptors are below, addresses of objects above */
@@ -151,7 +152,7 @@ void
 weft__admin_put_name(struct weft__admin_text *text, const char *name)
 {
 	while (*name) {
-		size_t size = weft__admin_utf8(name);
+		size_t size = weft__utf8_size(name);
 		bool plain = size > 0 && (unsigned char)*name >= 0x20 && *name != 0x7f
 		             && (unsigned char)*name != 0xc2;
 

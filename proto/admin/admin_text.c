@@ -2,6 +2,7 @@
 #include "admin_text.h"
 #include <stdio.h>
 #include <string.h>
+#include "base/utf8.h"
 
 #define ROOM_FIRST ((size_t)4096)
 
@@ -103,56 +104,11 @@ weft__admin_put_double(struct weft__admin_text *text, double number, bool specia
 
 /* --- characters ---------------------------------------------------------------- */
 
-static bool
-is_later(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-/* Whether the second byte is valid after this first one: not an overlong form, not a surrogate,
- * not above U+10FFFF. */
-static bool
-second_fits(unsigned char first, unsigned char second)
-{
-	switch (first) {
-	case 0xe0:
-		return second >= 0xa0;
-	case 0xed:
-		return second < 0xa0;
-	case 0xf0:
-		return second >= 0x90;
-	case 0xf4:
-		return second < 0x90;
-	default:
-		return true;
-	}
-}
-
-size_t
-weft__admin_utf8(const char *data)
-{
-	unsigned char first = (unsigned char)data[0];
-	size_t size = 4;
-
-	if (first > 0 && first < 0x80)
-		return 1;
-	if (first < 0xc2 || first > 0xf4)
-		return 0;
-	if (first < 0xe0)
-		size = 2;
-	else if (first < 0xf0)
-		size = 3;
-	for (size_t i = 1; i < size; i++)
-		if (!is_later(data[i]))
-			return 0;
-	return second_fits(first, (unsigned char)data[1]) ? size : 0;
-}
-
 /* Write one character of `data`, or U+FFFD.  Returns how many bytes it used. */
 static size_t
 put_character(struct weft__admin_text *text, const char *data)
 {
-	size_t size = weft__admin_utf8(data);
+	size_t size = weft__utf8_size(data);
 
 	if (size == 0) {
 		weft__admin_puts(text, "\xef\xbf\xbd");
@@ -232,32 +188,21 @@ weft__json_close(struct weft__admin_text *text, char bracket)
 	weft__admin_put(text, &bracket, 1);
 }
 
-static void
-put_escape(struct weft__admin_text *text, char byte)
-{
-	char escape[8];
-
-	if (byte == '"' || byte == '\\')
-		(void)snprintf(escape, sizeof(escape), "\\%c", byte);
-	else
-		(void)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)byte);
-	weft__admin_puts(text, escape);
-}
-
 /* "<" is written as \u003c, so that it cannot end a script element. */
 void
 weft__json_text(struct weft__admin_text *text, const char *value)
 {
+	char character[6];
+
 	put_comma(text);
 	weft__admin_put(text, "\"", 1);
-	while (*value) {
-		unsigned char byte = (unsigned char)*value;
-
-		if (byte < 0x20 || byte == 0x7f || strchr("\"\\<", *value))
-			put_escape(text, *value++);
-		else
-			value += put_character(text, value);
-	}
+	while (*value)
+		if (*value == '<') {
+			weft__admin_puts(text, "\\u003c");
+			value++;
+		} else {
+			weft__admin_put(text, character, weft__json_character(&value, character));
+		}
 	weft__admin_put(text, "\"", 1);
 }
 

@@ -41,8 +41,4 @@ void weft__json_signed(struct weft__admin_text *text, int64_t value);
 void weft__json_double(struct weft__admin_text *text, double value);
 void weft__json_raw(struct weft__admin_text *text, const char *value);
 
-/* The length of the UTF-8 character at the beginning of `data`, which is ended by NUL; 0 if
- * there is no valid one. */
-size_t weft__admin_utf8(const char *data);
-
 #endif

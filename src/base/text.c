@@ -60,20 +60,3 @@ weft__text_end_line(struct weft__text *text)
 	if (text->size > 0 && text->buf[text->size - 1] == '\n')
 		text->buf[--text->size] = '\0';
 }
-
-size_t
-weft__text_character(const char *text)
-{
-	const unsigned char *at = (const unsigned char *)text;
-	size_t size = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-
-	if (*at > 0xf4)
-		return 0;
-	for (size_t i = 1; i < size; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f)
-	    || (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return size;
-}

@@ -30,7 +30,4 @@ void weft__text_end_line(struct weft__text *text);
 /* Append a duration in seconds, with milliseconds. */
 void weft__text_seconds(struct weft__text *text, uint64_t ns);
 
-/* Length in bytes of the UTF-8 character at `text`; 0 if it is not valid UTF-8. */
-size_t weft__text_character(const char *text);
-
 #endif

@@ -4,6 +4,7 @@
  * Names are quoted: whatever they contain, the text is well-formed.
  */
 #include "base/text.h"
+#include "base/utf8.h"
 #include "dag/dag.h"
 
 #define THREADS_MAX 256u /* that a trace distinguishes */
@@ -86,24 +87,11 @@ add_us(struct out *out, uint64_t ns)
 static void
 add_quoted(struct out *out, const char *text)
 {
-	static const char hex[] = "0123456789abcdef";
+	char character[6];
 
 	dag_write_add(out, "\"");
-	while (*text) {
-		unsigned char c = (unsigned char)*text;
-		size_t size = weft__text_character(text);
-		char escape[7] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], '\0' };
-
-		if (c == '"' || c == '\\')
-			dag_write_add(out, "\\");
-		if (c < ' ' || c == 127)
-			dag_write_add(out, escape);
-		else if (size > 0)
-			add_bytes(out, text, size);
-		else
-			dag_write_add(out, "\xef\xbf\xbd"); /* replacement for invalid UTF-8 */
-		text += size > 0 ? size : 1;
-	}
+	while (*text)
+		add_bytes(out, character, weft__json_character(&text, character));
 	dag_write_add(out, "\"");
 }
 

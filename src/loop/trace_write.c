@@ -11,6 +11,7 @@
  */
 #include "base/os.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "loop/loop.h"
 #include "loop/trace_text.h"
 
@@ -57,29 +58,14 @@ add_us(struct weft__trace_text *out, uint64_t ns)
 	add_bytes(out, places, sizeof(places));
 }
 
-/* Add text escaped for a JSON string; bytes that are not UTF-8 become U+FFFD. */
+/* Add text escaped for a JSON string. */
 static void
 add_escaped(struct weft__trace_text *out, const char *text)
 {
-	static const char hex[] = "0123456789abcdef";
+	char character[6];
 
-	while (*text) {
-		unsigned char c = (unsigned char)*text;
-		size_t size = weft__text_character(text);
-
-		if (c == '"' || c == '\\')
-			trace_write_add(out, "\\");
-		if (c < ' ' || c == 0x7f) {
-			trace_write_add(out, "\\u00");
-			add_bytes(out, &hex[c >> 4], 1);
-			add_bytes(out, &hex[c & 15], 1);
-		} else if (size > 0) {
-			add_bytes(out, text, size);
-		} else {
-			trace_write_add(out, "\\ufffd");
-		}
-		text += size ? size : 1;
-	}
+	while (*text)
+		add_bytes(out, character, weft__json_character(&text, character));
 }
 
 /* Add the symbol of a code address, as in dumps. */
