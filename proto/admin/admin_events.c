@@ -37,15 +37,15 @@ make_snapshot(weft_admin *admin, struct weft__admin_snapshot **out)
 	weft__admin_write_loops(admin, &text);
 	rc = text.error;
 	if (rc == 0) {
-		snapshot = weft_alloc(sizeof(*snapshot) + text.size + 1);
+		snapshot = weft_alloc(sizeof(*snapshot) + text.out.size + 1);
 		rc = snapshot ? 0 : WEFT_ENOMEM;
 	}
 	if (snapshot) {
 		snapshot->refs = WEFT__REFS_ONE;
 		snapshot->made_ns = now;
 		snapshot->event = "loops";
-		memcpy(snapshot->text, text.data, text.size);
-		snapshot->text[text.size] = '\0';
+		memcpy(snapshot->text, text.out.data, text.out.size);
+		snapshot->text[text.out.size] = '\0';
 		*out = snapshot;
 	}
 	weft__admin_text_fini(&text);

@@ -4,40 +4,21 @@
 #include <string.h>
 #include "base/utf8.h"
 
-#define ROOM_FIRST ((size_t)4096)
-
 void
 weft__admin_text_fini(struct weft__admin_text *text)
 {
-	weft_release(text->data);
+	weft__buffer_free(&text->out);
 	*text = (struct weft__admin_text){ 0 };
 }
 
 static bool
 admin_text_make_room(struct weft__admin_text *text, size_t size)
 {
-	size_t room = text->room ? text->room : ROOM_FIRST;
-	char *data;
-
-	if (text->room - text->size >= size)
-		return true;
-	if (size > WEFT__ADMIN_TEXT_MAX - text->size) {
+	if (size > WEFT__ADMIN_TEXT_MAX - text->out.size)
 		text->error = WEFT_EMSGSIZE;
-		return false;
-	}
-	while (room - text->size < size)
-		room *= 2;
-	data = weft_alloc(room);
-	if (!data) {
+	else if (!weft__buffer_reserve(&text->out, size))
 		text->error = WEFT_ENOMEM;
-		return false;
-	}
-	if (text->size > 0)
-		memcpy(data, text->data, text->size);
-	weft_release(text->data);
-	text->data = data;
-	text->room = room;
-	return true;
+	return !text->error;
 }
 
 void
@@ -45,8 +26,8 @@ weft__admin_put(struct weft__admin_text *text, const char *data, size_t size)
 {
 	if (text->error || size == 0 || !admin_text_make_room(text, size))
 		return;
-	memcpy(text->data + text->size, data, size);
-	text->size += size;
+	memcpy(text->out.data + text->out.size, data, size);
+	text->out.size += size;
 	text->last = data[size - 1];
 }
 

@@ -8,14 +8,14 @@
 
 #include <weft/base.h>
 #include <weft/value.h>
+#include "base/proto_buffer.h"
 
 #define WEFT__ADMIN_TEXT_MAX ((size_t)8 << 20)
 
 struct weft__admin_text {
-	char  *data;
-	size_t size, room;
-	char   last;  /* last byte written, even if it was sent since */
-	int    error; /* WEFT_ENOMEM, WEFT_EMSGSIZE */
+	struct weft__buffer out;
+	char                last;  /* last byte written, even if it was sent since */
+	int                 error; /* WEFT_ENOMEM, WEFT_EMSGSIZE */
 };
 
 void weft__admin_text_fini(struct weft__admin_text *text);

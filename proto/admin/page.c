@@ -149,7 +149,8 @@ send_page(weft_http *http, struct page *page)
 		rc = weft__admin_headers(http, policy);
 	if (rc == 0)
 		rc = weft_http_reply(http, 200, "text/html; charset=utf-8",
-		                     (weft_span){ page->text.data, page->text.size }, WEFT_NEVER);
+		                     (weft_span){ page->text.out.data, page->text.out.size },
+		                     WEFT_NEVER);
 	return rc;
 }
 

@@ -46,7 +46,7 @@ weft__admin_reply_line(weft_http *http, int status, const char *line)
 int
 weft__admin_reply(weft_http *http, const char *type, struct weft__admin_text *text)
 {
-	weft_span body = { text->data, text->size };
+	weft_span body = { text->out.data, text->out.size };
 	int rc = text->error;
 
 	if (rc == 0)
@@ -65,18 +65,18 @@ weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
 
 	if (text->error)
 		return text->error;
-	if (text->size < min)
+	if (text->out.size < min)
 		return 0;
-	while (done < text->size) {
-		size_t left = text->size - done;
-		ssize_t n = weft_http_write(http, text->data + done,
+	while (done < text->out.size) {
+		size_t left = text->out.size - done;
+		ssize_t n = weft_http_write(http, text->out.data + done,
 		                            left < PIECE_MAX ? left : PIECE_MAX, WEFT_NEVER);
 
 		if (n < 0)
 			return (int)n;
 		done += (size_t)n;
 	}
-	text->size = 0;
+	text->out.size = 0;
 	return 0;
 }
 

@@ -191,8 +191,7 @@ write_end(struct weft__admin_listing *listing)
 	weft__json_close(text, ']');
 	weft__json_key(text, "silent");
 	weft__json_open(text, '[');
-	if (listing->silent.size > 0)
-		weft__admin_put(text, listing->silent.data, listing->silent.size);
+	weft__admin_put(text, listing->silent.out.data, listing->silent.out.size);
 	weft__json_close(text, ']');
 	weft__json_key(text, "total");
 	weft__json_number(text, listing->total);

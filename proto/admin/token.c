@@ -131,7 +131,7 @@ set_cookie(weft_admin *admin, weft_http *http)
 	}
 	weft__admin_put(&text, "; Path=/; HttpOnly; SameSite=Strict",
 	                sizeof("; Path=/; HttpOnly; SameSite=Strict"));
-	rc = text.error ? text.error : weft_http_set_header(http, "Set-Cookie", text.data);
+	rc = text.error ? text.error : weft_http_set_header(http, "Set-Cookie", text.out.data);
 	weft__admin_text_fini(&text);
 	return rc;
 }

@@ -33,6 +33,7 @@
 #include <weft/stream.h>
 #include <weft/sync.h>
 #include <weft/timer.h>
+#include "base/proto_buffer.h"
 #include "base/proto_list.h"
 #include "resp.h"
 
@@ -117,15 +118,6 @@ int  weft__redis_may_wait(void);
 
 /* --- connections ------------------------------------------------------------- */
 
-struct weft__redis_bytes {
-	char  *data;
-	size_t size, room;
-};
-
-/* Make room for `more` bytes behind the present ones; false without memory. */
-bool weft__redis_bytes_reserve(struct weft__redis_bytes *bytes, size_t more);
-void weft__redis_bytes_drop(struct weft__redis_bytes *bytes);
-
 struct weft__redis_pending {
 	struct weft__redis_command *command; /* NULL: given up, or a handshake */
 	uint64_t begin;                      /* invariant 5 */
@@ -143,7 +135,7 @@ struct weft__redis_conn {
 	bool                     flush_queued, gone;
 	bool                     is_resp3, tracks, fell_back;
 	uint8_t                  handshakes; /* handshake replies to come */
-	struct weft__redis_bytes out, sending, in;
+	struct weft__buffer out, sending, in;
 	uint64_t                 put, given; /* bytes; invariant 5 */
 	uint64_t                 seen;       /* `put` at the last attempt to flush */
 	uint8_t                  turns_waited; /* loop iterations that the flush was delayed */

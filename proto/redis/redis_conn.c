@@ -7,7 +7,6 @@
 #include "redis_client.h"
 #include <weft/threadlet.h>
 
-#define OUT_FIRST  4096u
 #define OUT_KEEP   (256u << 10) /* bytes that an empty buffer may keep */
 #define OUT_ENOUGH (16u << 10)  /* bytes that are sent without waiting for more */
 #define TURNS_MAX  8            /* loop iterations to wait for more */
@@ -16,41 +15,11 @@
 
 /* --- bytes ------------------------------------------------------------------- */
 
-bool
-weft__redis_bytes_reserve(struct weft__redis_bytes *bytes, size_t more)
-{
-	size_t room = bytes->room ? bytes->room : OUT_FIRST, need;
-	char *data;
-
-	if (__builtin_add_overflow(bytes->size, more, &need) || need > SIZE_MAX / 4)
-		return false;
-	if (need <= bytes->room)
-		return true;
-	while (room < need)
-		room *= 2;
-	data = weft_alloc(room);
-	if (!data)
-		return false;
-	if (bytes->size > 0)
-		memcpy(data, bytes->data, bytes->size);
-	weft_release(bytes->data);
-	bytes->data = data;
-	bytes->room = room;
-	return true;
-}
-
-void
-weft__redis_bytes_drop(struct weft__redis_bytes *bytes)
-{
-	weft_release(bytes->data);
-	*bytes = (struct weft__redis_bytes){ 0 };
-}
-
 static void
-empty(struct weft__redis_bytes *bytes)
+empty(struct weft__buffer *bytes)
 {
 	if (bytes->room > OUT_KEEP)
-		weft__redis_bytes_drop(bytes);
+		weft__buffer_free(bytes);
 	bytes->size = 0;
 }
 
@@ -64,9 +33,9 @@ free_if_over(struct weft__redis_conn *conn)
 
 	if (!conn->gone || conn->write.pending || conn->flush_queued)
 		return;
-	weft__redis_bytes_drop(&conn->out);
-	weft__redis_bytes_drop(&conn->sending);
-	weft__redis_bytes_drop(&conn->in);
+	weft__buffer_free(&conn->out);
+	weft__buffer_free(&conn->sending);
+	weft__buffer_free(&conn->in);
 	weft_release(conn->pending);
 	weft_release(conn);
 	weft__redis_unref(redis);
@@ -130,7 +99,7 @@ on_written(weft_op *op, int64_t result, void *arg)
 static int
 send_rest(struct weft__redis_conn *conn, size_t sent)
 {
-	struct weft__redis_bytes swap = conn->sending;
+	struct weft__buffer swap = conn->sending;
 	int rc;
 
 	conn->sending = conn->out;
@@ -225,12 +194,12 @@ weft__redis_conn_put(struct weft__redis_conn *conn, const struct weft__redis_com
 {
 	size_t size = command->bytes ? command->size
 	                             : weft__resp_size(command->words, command->count);
-	struct weft__redis_bytes *out = &conn->out;
+	struct weft__buffer *out = &conn->out;
 	struct weft__redis_pending *pending;
 
 	if (conn->tail - conn->head > conn->pending_mask && !grow_pending(conn))
 		return NULL;
-	if (size > out->room - out->size && !weft__redis_bytes_reserve(out, size))
+	if (!weft__buffer_reserve(out, size))
 		return NULL;
 	if (command->bytes)
 		memcpy(out->data + out->size, command->bytes, size);
@@ -274,7 +243,7 @@ redis_conn_start(struct weft__redis_conn *conn)
 	weft_redis *redis = conn->redis;
 	int rc;
 
-	if (!grow_pending(conn) || !weft__redis_bytes_reserve(&conn->out, OUT_FIRST))
+	if (!grow_pending(conn) || !weft__buffer_reserve(&conn->out, 1))
 		return weft_fail(WEFT_ENOMEM, "no memory for a connection");
 	(void)weft_op_init(&conn->write, redis->loop, on_written, conn);
 	weft_op_set_background(&conn->write, true);
@@ -305,7 +274,7 @@ weft__redis_conn_open(struct weft__redis_slot *slot, weft_stream *stream)
 	if (rc < 0) {
 		weft_stream_reset(stream);
 		if (conn) {
-			weft__redis_bytes_drop(&conn->out);
+			weft__buffer_free(&conn->out);
 			weft_release(conn->pending);
 			weft_release(conn);
 		}

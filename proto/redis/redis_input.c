@@ -161,13 +161,13 @@ read_some(struct weft__redis_conn *conn, const char *data, size_t size)
 static bool
 take_large(struct weft__redis_conn *conn, size_t size)
 {
-	struct weft__redis_bytes *in = &conn->in, rest = { 0 };
+	struct weft__buffer *in = &conn->in, rest = { 0 };
 	weft_redis_reply *reply = NULL;
 	char first = in->data[0];
 	size_t more = in->size - size;
 	int rc;
 
-	if (more > 0 && !weft__redis_bytes_reserve(&rest, more))
+	if (more > 0 && !weft__buffer_reserve(&rest, more))
 		return false;
 	if (more > 0)
 		memcpy(rest.data, in->data + size, more);
@@ -184,7 +184,7 @@ take_large(struct weft__redis_conn *conn, size_t size)
 static bool
 read_large(struct weft__redis_conn *conn)
 {
-	struct weft__redis_bytes *in = &conn->in;
+	struct weft__buffer *in = &conn->in;
 
 	while (in->size >= LARGE) {
 		ssize_t n = weft__resp_scan(&conn->scan, &conn->redis->limits, in->data, in->size);
@@ -206,7 +206,7 @@ read_large(struct weft__redis_conn *conn)
 static void
 read_gathered(struct weft__redis_conn *conn)
 {
-	struct weft__redis_bytes *in = &conn->in;
+	struct weft__buffer *in = &conn->in;
 	size_t at;
 
 	if (!read_large(conn))
@@ -216,7 +216,7 @@ read_gathered(struct weft__redis_conn *conn)
 	if (in->size > 0)
 		memmove(in->data, in->data + at, in->size);
 	else if (in->room > IN_KEEP)
-		weft__redis_bytes_drop(in);
+		weft__buffer_free(in);
 }
 
 void
@@ -227,7 +227,7 @@ weft__redis_conn_read(struct weft__redis_conn *conn, const char *data, size_t si
 	if (!conn->slot)
 		return;
 	if (at < size) {
-		if (!weft__redis_bytes_reserve(&conn->in, size - at)) {
+		if (!weft__buffer_reserve(&conn->in, size - at)) {
 			break_off(conn, weft_fail(WEFT_ENOMEM, "no memory for a reply"));
 			return;
 		}

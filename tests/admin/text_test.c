@@ -11,10 +11,10 @@ said(struct weft__admin_text *text)
 	static char copy[4096];
 
 	CHECK_EQ(text->error, 0);
-	CHECK(text->size < sizeof(copy));
-	memcpy(copy, text->data, text->size);
-	copy[text->size] = '\0';
-	text->size = 0;
+	CHECK(text->out.size < sizeof(copy));
+	memcpy(copy, text->out.data, text->out.size);
+	copy[text->out.size] = '\0';
+	text->out.size = 0;
 	text->last = '\0';
 	return copy;
 }
@@ -128,9 +128,9 @@ TEST(text_buffer_has_a_limit_and_keeps_the_error)
 	CHECK_EQ(text.error, 0);
 	weft__admin_put(&text, "x", 1);
 	CHECK_EQ(text.error, WEFT_EMSGSIZE);
-	CHECK_EQ(text.size, 8 << 20);
+	CHECK_EQ(text.out.size, 8 << 20);
 	weft__admin_put(&text, "x", 1);
-	CHECK_EQ(text.size, 8 << 20);
+	CHECK_EQ(text.out.size, 8 << 20);
 	weft__admin_text_fini(&text);
 	free(piece);
 }
