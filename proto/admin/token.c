@@ -11,6 +11,7 @@
 #include "admin_private.h"
 #include <stdio.h>
 #include <string.h>
+#include "base/proto_hex.h"
 
 #define COOKIE         "weft_admin"
 #define NAME_MAX_BYTES 32
@@ -27,14 +28,6 @@ is_token(const char *given, size_t size, const char *token)
 	return differ == 0;
 }
 
-static int
-hex(char byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* Whether the value of a cookie is the token. */
 static bool
 is_cookie(const char *value, size_t size, const char *token)
@@ -44,11 +37,11 @@ is_cookie(const char *value, size_t size, const char *token)
 	if (size % 2 || size / 2 > sizeof(given))
 		return false;
 	for (size_t i = 0; i < size / 2; i++) {
-		int high = hex(value[2 * i]), low = hex(value[2 * i + 1]);
+		int byte = weft__hex_byte(value + 2 * i);
 
-		if (high < 0 || low < 0)
+		if (byte < 0)
 			return false;
-		given[i] = (char)(high << 4 | low);
+		given[i] = (char)byte;
 	}
 	return is_token(given, size / 2, token);
 }

@@ -6,6 +6,7 @@
  */
 #include "redis_client.h"
 #include <stdio.h>
+#include "base/proto_hex.h"
 
 #define PORT "6379"
 
@@ -21,42 +22,25 @@ weft__redis_copy(const char *text, size_t size)
 	return copy;
 }
 
-static int
-hex_of(char byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	byte |= 0x20;
-	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* Copy a text and decode %XX. */
 static int
 decode(const char *text, size_t size, char **out)
 {
 	char *copy = weft__redis_copy(text, size), *to = copy;
+	const char *end = text + size;
 
 	if (!copy)
 		return weft_fail(WEFT_ENOMEM, "no memory for an address");
-	for (size_t i = 0; i < size; i++) {
-		int high = -1, low = -1;
+	while (text < end) {
+		int byte = weft__percent_next(&text, end);
 
-		if (text[i] != '%') {
-			*to++ = text[i];
-			continue;
-		}
-		if (i + 2 < size) {
-			high = hex_of(text[i + 1]);
-			low = hex_of(text[i + 2]);
-		}
-		if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+		if (byte <= 0) {
 			weft_release(copy);
 			return weft_fail(WEFT_EINVAL,
 			                 "weft_redis_open: user or password: two "
 			                 "hexadecimal digits (not 00) must follow a percent sign");
 		}
-		*to++ = (char)(high << 4 | low);
-		i += 2;
+		*to++ = (char)byte;
 	}
 	*to = '\0';
 	*out = copy;

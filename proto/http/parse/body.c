@@ -10,6 +10,7 @@
  *   3. Extensions are checked and ignored.  Their size is limited per chunk and per body, since
  *      body_max does not count them.
  */
+#include "base/proto_hex.h"
 #include "http/parse/parse_inner.h"
 #include "http/parse/scan.h"
 
@@ -42,10 +43,12 @@ body_refuse(struct weft__http_body *body, const char *text)
 static int
 size_byte(struct weft__http_body *body, char byte)
 {
-	if (byte_is(byte, BYTE_HEX)) {
+	int digit = weft__hex_value(byte);
+
+	if (digit >= 0) {
 		if (++body->digits > 16)
 			return body_refuse(body, "chunk size too long");
-		body->left = body->left << 4 | hex_value(byte);
+		body->left = body->left << 4 | (unsigned)digit;
 		return 0;
 	}
 	if (body->digits == 0 || (byte != '\r' && byte != ';'))

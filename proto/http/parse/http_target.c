@@ -5,6 +5,7 @@
  * fragment is never sent, and some parsers take a "#" for the end of the path.  User
  * information before a host ("user@host") is refused too: it is used to disguise the host.
  */
+#include "base/proto_hex.h"
 #include "http/parse/parse_inner.h"
 
 static int
@@ -43,7 +44,7 @@ after_name(struct text host)
 
 	for (; at < end; at++) {
 		if (*at == '%') {
-			if (end - at < 3 || !byte_is(at[1], BYTE_HEX) || !byte_is(at[2], BYTE_HEX))
+			if (end - at < 3 || weft__hex_byte(at + 1) < 0)
 				return NULL;
 			at += 2;
 		} else if (!byte_is(*at, BYTE_NAME)) {

@@ -45,13 +45,6 @@ is_blank(char byte)
 	return byte == ' ' || byte == '\t';
 }
 
-/* The value, 0 to 15, of a byte that is BYTE_HEX. */
-static inline unsigned
-hex_value(char byte)
-{
-	return byte <= '9' ? (unsigned)(byte - '0') : (unsigned)((byte | 0x20) - 'a') + 10;
-}
-
 /* Borrowed bytes, not ended by NUL. */
 struct text {
 	const char *data;

@@ -5,24 +5,8 @@
  * longer than the part of the path that was read.
  */
 #include "http/parse/uri.h"
-#include "http/parse/parse_inner.h"
-
-/* Decode the byte at *at and advance *at.  Negative if two hexadecimal digits do not follow
- * "%". */
-static int
-decode_byte(const char **at, const char *end)
-{
-	const char *x = *at;
-
-	if (*x != '%') {
-		*at = x + 1;
-		return (unsigned char)*x;
-	}
-	if (end - x < 3 || !byte_is(x[1], BYTE_HEX) || !byte_is(x[2], BYTE_HEX))
-		return -1;
-	*at = x + 3;
-	return (int)(hex_value(x[1]) << 4 | hex_value(x[2]));
-}
+#include <string.h>
+#include "base/proto_hex.h"
 
 static bool
 path_byte_ok(int byte)
@@ -35,7 +19,7 @@ static int
 add_segment(const char **at, const char *end, char *out, size_t room, size_t *length)
 {
 	while (*at < end && **at != '/') {
-		int byte = decode_byte(at, end);
+		int byte = weft__percent_next(at, end);
 
 		if (!path_byte_ok(byte))
 			return weft_fail(WEFT_EINVAL, "http: bad byte in a path");
@@ -135,7 +119,7 @@ weft__http_query_decode(const char *text, size_t size, char *out, size_t room)
 	size_t length = 0;
 
 	while (at < end) {
-		int byte = *at == '+' ? (at++, ' ') : decode_byte(&at, end);
+		int byte = *at == '+' ? (at++, ' ') : weft__percent_next(&at, end);
 
 		if (byte <= 0)
 			return weft_fail(WEFT_EINVAL, "http: bad byte in a query");

@@ -13,6 +13,7 @@
 #include "http/parse/url.h"
 #include <stdint.h>
 #include <stdio.h>
+#include "base/proto_hex.h"
 #include "http/parse/parse_inner.h"
 
 enum scheme { PLAIN, SECURE, LOCAL };
@@ -232,22 +233,14 @@ remove_dots(char *path)
 static char *
 put_socket(char *at, struct text host)
 {
-	char *begin = at;
+	const char *begin = at, *from = host.data, *end = from + host.size;
 
-	for (size_t i = 0; i < host.size; i++) {
-		char byte = host.data[i];
+	while (from < end) {
+		int byte = weft__percent_next(&from, end);
 
-		if (byte == '%') {
-			if (host.size - i < 3 || !byte_is(host.data[i + 1], BYTE_HEX)
-			    || !byte_is(host.data[i + 2], BYTE_HEX))
-				return NULL;
-			byte = (char)(hex_value(host.data[i + 1]) << 4
-			              | hex_value(host.data[i + 2]));
-			i += 2;
-		}
-		if ((unsigned char)byte < ' ')
+		if (byte < ' ')
 			return NULL;
-		*at++ = byte;
+		*at++ = (char)byte;
 	}
 	*at = '\0';
 	return *begin == '/' ? at : NULL;
