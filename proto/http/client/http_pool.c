@@ -20,8 +20,6 @@
 #include <weft/sync.h>
 #include <weft/threadlet.h>
 
-#define OF(link, member) ((void *)((char *)(link)-offsetof(struct weft__http_conn, member)))
-
 struct weft__http_host {
 	struct weft__http_host *next; /* in its bucket */
 	struct weft__link idle;       /* newest first */
@@ -186,7 +184,7 @@ make_idle(struct weft__http_pool *pool, struct weft__http_host *host, struct wef
 	weft__link_after(&pool->idle, &conn->of_pool);
 	host->idle_count++;
 	if (++pool->idle_count > pool->idle_max)
-		drop_idle(OF(pool->idle.prev, of_pool));
+		drop_idle(WEFT__LINK_OF(weft__http_conn, of_pool, pool->idle.prev));
 }
 
 /* Whether a kept connection can still be used: it has not ended, and has no unexpected data. */
@@ -205,7 +203,7 @@ take_idle(struct weft__http_host *host)
 
 	if (host->idle_count == 0)
 		return NULL;
-	conn = OF(host->idle.next, of_host);
+	conn = WEFT__LINK_OF(weft__http_conn, of_host, host->idle.next);
 	leave_idle(conn);
 	(void)weft_stream_stop(conn->stream);
 	return conn;
@@ -337,5 +335,5 @@ void
 weft__http_pool_fini(struct weft__http_pool *pool)
 {
 	while (pool->idle_count > 0)
-		drop_idle(OF(pool->idle.prev, of_pool));
+		drop_idle(WEFT__LINK_OF(weft__http_conn, of_pool, pool->idle.prev));
 }

@@ -189,6 +189,8 @@ weft__http_conn_run(weft_stream *peer, void *arg)
 		                        .self = weft_self(),
 		                        .io = { .stream = peer } };
 
+	weft__link_init(&conn.link);
+	weft__link_init(&conn.wait_link);
 	weft__http_count(&counts->connections, 1);
 	weft__http_count(&counts->open, 1);
 	if (http_conn_prepare(&conn) == 0) {

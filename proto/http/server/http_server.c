@@ -129,38 +129,13 @@ weft_http_server_stats(const weft_http_server *server, struct weft_http_server_s
 
 /* --- the list of connections ------------------------------------------------ */
 
-static void
-link_first(struct weft__http_service *service, struct weft__http_conn *conn)
-{
-	conn->prev = NULL;
-	conn->next = service->first;
-	*(conn->next ? &conn->next->prev : &service->last) = conn;
-	service->first = conn;
-}
-
-static void
-link_last(struct weft__http_service *service, struct weft__http_conn *conn)
-{
-	conn->next = NULL;
-	conn->prev = service->last;
-	*(conn->prev ? &conn->prev->next : &service->first) = conn;
-	service->last = conn;
-}
-
-static void
-http_server_take_out(struct weft__http_service *service, struct weft__http_conn *conn)
-{
-	*(conn->prev ? &conn->prev->next : &service->first) = conn->next;
-	*(conn->next ? &conn->next->prev : &service->last) = conn->prev;
-}
-
 void
 weft__http_service_enter(struct weft__http_conn *conn)
 {
 	bool forced;
 
 	weft__spin_lock(&conn->service->lock);
-	link_first(conn->service, conn);
+	weft__link_after(&conn->service->conns, &conn->link);
 	forced = conn->service->forced;
 	weft__spin_unlock(&conn->service->lock);
 	if (forced)
@@ -171,34 +146,38 @@ void
 weft__http_service_leave(struct weft__http_conn *conn)
 {
 	weft__spin_lock(&conn->service->lock);
-	http_server_take_out(conn->service, conn);
+	weft__link_remove(&conn->link);
 	weft__spin_unlock(&conn->service->lock);
 }
 
 /* --- waiting connections ------------------------------------------------------ */
 
+static bool
+is_waiting(const struct weft__http_conn *conn)
+{
+	return !weft__list_is_empty(&conn->wait_link);
+}
+
 static void
 wait_leave(struct weft__http_conn *conn)
 {
-	struct weft__http_line *line = &conn->service->waiting[conn->proven];
-
-	*(conn->wait_prev ? &conn->wait_prev->wait_next : &line->first) = conn->wait_next;
-	*(conn->wait_next ? &conn->wait_next->wait_prev : &line->last) = conn->wait_prev;
-	conn->waits = false;
+	weft__link_remove(&conn->wait_link);
 	conn->service->waiting_count--;
 }
 
 /* Choose the connection that has waited longest, but not `newest`, to be closed.  Returns its
- * threadlet, which the caller cancels after the lock is released; 0 if there is none. */
+ * threadlet, which the caller cancels after the lock is released. */
 static weft_threadlet
 evict(struct weft__http_service *service, const struct weft__http_conn *newest)
 {
-	struct weft__http_conn *conn = service->waiting[0].first;
+	struct weft__link *link = service->waiting[0].next;
+	struct weft__http_conn *conn;
 
-	if (!conn || conn == newest)
-		conn = service->waiting[1].first;
-	if (!conn || conn == newest)
+	if (link == &service->waiting[0] || link == &newest->wait_link)
+		link = service->waiting[1].next;
+	if (link == &service->waiting[1] || link == &newest->wait_link)
 		return 0;
+	conn = WEFT__LINK_OF(weft__http_conn, wait_link, link);
 	wait_leave(conn);
 	conn->evicted = true;
 	weft__http_count(&service->server->counts.idle, 1);
@@ -209,17 +188,12 @@ void
 weft__http_wait_begin(struct weft__http_conn *conn)
 {
 	struct weft__http_service *service = conn->service;
-	struct weft__http_line *line = &service->waiting[conn->proven];
 	weft_threadlet evicted = 0;
 
 	if (!conn->server->opts.idle_max)
 		return;
 	weft__spin_lock(&service->lock);
-	conn->wait_next = NULL;
-	conn->wait_prev = line->last;
-	*(line->last ? &line->last->wait_next : &line->first) = conn;
-	line->last = conn;
-	conn->waits = true;
+	weft__link_before(&service->waiting[conn->proven], &conn->wait_link);
 	if (++service->waiting_count > conn->server->opts.idle_max)
 		evicted = evict(service, conn);
 	weft__spin_unlock(&service->lock);
@@ -235,7 +209,7 @@ weft__http_wait_end(struct weft__http_conn *conn)
 	if (!conn->server->opts.idle_max)
 		return true;
 	weft__spin_lock(&conn->service->lock);
-	if (conn->waits)
+	if (is_waiting(conn))
 		wait_leave(conn);
 	evicted = conn->evicted;
 	weft__spin_unlock(&conn->service->lock);
@@ -279,22 +253,22 @@ http_server_notify_next(struct weft__http_service *service, uint32_t round, bool
 {
 	struct weft__http_conn *conn;
 	weft_threadlet canceled = 0;
+	bool found;
 
 	weft__spin_lock(&service->lock);
 	service->forced |= force;
-	conn = service->first;
-	if (conn && conn->round == round)
-		conn = NULL;
-	if (conn) {
-		http_server_take_out(service, conn);
-		link_last(service, conn);
+	conn = WEFT__LINK_OF(weft__http_conn, link, service->conns.next);
+	found = !weft__list_is_empty(&service->conns) && conn->round != round;
+	if (found) {
+		weft__link_remove(&conn->link);
+		weft__link_before(&service->conns, &conn->link);
 		conn->round = round;
 		canceled = http_server_notify(conn, force);
 	}
 	weft__spin_unlock(&service->lock);
 	if (canceled)
 		(void)weft_cancel(canceled);
-	return conn;
+	return found;
 }
 
 /* Runs on the loop of the weft_http_serve() call, so rounds do not overlap. */
@@ -357,6 +331,9 @@ weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t dead
 	if (!server || !listener)
 		return weft_fail(WEFT_EINVAL, "weft_http_serve: an argument is NULL");
 	opts.stack_bytes = server->opts.stack_bytes;
+	weft__link_init(&service.conns);
+	weft__link_init(&service.waiting[0]);
+	weft__link_init(&service.waiting[1]);
 	weft__http_count(&server->counts.serving, 1);
 	rc = weft_listener_serve(listener, &opts, weft__http_conn_run, &service, deadline_ns);
 	(void)weft_timer_stop(&service.force);

@@ -30,6 +30,7 @@
 #include <weft/scope.h>
 #include <weft/threadlet.h>
 #include <weft/timer.h>
+#include "base/proto_list.h"
 #include "base/proto_lock.h"
 #include "base/proto_refs.h"
 
@@ -100,8 +101,8 @@ enum weft__http_state {
 };
 
 struct weft__http_conn {
-	struct weft__http_conn    *prev, *next;
-	struct weft__http_conn    *wait_prev, *wait_next; /* while it waits; rule 5 */
+	struct weft__link          link;      /* in the list of its service */
+	struct weft__link          wait_link; /* in a waiting list; rule 5 */
 	struct weft__http_io     io;
 	struct weft__http_service *service;
 	weft_http_server          *server;
@@ -125,7 +126,6 @@ struct weft__http_conn {
 	bool  linger;  /* the peer may still be sending */
 	bool  gone;    /* the peer of an event stream is gone, or is to be dropped */
 	bool  proven;  /* it had a reply with a status below 400 */
-	bool  waits;   /* it is in a waiting list; under the lock */
 	bool  evicted; /* it is to be closed; under the lock */
 };
 
@@ -137,10 +137,8 @@ struct weft__http_service {
 	struct weft__spin       lock;     /* for the lists and `forced` */
 	bool                    forced;   /* connections have been canceled */
 	uint32_t                round;    /* of notifications */
-	struct weft__http_conn *first, *last;
-	struct weft__http_line {
-		struct weft__http_conn *first, *last;
-	} waiting[2];                     /* not proven, proven */
+	struct weft__link       conns;
+	struct weft__link       waiting[2]; /* not proven, proven */
 	uint32_t                waiting_count;
 	weft_timer              force;    /* until the remaining connections are canceled */
 	uint64_t                force_ns; /* when it fires, or WEFT_NEVER */
