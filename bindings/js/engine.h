@@ -21,6 +21,7 @@
 #include <weft/promise.h>
 #include <weft/schedule.h>
 #include <weft/timer.h>
+#include "base/proto_list.h"
 #include "base/proto_refs.h"
 
 #define WEFT__JS_FAMILIES 32
@@ -112,7 +113,7 @@ struct weft_js {
 
 	struct weft__js_tasks tasks;
 	struct weft__js_rejections rejections;
-	struct weft__js_link *links; /* C promises that scripts wait for */
+	struct weft__link links;     /* C promises that scripts wait for */
 	struct weft__js_held *held;
 	struct weft__js_net *net; /* state of fetch, or NULL */
 	struct weft__js_load *loading; /* the innermost load; module.c explains these three */

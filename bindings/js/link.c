@@ -16,7 +16,7 @@
 struct weft__js_link {
 	weft_js *js; /* NULL: the engine was freed */
 	JSValue settle[2];
-	struct weft__js_link *next, **link;
+	struct weft__link of_engine;
 };
 
 bool
@@ -147,17 +147,9 @@ weft__js_ignore(weft_js *js, JSValueConst promise)
 /* --- to JavaScript ------------------------------------------------------------------- */
 
 static void
-take_off(struct weft__js_link *link)
-{
-	*link->link = link->next;
-	if (link->next)
-		link->next->link = link->link;
-}
-
-static void
 let_go(weft_js *js, struct weft__js_link *link)
 {
-	take_off(link);
+	weft__link_remove(&link->of_engine);
 	link->js = NULL;
 	JS_FreeValueRT(js->rt, link->settle[0]);
 	JS_FreeValueRT(js->rt, link->settle[1]);
@@ -233,12 +225,10 @@ make_link(weft_js *js, const JSValue *settle_fns)
 
 	if (!link)
 		return NULL;
-	*link = (struct weft__js_link){ .js = js, .next = js->links, .link = &js->links };
+	*link = (struct weft__js_link){ .js = js };
 	link->settle[0] = settle_fns[0];
 	link->settle[1] = settle_fns[1];
-	if (js->links)
-		js->links->link = &link->next;
-	js->links = link;
+	weft__link_after(&js->links, &link->of_engine);
 	return link;
 }
 
@@ -285,8 +275,8 @@ weft__js_from_promise(weft_js *js, weft_promise *promise)
 void
 weft__js_links_fini(weft_js *js)
 {
-	while (js->links)
-		let_go(js, js->links);
+	while (!weft__list_is_empty(&js->links))
+		let_go(js, WEFT__LINK_OF(weft__js_link, of_engine, js->links.next));
 }
 
 /* --- initialization ---------------------------------------------------------------------- */

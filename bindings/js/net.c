@@ -17,14 +17,14 @@
 struct weft__js_net {
 	weft_http_client *client;
 	struct exchange *first;
-	size_t refs; /* held by the engine and by exchanges */
+	struct weft__refs refs; /* held by the engine and by exchanges */
 };
 
 struct exchange {
 	struct weft__js_net *net;
 	weft_abort *abort;
 	weft_http *http; /* NULL: not open */
-	size_t refs;
+	struct weft__refs refs;
 	bool busy, ended;
 	struct exchange *next, *prev; /* list of the engine's exchanges */
 };
@@ -34,7 +34,7 @@ struct exchange {
 static void
 unref_net(struct weft__js_net *net)
 {
-	if (--net->refs > 0)
+	if (!weft__refs_drop(&net->refs))
 		return;
 	(void)weft_http_client_free(net->client);
 	weft_release(net);
@@ -51,7 +51,8 @@ net_of(weft_js *js)
 	net = weft_alloc(sizeof(*net));
 	if (!net)
 		return NULL;
-	*net = (struct weft__js_net){ .client = weft_http_client_new(&opts), .refs = 1 };
+	*net = (struct weft__js_net){ .client = weft_http_client_new(&opts),
+		                      .refs = WEFT__REFS_ONE };
 	if (net->client)
 		return js->net = net;
 	weft_release(net);
@@ -98,7 +99,7 @@ net_end(struct exchange *exchange)
 static void
 share_exchange(void *ptr)
 {
-	((struct exchange *)ptr)->refs++;
+	weft__refs_add(&((struct exchange *)ptr)->refs);
 }
 
 /* No call is using the exchange: a call would hold a reference. */
@@ -107,7 +108,7 @@ drop_exchange(void *ptr)
 {
 	struct exchange *exchange = ptr;
 
-	if (--exchange->refs > 0)
+	if (!weft__refs_drop(&exchange->refs))
 		return;
 	net_end(exchange);
 	net_unlist(exchange);
@@ -135,12 +136,14 @@ net_begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, vo
 	exchange = net ? weft_alloc(sizeof(*exchange)) : NULL;
 	if (!exchange)
 		return WEFT_ENOMEM;
-	*exchange = (struct exchange){ .net = net, .abort = weft_abort_new(js->loop), .refs = 1 };
+	*exchange = (struct exchange){ .net = net,
+		                       .abort = weft_abort_new(js->loop),
+		                       .refs = WEFT__REFS_ONE };
 	if (!exchange->abort) {
 		weft_release(exchange);
 		return WEFT_ENOMEM;
 	}
-	net->refs++;
+	weft__refs_add(&net->refs);
 	net_list(exchange);
 	*out = weft_value_ptr(&type_exchange, exchange);
 	return 0;
