@@ -234,9 +234,9 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 		feed.kind = FEED_RESPONSE;
 	if (kind == 'C')
 		feed.kind = FEED_CHUNKED;
-	feed.asked = kind == 'H'   ? WEFT__HTTP_ASKED_HEAD
-	             : kind == 'T' ? WEFT__HTTP_ASKED_CONNECT
-	                           : WEFT__HTTP_ASKED_OTHER;
+	feed.asked = kind == 'H'   ? WEFT__HTTP_REPLY_TO_HEAD
+	             : kind == 'T' ? WEFT__HTTP_REPLY_TO_CONNECT
+	                           : WEFT__HTTP_REPLY_TO_OTHER;
 	check_messages(&feed, data, size, input[1] * 3u);
 	return 0;
 }

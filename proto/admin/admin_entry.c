@@ -52,9 +52,9 @@ lower(char byte)
 	return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
-/* Ignores case. */
+/* Whether `text` contains `part`, ignoring case. */
 static bool
-stands_in(const char *text, const char *part)
+contains(const char *text, const char *part)
 {
 	for (; *text; text++) {
 		size_t i = 0;
@@ -72,12 +72,12 @@ weft__admin_matches(struct weft__admin_listing *listing, const weft_threadlet_in
 {
 	const char *q = listing->query;
 
-	if (!q || !*q || stands_in(info->name, q) || stands_in(info->state, q)
-	    || stands_in(info->waits_for, q) || stands_in(weft__admin_symbol(listing, info->fn), q)
-	    || stands_in(weft__admin_symbol(listing, info->spawned_at), q))
+	if (!q || !*q || contains(info->name, q) || contains(info->state, q)
+	    || contains(info->waits_for, q) || contains(weft__admin_symbol(listing, info->fn), q)
+	    || contains(weft__admin_symbol(listing, info->spawned_at), q))
 		return true;
 	for (int i = 0; i < FRAMES && info->frames[i]; i++)
-		if (stands_in(weft__admin_symbol(listing, info->frames[i]), q))
+		if (contains(weft__admin_symbol(listing, info->frames[i]), q))
 			return true;
 	return false;
 }

@@ -106,7 +106,7 @@ admin_events_notify(weft_http *http, weft_admin *admin, uint64_t since_ns, uint6
 
 /* Send snapshots until the reader is gone or the admin endpoint closes. */
 static int
-tell_on(weft_http *http, weft_admin *admin, uint64_t period_ns)
+send_snapshots(weft_http *http, weft_admin *admin, uint64_t period_ns)
 {
 	uint64_t now = weft_now(), due;
 	int rc = admin_events_notify(http, admin, now > FRESH_NS ? now - FRESH_NS : 0, period_ns);
@@ -133,7 +133,7 @@ weft__admin_events(weft_http *http, weft_admin *admin)
 	if (__atomic_add_fetch(&admin->readers, 1, __ATOMIC_RELAXED) <= admin->connections_max) {
 		rc = weft__admin_headers(http, NULL);
 		if (rc == 0)
-			rc = tell_on(http, admin, ms * WEFT_MS);
+			rc = send_snapshots(http, admin, ms * WEFT_MS);
 	} else {
 		(void)weft_http_set_header(http, "Retry-After", "5");
 		rc = weft__admin_reply_line(http, 503, "too many readers of events");

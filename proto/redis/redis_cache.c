@@ -191,7 +191,7 @@ is_tracked(const weft_redis *redis)
 /* --- fetching ------------------------------------------------------------------ */
 
 static void
-tell_one(struct entry *entry, struct weft__redis_command *command, int rc)
+answer_one(struct entry *entry, struct weft__redis_command *command, int rc)
 {
 	const struct weft__redis_command *fetch = &entry->fetch;
 
@@ -224,7 +224,7 @@ on_fetched(struct weft__redis_command *fetch, int rc)
 	struct weft__redis_cache *cache = entry->redis->cache;
 
 	while (!weft__list_is_empty(&entry->behind))
-		tell_one(entry, WEFT__LINK_OF(weft__redis_command, link, entry->behind.next), rc);
+		answer_one(entry, WEFT__LINK_OF(weft__redis_command, link, entry->behind.next), rc);
 	if (rc == 0 && is_tracked(entry->redis)) {
 		cache_keep(cache, entry);
 		return;

@@ -4,10 +4,10 @@
 static bool
 is(const weft_redis_reply *reply, const char *text)
 {
-	weft_span said;
+	weft_span given;
 
-	return weft_redis_text(reply, &said) == 0 && said.size == strlen(text)
-	       && memcmp(said.data, text, said.size) == 0;
+	return weft_redis_text(reply, &given) == 0 && given.size == strlen(text)
+	       && memcmp(given.data, text, given.size) == 0;
 }
 
 void

@@ -142,22 +142,22 @@ weft__redis_slot_free(struct weft__redis_slot *slot)
 void
 weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *text)
 {
-	char said[512];
-	size_t size = strnlen(text, sizeof(said) - 1);
+	char detail[512];
+	size_t size = strnlen(text, sizeof(detail) - 1);
 
-	memcpy(said, text, size); /* `text` may be weft_detail() */
-	said[size] = '\0';
+	memcpy(detail, text, size); /* `text` may be weft_detail() */
+	detail[size] = '\0';
 	(void)weft_timer_stop(&slot->timer);
 	if (slot->conn)
 		weft__redis_conn_detach(slot->conn, true);
 	slot->state = WEFT__LINK_OFF;
 	slot->redis->failures++;
 	slot->redis->retry_ns = weft_after(weft__redis_pause(slot->redis));
-	weft__redis_queue_end(slot, error, said);
+	weft__redis_queue_end(slot, error, detail);
 	if (slot->kind == WEFT__REDIS_DEDICATED)
-		weft__redis_dedicated_failed(slot, error, said);
+		weft__redis_dedicated_failed(slot, error, detail);
 	else if (slot->kind == WEFT__REDIS_FEEDS)
-		weft__redis_feed_failed(slot->redis, error, said);
+		weft__redis_feed_failed(slot->redis, error, detail);
 }
 
 static void

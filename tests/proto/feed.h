@@ -13,7 +13,7 @@ enum feed_kind { FEED_REQUEST, FEED_RESPONSE, FEED_CHUNKED };
 
 struct feed {
 	enum feed_kind           kind; /* FEED_CHUNKED: a chunked body without a header section */
-	enum weft__http_asked    asked;
+	enum weft__http_reply_to    asked;
 	uint32_t                 room; /* for headers; 0: WEFT__HTTP_FIELDS_MAX */
 	struct weft__http_limits limits;
 };

@@ -273,7 +273,7 @@ TEST(malformed_responses_are_refused_wherever_they_are_split)
 struct reply {
 	const char *text;
 	size_t size;
-	enum weft__http_asked asked;
+	enum weft__http_reply_to asked;
 	int status;
 	enum weft__http_framing framing;
 	unsigned flags;
@@ -281,8 +281,8 @@ struct reply {
 	int rc, close_rc;
 };
 
-#define HEAD_ASKED    WEFT__HTTP_ASKED_HEAD
-#define CONNECT_ASKED WEFT__HTTP_ASKED_CONNECT
+#define HEAD_ASKED    WEFT__HTTP_REPLY_TO_HEAD
+#define CONNECT_ASKED WEFT__HTTP_REPLY_TO_CONNECT
 #define CLOSE         WEFT__HTTP_UNTIL_CLOSE
 #define TUNNEL        WEFT__HTTP_TUNNEL
 #define DONE          WEFT__HTTP_DONE

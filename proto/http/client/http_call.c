@@ -128,13 +128,14 @@ expect_reply(struct weft__http_call *call)
 		.head_max = call->client->header_max,
 		.body_max = UINT64_MAX,
 	};
-	enum weft__http_asked asked = strcmp(call->method, "HEAD") == 0 ? WEFT__HTTP_ASKED_HEAD
-	                                                                : WEFT__HTTP_ASKED_OTHER;
+	enum weft__http_reply_to reply_to = strcmp(call->method, "HEAD") == 0
+	                                            ? WEFT__HTTP_REPLY_TO_HEAD
+	                                            : WEFT__HTTP_REPLY_TO_OTHER;
 
 	call->http->in = (struct weft__http_in){ 0 };
 	weft__http_response_init(&call->http->in.head, call->http->fields, WEFT__HTTP_FIELDS_MAX,
-	                         &limits, asked);
-	call->asked = true;
+	                         &limits, reply_to);
+	call->prepared = true;
 }
 
 /* Do not send the rest of the request.  The error of the output is cleared, so that the reply
@@ -168,18 +169,18 @@ receive_final(struct weft__http_call *call, uint64_t deadline_ns)
 	while (!call->unfit) {
 		int rc, status;
 
-		if (!call->asked)
+		if (!call->prepared)
 			expect_reply(call);
 		rc = weft__http_receive(http, deadline_ns);
 		if (rc < 0)
 			return rc;
-		call->heard = true;
+		call->replied = true;
 		status = http->in.head.status;
 		if (status >= 200)
 			return 0;
 		call->unfit = why_unfit(call, status);
 		http->in = (struct weft__http_in){ 0 };
-		call->asked = false;
+		call->prepared = false;
 	}
 	return weft_fail(WEFT_EPROTO, "%s", call->unfit);
 }
@@ -225,7 +226,7 @@ open_try(struct weft__http_call *call)
 	call->http = weft__http_new(&call->io, call);
 	if (!call->http)
 		return weft_fail(WEFT_ENOMEM, "no memory for a request");
-	call->sent = call->refused = call->asked = call->heard = false;
+	call->sent = call->refused = call->prepared = call->replied = false;
 	call->interim = 0;
 	call->unfit = NULL;
 	return 0;
@@ -272,11 +273,11 @@ is_idempotent(const char *method)
 
 /* Rule 1, after an error on a kept connection. */
 static bool
-may_say_again(struct weft__http_call *call, int rc)
+may_retry(struct weft__http_call *call, int rc)
 {
 	const void *data;
 
-	return is_broken(rc) && !call->heard && is_idempotent(call->method)
+	return is_broken(rc) && !call->replied && is_idempotent(call->method)
 	       && weft_stream_peek(call->io.stream, 0, &data, WEFT_NOWAIT) <= 0;
 }
 
@@ -290,7 +291,7 @@ weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 		return rc;
 	if (slot->conn) {
 		rc = try_once(call, deadline_ns);
-		if (rc == 0 || !may_say_again(call, rc))
+		if (rc == 0 || !may_retry(call, rc))
 			return rc;
 		end_try(call);
 		weft__http_slot_close(slot, false);
@@ -314,16 +315,16 @@ may_keep(const struct weft__http_call *call)
 static bool
 drain(weft_http *http, uint64_t deadline_ns)
 {
-	char said[1024];
-	size_t size = strnlen(weft_detail(), sizeof(said) - 1);
+	char detail[1024];
+	size_t size = strnlen(weft_detail(), sizeof(detail) - 1);
 
 	if (http->in.head.framing == WEFT__HTTP_LENGTH && http->in.body.left > WEFT__HTTP_DRAIN_MAX)
 		return false;
-	memcpy(said, weft_detail(), size);
-	said[size] = '\0';
+	memcpy(detail, weft_detail(), size);
+	detail[size] = '\0';
 	if (weft__http_drain(http, WEFT__HTTP_DRAIN_MAX, deadline_ns) == 0)
 		return true;
-	(void)weft_fail(0, "%s", said);
+	(void)weft_fail(0, "%s", detail);
 	return false;
 }
 
@@ -345,7 +346,7 @@ weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns)
 }
 
 const char *
-weft__http_asked_by(weft_http *http)
+weft__http_request_method(weft_http *http)
 {
 	return weft__http_call_of(http)->method;
 }
@@ -353,7 +354,7 @@ weft__http_asked_by(weft_http *http)
 /* --- errors ------------------------------------------------------------------- */
 
 static int
-say_url(struct weft__http_call *call, int error, const char *text)
+fail_with_url(struct weft__http_call *call, int error, const char *text)
 {
 	char why[512];
 	size_t size = strnlen(text, sizeof(why) - 1);
@@ -369,21 +370,21 @@ weft__http_call_fail(struct weft__http_call *call, int error)
 {
 	const char *text = weft_detail();
 
-	return say_url(call, error, *text ? text : weft_strerror(error));
+	return fail_with_url(call, error, *text ? text : weft_strerror(error));
 }
 
 /* Errors of the stream come without a text of their own.  After a refusal each write returns
  * WEFT_EPIPE again, and by then weft_detail() may be about something else. */
 int
-weft__http_told(weft_http *http, int error)
+weft__http_explain(weft_http *http, int error)
 {
 	struct weft__http_call *call = http->owner;
-	bool is_said = error == WEFT_EPROTO || error == WEFT_EMSGSIZE || error == WEFT_ETRUNCATED
-	               || error == WEFT_EINVAL;
+	bool has_text = error == WEFT_EPROTO || error == WEFT_EMSGSIZE || error == WEFT_ETRUNCATED
+	                || error == WEFT_EINVAL;
 
 	if (http->is_server || call->request)
 		return error;
 	if (error == WEFT_EPIPE && call->refused)
-		return say_url(call, error, WEFT__HTTP_REFUSED);
-	return say_url(call, error, is_said ? weft_detail() : weft_strerror(error));
+		return fail_with_url(call, error, WEFT__HTTP_REFUSED);
+	return fail_with_url(call, error, has_text ? weft_detail() : weft_strerror(error));
 }

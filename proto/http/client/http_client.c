@@ -15,11 +15,11 @@
 #define HEADER_MOST   (INT32_MAX - 1) /* a stream's queue holds this and one more byte */
 
 static uint32_t
-header_max(size_t asked)
+header_max(size_t given)
 {
-	if (asked == 0)
+	if (given == 0)
 		return WEFT__HTTP_HEAD_MAX;
-	return asked < HEADER_MOST ? (uint32_t)asked : HEADER_MOST;
+	return given < HEADER_MOST ? (uint32_t)given : HEADER_MOST;
 }
 
 weft_http_client *

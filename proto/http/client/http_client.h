@@ -42,8 +42,8 @@ struct weft__http_call {
 	/* of this attempt */
 	bool     sent;         /* the whole request; never set if http->out.cut is */
 	bool     refused;      /* the peer has replied or closed, and accepts no more of it */
-	bool     asked;        /* in.head is prepared for the reply */
-	bool     heard;        /* a part of the reply has arrived */
+	bool     prepared;     /* in.head is prepared for the reply */
+	bool     replied;      /* a part of the reply has arrived */
 	uint32_t interim;      /* 1xx replies so far */
 	const char *unfit;     /* why no reply can follow, final; or NULL */
 };

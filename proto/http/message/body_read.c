@@ -16,9 +16,9 @@ lose(weft_http *http, ssize_t error)
 /* The client waits for 100 Continue before it sends its body.  If bytes of the body are there
  * already, no 100 is needed. */
 static int
-allow(weft_http *http, uint64_t deadline_ns)
+send_continue(weft_http *http, uint64_t deadline_ns)
 {
-	http->in.asks = false;
+	http->in.expects = false;
 	if (!http->is_server || http->out.stage != WEFT__HTTP_NOT_BEGUN
 	    || weft__http_has_more(http->io))
 		return 0;
@@ -132,8 +132,8 @@ body_read_begin(weft_http *http, uint64_t deadline_ns)
 	if (http->in.lost)
 		return weft_fail(http->in.lost,
 		                 "http: the body cannot be read after an earlier error");
-	if (http->in.asks) {
-		int rc = allow(http, deadline_ns);
+	if (http->in.expects) {
+		int rc = send_continue(http, deadline_ns);
 
 		if (rc < 0)
 			return rc;
@@ -165,7 +165,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 		return weft_fail(WEFT_EINVAL, "weft_http_read: an argument is NULL, or size is 0");
 	rc = begin_guarded(http, deadline_ns);
 	if (rc <= 0)
-		return rc < 0 ? weft__http_told(http, rc) : 0;
+		return rc < 0 ? weft__http_explain(http, rc) : 0;
 	n = weft_stream_peek(http->io->stream, 1, &data, WEFT_NOWAIT);
 	if (n < 0)
 		return n;

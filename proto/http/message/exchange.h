@@ -159,7 +159,7 @@ struct weft__http_in {
 	struct weft__http_pace  pace;     /* for the body */
 	bool                    over;     /* the body was read to its end */
 	int                     lost;     /* the error after which it cannot be read; or 0 */
-	bool                    asks;     /* the client waits for 100 Continue */
+	bool                    expects;  /* the client waits for 100 Continue */
 	const char             *path;     /* decoded; NULL: not yet */
 	uint32_t                path_size;
 	char                   *query;    /* "name\0value\0" ..., decoded; NULL: not yet */
@@ -285,10 +285,10 @@ bool weft__http_is_value(struct text value);
 
 /* On a client, put the URL in front of the text of an error from reading or writing a body.
  * Returns `error`. */
-int weft__http_told(weft_http *http, int error);
+int weft__http_explain(weft_http *http, int error);
 
 /* The method of a client's request, after redirects. */
-const char *weft__http_asked_by(weft_http *http);
+const char *weft__http_request_method(weft_http *http);
 
 /* --- phrase.c ---------------------------------------------------------------- */
 

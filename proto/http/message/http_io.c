@@ -15,7 +15,7 @@
 
 #define SPANS    7
 #define COPY_MAX (WEFT__HTTP_SLAB / 2)
-#define LOOKS    8 /* checks of a pending write per pause_ns */
+#define CHECKS   8 /* checks of a pending write per pause_ns */
 
 int
 weft__http_io_init(struct weft__http_io *io, weft_stream *stream)
@@ -62,7 +62,7 @@ weft__http_pace_spend(const struct weft__http_io *io, struct weft__http_pace *pa
 }
 
 static void
-tell_progress(struct weft__http_io *io)
+report_progress(struct weft__http_io *io)
 {
 	if (io->on_progress)
 		io->on_progress(io);
@@ -80,11 +80,11 @@ weft__http_io_waited(struct weft__http_io *io, uint64_t waited_ns)
 	io->unsent = (uint64_t)unsent;
 	weft__http_pace_spend(io, &io->out_pace, waited_ns, moved);
 	if (moved > 0)
-		tell_progress(io);
+		report_progress(io);
 }
 
 static uint64_t
-nearer(uint64_t a, uint64_t b)
+earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -92,8 +92,8 @@ nearer(uint64_t a, uint64_t b)
 uint64_t
 weft__http_io_recheck(const struct weft__http_io *io, uint64_t now_ns)
 {
-	return nearer(weft__http_pace_end(io, &io->out_pace, now_ns),
-	              now_ns + io->pause_ns / LOOKS);
+	return earlier(weft__http_pace_end(io, &io->out_pace, now_ns),
+	               now_ns + io->pause_ns / CHECKS);
 }
 
 /* --- output ---------------------------------------------------------------- */
@@ -106,8 +106,8 @@ wait_paced(struct weft__http_io *io, weft_op *op, uint64_t deadline_ns)
 
 	for (;;) {
 		uint64_t now = weft_now(), then;
-		uint64_t look = weft__http_io_recheck(io, now);
-		int rc = weft_select(&wait, 1, nearer(look, deadline_ns));
+		uint64_t check_ns = weft__http_io_recheck(io, now);
+		int rc = weft_select(&wait, 1, earlier(check_ns, deadline_ns));
 
 		then = weft_now();
 		weft__http_io_waited(io, then - now);
@@ -119,7 +119,7 @@ wait_paced(struct weft__http_io *io, weft_op *op, uint64_t deadline_ns)
 			io->slow = true;
 			return weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
 		}
-		if (then < look) /* the deadline of an enclosing scope */
+		if (then < check_ns) /* the deadline of an enclosing scope */
 			return rc;
 	}
 }
@@ -171,7 +171,7 @@ send_all(struct weft__http_io *io, weft_span *spans, size_t count, uint64_t dead
 
 	if (n >= 0) {
 		io->unsent += (uint64_t)n;
-		tell_progress(io);
+		report_progress(io);
 		advance(&spans, &count, (size_t)n);
 	}
 	if (n < 0)
@@ -294,11 +294,11 @@ weft__http_io_peek_paced(struct weft__http_io *io, size_t min, const void **out,
 		return n;
 	begin = weft_now();
 	end = weft__http_pace_end(io, pace, begin);
-	n = weft_stream_peek(io->stream, min, out, nearer(end, deadline_ns));
+	n = weft_stream_peek(io->stream, min, out, earlier(end, deadline_ns));
 	waited = weft_now() - begin;
 	weft__http_pace_spend(io, pace, waited, n > here ? (uint64_t)(n - here) : 0);
 	if (n > here)
-		tell_progress(io);
+		report_progress(io);
 	if (n == WEFT_ETIMEDOUT && io->rate_min && pace->left_ns == 0) {
 		io->slow = true;
 		return weft_fail(WEFT_ETIMEDOUT, "http: the peer sends too slowly");

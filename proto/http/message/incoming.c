@@ -21,7 +21,7 @@ take_head(weft_http *http, const char *data)
 	}
 	weft__http_body_init(&in->body, &in->head, trailers, room);
 	in->over = in->head.framing == WEFT__HTTP_NO_BODY || in->head.framing == WEFT__HTTP_TUNNEL;
-	in->asks = !in->over && (in->head.flags & WEFT__HTTP_CONTINUE);
+	in->expects = !in->over && (in->head.flags & WEFT__HTTP_CONTINUE);
 	return weft_stream_skip(http->io->stream, in->head.size);
 }
 
@@ -137,7 +137,7 @@ const char *
 weft_http_method(weft_http *http)
 {
 	if (http && !http->is_server)
-		return weft__http_asked_by(http);
+		return weft__http_request_method(http);
 	if (!http || !http->in.text)
 		return "";
 	return weft__http_text(http, http->in.head.method);

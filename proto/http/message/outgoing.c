@@ -32,7 +32,7 @@ is_stuck(const weft_http *http, bool whole)
 {
 	const struct weft__http_in *in = &http->in;
 
-	if (in->asks || in->lost)
+	if (in->expects || in->lost)
 		return true;
 	return whole && in->text && !in->over && in->head.framing == WEFT__HTTP_LENGTH
 	       && in->body.left + in->ready > WEFT__HTTP_DRAIN;
@@ -248,11 +248,11 @@ weft_http_write(weft_http *http, const void *buf, size_t size, uint64_t deadline
 	if (rc < 0)
 		return rc;
 	if (http->out.cut)
-		return weft__http_told(http, WEFT_EPIPE);
+		return weft__http_explain(http, WEFT_EPIPE);
 	if (http->out.stage != WEFT__HTTP_BEGUN)
 		return weft_fail(WEFT_EALREADY, "weft_http_write: the message is already complete");
 	rc = write_guarded(http, body, deadline_ns);
-	return rc < 0 ? weft__http_told(http, rc) : (ssize_t)size;
+	return rc < 0 ? weft__http_explain(http, rc) : (ssize_t)size;
 }
 
 int

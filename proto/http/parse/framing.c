@@ -215,9 +215,9 @@ framing_of_response(const struct weft__http_head *head)
 {
 	if (head->status == 101)
 		return WEFT__HTTP_TUNNEL;
-	if (head->asked == WEFT__HTTP_ASKED_CONNECT && head->status / 100 == 2)
+	if (head->reply_to == WEFT__HTTP_REPLY_TO_CONNECT && head->status / 100 == 2)
 		return WEFT__HTTP_TUNNEL;
-	if (head->asked == WEFT__HTTP_ASKED_HEAD || head->status == 304
+	if (head->reply_to == WEFT__HTTP_REPLY_TO_HEAD || head->status == 304
 	    || is_bodiless(head->status))
 		return WEFT__HTTP_NO_BODY;
 	if (!(head->seen & (SEEN_CHUNKED | SEEN_LENGTH)))
@@ -228,7 +228,7 @@ framing_of_response(const struct weft__http_head *head)
 static int
 conclude_response(struct weft__http_head *head)
 {
-	if (is_bodiless(head->status) && head->asked == WEFT__HTTP_ASKED_OTHER
+	if (is_bodiless(head->status) && head->reply_to == WEFT__HTTP_REPLY_TO_OTHER
 	    && framing_of_fields(head) != WEFT__HTTP_NO_BODY)
 		return framing_refuse(head, "a response with this status must not have a body");
 	head->framing = (uint8_t)framing_of_response(head);

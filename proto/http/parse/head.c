@@ -243,11 +243,11 @@ weft__http_request_init(struct weft__http_head *head, struct weft__http_field *f
 void
 weft__http_response_init(struct weft__http_head *head, struct weft__http_field *fields,
                          uint32_t room, const struct weft__http_limits *limits,
-                         enum weft__http_asked asked)
+                         enum weft__http_reply_to reply_to)
 {
 	head_init(head, fields, room, limits);
 	head->is_response = true;
-	head->asked = (uint8_t)asked;
+	head->reply_to = (uint8_t)reply_to;
 }
 
 const struct weft__http_field *

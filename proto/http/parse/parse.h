@@ -92,10 +92,10 @@ enum {
 
 /* The method of the request that a response is for.  A response to HEAD, and a 2xx to CONNECT,
  * has no body, whatever its headers say. */
-enum weft__http_asked {
-	WEFT__HTTP_ASKED_OTHER,
-	WEFT__HTTP_ASKED_HEAD,
-	WEFT__HTTP_ASKED_CONNECT,
+enum weft__http_reply_to {
+	WEFT__HTTP_REPLY_TO_OTHER,
+	WEFT__HTTP_REPLY_TO_HEAD,
+	WEFT__HTTP_REPLY_TO_CONNECT,
 };
 
 struct weft__http_head {
@@ -119,7 +119,7 @@ struct weft__http_head {
 	uint16_t seen;   /* SEEN_* bits of parse_inner.h */
 	uint8_t  state;
 	uint8_t  empty;  /* empty lines before the request */
-	uint8_t  asked;
+	uint8_t  reply_to;
 	bool     is_response;
 };
 
@@ -136,7 +136,7 @@ void weft__http_request_init(struct weft__http_head *head, struct weft__http_fie
                              uint32_t room, const struct weft__http_limits *limits);
 void weft__http_response_init(struct weft__http_head *head, struct weft__http_field *fields,
                               uint32_t room, const struct weft__http_limits *limits,
-                              enum weft__http_asked asked);
+                              enum weft__http_reply_to reply_to);
 
 /* Continue with a head of which data[0..size) has arrived.  The bytes begin with the first byte
  * of the head and include those of the call before, unchanged.  Nothing beyond the end of the

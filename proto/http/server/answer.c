@@ -91,7 +91,7 @@ shed(struct weft__http_conn *conn, weft_http *http)
 
 /* No route matches: the path is unknown, or does not support the method. */
 static int
-answer_nobody(struct weft__http_conn *conn, weft_http *http)
+answer_unrouted(struct weft__http_conn *conn, weft_http *http)
 {
 	const char *methods = weft__http_route_methods(conn->server->root, http);
 	const char *method = weft_http_method(http);
@@ -129,7 +129,7 @@ dispatch(struct weft__http_conn *conn, weft_http *http)
 		return rc;
 	route = weft__http_route_find(conn->server->root, http);
 	if (!route)
-		return answer_nobody(conn, http);
+		return answer_unrouted(conn, http);
 	return route->fn(http, route->arg);
 }
 

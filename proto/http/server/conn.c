@@ -130,7 +130,7 @@ linger(struct weft__http_conn *conn)
 
 	if (weft_stream_shutdown(stream, until) < 0)
 		return;
-	for (size_t heard = 0; heard < LINGER_BYTES; heard += (size_t)n) {
+	for (size_t dropped = 0; dropped < LINGER_BYTES; dropped += (size_t)n) {
 		n = weft_stream_peek(stream, 1, &data, until);
 		if (n <= 0 || weft_stream_skip(stream, (size_t)n) < 0)
 			return;

@@ -115,7 +115,7 @@ weft__http_watch_start(struct weft__http_conn *conn, weft_http *http)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	watch->conn = conn;
 	watch->ended = NULL;
-	watch->http = http->in.over || http->in.asks ? NULL : http;
+	watch->http = http->in.over || http->in.expects ? NULL : http;
 	conn->watch = watch;
 	(void)weft_op_init(&watch->op, NULL, on_watched, watch);
 	weft__http_conn_state(conn, WEFT__HTTP_IDLE);
@@ -217,7 +217,7 @@ event_begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 		return rc;
 	rc = weft__http_watch_start(conn, http);
 	if (rc == 0)
-		weft__http_lift(conn);
+		weft__http_lift_deadline(conn);
 	return rc;
 }
 

@@ -74,7 +74,7 @@ match_tags(weft_http *http, const char *name, const struct weft__http_file *file
 
 /* Whether a precondition (If-Match, If-Unmodified-Since) fails. */
 static bool
-is_other(weft_http *http, const struct weft__http_file *file)
+fails_condition(weft_http *http, const struct weft__http_file *file)
 {
 	int match = match_tags(http, "if-match", file, false);
 	struct text value;
@@ -89,7 +89,7 @@ is_other(weft_http *http, const struct weft__http_file *file)
 
 /* Whether the client has the current version (If-None-Match, If-Modified-Since). */
 static bool
-has_it(weft_http *http, const struct weft__http_file *file)
+is_current(weft_http *http, const struct weft__http_file *file)
 {
 	int match = match_tags(http, "if-none-match", file, true);
 	struct text value;
@@ -104,7 +104,7 @@ has_it(weft_http *http, const struct weft__http_file *file)
 
 /* Whether a range may be sent: If-Range is missing or matches the current version. */
 static bool
-is_same(weft_http *http, const struct weft__http_file *file)
+may_send_range(weft_http *http, const struct weft__http_file *file)
 {
 	struct text value;
 
@@ -125,12 +125,12 @@ choose_part(weft_http *http, const struct weft__http_file *file, struct weft__ht
 	int count;
 
 	*part = (struct weft__http_range){ 0, file->found.size };
-	if (is_other(http, file))
+	if (fails_condition(http, file))
 		return 412;
-	if (has_it(http, file))
+	if (is_current(http, file))
 		return 304;
 	if (strcmp(weft_http_method(http), "GET") != 0 || !weft__http_value(http, "range", &value)
-	    || !is_same(http, file))
+	    || !may_send_range(http, file))
 		return 200;
 	count = weft__http_range_parse(value.data, value.size, file->found.size, ranges, RANGES);
 	if (count == WEFT_ENOENT)

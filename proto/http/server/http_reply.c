@@ -53,7 +53,7 @@ weft__http_reply_status(weft_http *http, int status, uint64_t deadline_ns)
 }
 
 void
-weft__http_lift(struct weft__http_conn *conn)
+weft__http_lift_deadline(struct weft__http_conn *conn)
 {
 	if (conn->scoped)
 		(void)weft_scope_set_deadline(&conn->scope, WEFT_NEVER);
@@ -91,7 +91,7 @@ http_reply_hand_over(struct weft__http_conn *conn, weft_http *http)
 	http->out.stage = WEFT__HTTP_ENDED;
 	conn->io.error = WEFT_EALREADY;
 	conn->taken = true;
-	weft__http_lift(conn);
+	weft__http_lift_deadline(conn);
 	weft__http_conn_state(conn, WEFT__HTTP_TAKEN);
 	if (weft__http_draining(conn))
 		(void)weft_cancel(conn->self);

@@ -227,7 +227,7 @@ http_server_notify(struct weft__http_conn *conn, bool force)
 
 	if (force)
 		return conn->self;
-	if (__atomic_compare_exchange_n(&conn->state, &state, WEFT__HTTP_TOLD, false,
+	if (__atomic_compare_exchange_n(&conn->state, &state, WEFT__HTTP_NOTIFIED, false,
 	                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		weft_stream_interrupt(conn->io.stream);
 	return state == WEFT__HTTP_TAKEN ? conn->self : 0;
@@ -240,7 +240,8 @@ weft__http_conn_busy(struct weft__http_conn *conn)
 {
 	const void *data;
 
-	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST) != WEFT__HTTP_TOLD)
+	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST)
+	    != WEFT__HTTP_NOTIFIED)
 		return;
 	weft__spin_lock(&conn->service->lock);
 	weft__spin_unlock(&conn->service->lock);
@@ -273,7 +274,7 @@ http_server_notify_next(struct weft__http_service *service, uint32_t round, bool
 
 /* Runs on the loop of the weft_http_serve() call, so rounds do not overlap. */
 static void
-tell_all(struct weft__http_service *service, bool force)
+notify_all(struct weft__http_service *service, bool force)
 {
 	uint32_t round = ++service->round;
 
@@ -285,7 +286,7 @@ static void
 on_limit(weft_timer *timer, void *arg)
 {
 	(void)timer;
-	tell_all(arg, true);
+	notify_all(arg, true);
 }
 
 /* Cancel the remaining connections at `until_ns`. */
@@ -296,7 +297,7 @@ limit(struct weft__http_service *service, uint64_t until_ns)
 		return;
 	service->force_ns = until_ns;
 	if (weft_timer_start(NULL, &service->force, until_ns, 0, on_limit, service) < 0)
-		tell_all(service, true);
+		notify_all(service, true);
 }
 
 /* Accepting has ended, or the weft_http_serve() call is canceled while it drains. */
@@ -309,7 +310,7 @@ on_end(int why, void *arg)
 		service->drained_ns = weft_now();
 		__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
 		weft_timer_set_background(&service->force, true);
-		tell_all(service, false);
+		notify_all(service, false);
 	}
 	limit(service, why == WEFT_ESHUTDOWN ? service->deadline_ns : weft_after(FORCE_NS));
 }

@@ -9,9 +9,9 @@
  *   2. A service lives until weft_listener_serve() returns, so longer than its connections.
  *   3. The draining threadlet interrupts a stream only while the state of its connection is
  *      WEFT__HTTP_IDLE, and a connection checks for a drain after it has set that state.  The
- *      interrupt is sent under the lock, after the state was set to WEFT__HTTP_TOLD.  So a
+ *      interrupt is sent under the lock, after the state was set to WEFT__HTTP_NOTIFIED.  So a
  *      connection that is no longer idle either was not interrupted and will not be, or sees
- *      WEFT__HTTP_TOLD and clears an interrupt that its last wait has not consumed.
+ *      WEFT__HTTP_NOTIFIED and clears an interrupt that its last wait has not consumed.
  *   4. In the list, connections that were notified of a drain are behind those that were not.
  *      So the list can be notified one by one, and the lock is released after each.  No
  *      threadlet is canceled under the lock.
@@ -96,7 +96,7 @@ struct weft_http_server {
 enum weft__http_state {
 	WEFT__HTTP_BUSY,  /* nothing: it checks by itself */
 	WEFT__HTTP_IDLE,  /* interrupt its stream */
-	WEFT__HTTP_TOLD,  /* nothing: it was interrupted */
+	WEFT__HTTP_NOTIFIED,  /* nothing: it was interrupted */
 	WEFT__HTTP_TAKEN, /* cancel it: its handler has no deadline */
 };
 
@@ -193,7 +193,7 @@ void weft__http_conn_progress(struct weft__http_io *io);
 int weft__http_reply_status(weft_http *http, int status, uint64_t deadline_ns);
 
 /* Remove the handler's deadline. */
-void weft__http_lift(struct weft__http_conn *conn);
+void weft__http_lift_deadline(struct weft__http_conn *conn);
 
 /* Watch the connection of an event stream: cancel the handler's scope when the peer is gone or
  * the server drains, and drop the rest of the body of `http`.  `http` must live until the watch

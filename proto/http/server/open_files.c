@@ -1,7 +1,7 @@
 /* open_files.c - a cache of open files.
  *
  * The hash of a name selects its only slot, and a new entry replaces the slot's old one, so
- * there are at most PLACES entries.  When an entry is a second old, one of the requests for it
+ * there are at most SLOTS entries.  When an entry is a second old, one of the requests for it
  * reloads it, while the others continue to send the old one.
  *
  * Files are opened and inspected on the blocking pool, since both may wait for a disk.
@@ -11,12 +11,12 @@
 #include <weft/work.h>
 #include "http/parse/values.h"
 
-#define PLACES   256u
+#define SLOTS    256u
 #define FRESH_NS WEFT_S
 
 struct weft__http_files {
 	struct weft__spin lock;
-	struct weft__http_file *places[PLACES];
+	struct weft__http_file *slots[SLOTS];
 };
 
 void
@@ -39,7 +39,7 @@ hash_text(uint64_t hash, const char *text)
 }
 
 static bool
-is_it(const struct weft__http_file *file, uint64_t hash, const char *root, const char *name)
+is_file(const struct weft__http_file *file, uint64_t hash, const char *root, const char *name)
 {
 	return file && file->hash == hash && strcmp(file->names, root) == 0
 	       && strcmp(file->names + file->root_size, name) == 0;
@@ -52,8 +52,8 @@ open_files_check(struct weft__http_files *files, uint64_t hash, const char *root
 	struct weft__http_file *file;
 
 	weft__spin_lock(&files->lock);
-	file = files->places[hash % PLACES];
-	if (is_it(file, hash, root, name))
+	file = files->slots[hash % SLOTS];
+	if (is_file(file, hash, root, name))
 		weft__refs_add(&file->refs);
 	else
 		file = NULL;
@@ -64,13 +64,13 @@ open_files_check(struct weft__http_files *files, uint64_t hash, const char *root
 static void
 open_files_keep(struct weft__http_files *files, struct weft__http_file *file)
 {
-	struct weft__http_file **place = &files->places[file->hash % PLACES];
+	struct weft__http_file **slot = &files->slots[file->hash % SLOTS];
 	struct weft__http_file *old;
 
 	weft__refs_add(&file->refs);
 	weft__spin_lock(&files->lock);
-	old = *place;
-	*place = file;
+	old = *slot;
+	*slot = file;
 	weft__spin_unlock(&files->lock);
 	weft__http_file_give(old);
 }
@@ -79,13 +79,13 @@ open_files_keep(struct weft__http_files *files, struct weft__http_file *file)
 static void
 forget(struct weft__http_files *files, struct weft__http_file *file)
 {
-	struct weft__http_file **place = &files->places[file->hash % PLACES];
+	struct weft__http_file **slot = &files->slots[file->hash % SLOTS];
 	bool there;
 
 	weft__spin_lock(&files->lock);
-	there = *place == file;
+	there = *slot == file;
 	if (there)
-		*place = NULL;
+		*slot = NULL;
 	weft__spin_unlock(&files->lock);
 	if (there)
 		weft__http_file_give(file);
@@ -96,8 +96,8 @@ weft__http_files_free(struct weft__http_files *files)
 {
 	if (!files)
 		return;
-	for (uint32_t i = 0; i < PLACES; i++)
-		weft__http_file_give(files->places[i]);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		weft__http_file_give(files->slots[i]);
 	weft_release(files);
 }
 
@@ -197,7 +197,7 @@ open_files_load(uint64_t hash, const char *root, const char *name, struct weft__
 
 /* Whether to use the entry as it is.  Of the requests that find it too old, one gets false. */
 static bool
-will_do(struct weft__http_file *file)
+is_usable(struct weft__http_file *file)
 {
 	/* loaded_ns may come from another loop, whose clock may be ahead. */
 	return weft_loop_now(weft_loop_current()) < file->loaded_ns + FRESH_NS
@@ -214,7 +214,7 @@ weft__http_file_take(weft_http_server *server, const char *root, const char *nam
 	int rc;
 
 	file = files ? open_files_check(files, hash, root, name) : NULL;
-	if (file && will_do(file)) {
+	if (file && is_usable(file)) {
 		*out = file;
 		return 0;
 	}
