@@ -132,44 +132,39 @@ weft__http_name_stops8(uint64_t word)
 	return ~(letters | weft__http_bytes_equal(word, '-')) & WEFT__HTTP_EACH(0x80);
 }
 
-/* Check whether any of eight bytes stops the scan.  Which one is found byte by byte, so that
- * the byte order of a word does not matter. */
-static inline size_t
-weft__http_text_swar(const char *data, size_t at, size_t size)
+/* Skip groups of eight bytes of which none stops the scan.  Which byte of the next group stops it
+ * is found byte by byte, so that the byte order of a word does not matter. */
+static inline __attribute__((always_inline)) size_t
+weft__http_skip8(const char *data, size_t at, size_t size, uint64_t (*stops8)(uint64_t word))
 {
 	uint64_t word;
 
 	for (; size - at >= 8; at += 8) {
 		memcpy(&word, data + at, 8);
-		if (weft__http_text_stops8(word))
+		if (stops8(word))
 			break;
 	}
+	return at;
+}
+
+static inline size_t
+weft__http_text_swar(const char *data, size_t at, size_t size)
+{
+	at = weft__http_skip8(data, at, size, weft__http_text_stops8);
 	return weft__http_text_bytes(data, at, size);
 }
 
 static inline size_t
 weft__http_word_swar(const char *data, size_t at, size_t size)
 {
-	uint64_t word;
-
-	for (; size - at >= 8; at += 8) {
-		memcpy(&word, data + at, 8);
-		if (weft__http_word_stops8(word))
-			break;
-	}
+	at = weft__http_skip8(data, at, size, weft__http_word_stops8);
 	return weft__http_word_bytes(data, at, size);
 }
 
 static inline size_t
 weft__http_name_swar(const char *data, size_t at, size_t size)
 {
-	uint64_t word;
-
-	for (; size - at >= 8; at += 8) {
-		memcpy(&word, data + at, 8);
-		if (weft__http_name_stops8(word))
-			break;
-	}
+	at = weft__http_skip8(data, at, size, weft__http_name_stops8);
 	return weft__http_name_bytes(data, at, size);
 }
 
