@@ -117,6 +117,9 @@ int  weftpy_tls_control_reading(struct tls_protocol *self);
 Py_ssize_t weftpy_tls_pending(struct tls_protocol *self, PyObject *bio);
 
 /* tls_write.c */
+/* After reading or writing with the result `rc`: an error ends the connection, but is not raised to
+ * the caller.  Returns the result. */
+int  weftpy_tls_settle(struct tls_protocol *self, int rc);
 int  weftpy_tls_write(struct tls_protocol *self, PyObject *data);
 int  weftpy_tls_write_lines(struct tls_protocol *self, PyObject *lines);
 int  weftpy_tls_write_out(struct tls_protocol *self);

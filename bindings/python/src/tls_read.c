@@ -387,18 +387,9 @@ tls_read_read_all(struct tls_protocol *self, Py_ssize_t hint)
 int
 weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint)
 {
-	PyObject *error;
-	int rc;
-
 	if (self->phase != WRAPPED && self->phase != FLUSHING)
 		return 0;
-	rc = tls_read_read_all(self, hint);
-	if (rc == 0 || !PyErr_ExceptionMatches(PyExc_Exception))
-		return rc;
-	error = weftpy_fetch_exception();
-	rc = weftpy_tls_fatal_error(self, error, "Fatal error on SSL protocol");
-	Py_XDECREF(error);
-	return rc;
+	return weftpy_tls_settle(self, tls_read_read_all(self, hint));
 }
 
 /* Data that arrived while the program had paused is passed on by a later callback, not now. */

@@ -108,47 +108,38 @@ weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high, PyObject *low
 	return 0;
 }
 
-static int
-parse_limits(PyObject *args, PyObject *kwargs, PyObject **high, PyObject **low)
+typedef int limits_fn(struct tls_protocol *protocol, PyObject *high, PyObject *low);
+
+static PyObject *
+set_limits(PyObject *object, PyObject *args, PyObject *kwargs, limits_fn *set,
+           int (*control)(struct tls_protocol *protocol))
 {
 	static char *names[] = { "high", "low", NULL };
+	struct tls_protocol *protocol;
+	PyObject *high = Py_None, *low = Py_None;
+	int rc = 0;
 
-	*high = *low = Py_None;
-	return PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, high, low) ? 0 : -1;
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, &high, &low))
+		return NULL;
+	protocol = hold_protocol(object);
+	if (protocol)
+		rc = set(protocol, high, low);
+	if (protocol && rc == 0)
+		rc = control(protocol);
+	return none_or_error(protocol, rc);
 }
 
 static PyObject *
 transport_set_write_buffer_limits(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	struct tls_protocol *protocol;
-	PyObject *high, *low;
-	int rc = 0;
-
-	if (parse_limits(args, kwargs, &high, &low) < 0)
-		return NULL;
-	protocol = hold_protocol(object);
-	if (protocol)
-		rc = weftpy_tls_write_limits(protocol, high, low);
-	if (protocol && rc == 0)
-		rc = weftpy_tls_control_writing(protocol);
-	return none_or_error(protocol, rc);
+	return set_limits(object, args, kwargs, weftpy_tls_write_limits,
+	                  weftpy_tls_control_writing);
 }
 
 static PyObject *
 transport_set_read_buffer_limits(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	struct tls_protocol *protocol;
-	PyObject *high, *low;
-	int rc = 0;
-
-	if (parse_limits(args, kwargs, &high, &low) < 0)
-		return NULL;
-	protocol = hold_protocol(object);
-	if (protocol)
-		rc = weftpy_tls_read_limits(protocol, high, low);
-	if (protocol && rc == 0)
-		rc = weftpy_tls_control_reading(protocol);
-	return none_or_error(protocol, rc);
+	return set_limits(object, args, kwargs, weftpy_tls_read_limits, weftpy_tls_control_reading);
 }
 
 static PyObject *

@@ -351,9 +351,8 @@ may_write(struct tls_protocol *self)
 	return rc;
 }
 
-/* A write error ends the connection, but is not raised to the caller. */
-static int
-tls_write_settle(struct tls_protocol *self, int rc)
+int
+weftpy_tls_settle(struct tls_protocol *self, int rc)
 {
 	PyObject *error;
 
@@ -373,10 +372,10 @@ weftpy_tls_write(struct tls_protocol *self, PyObject *data)
 	if (rc <= 0)
 		return rc;
 	if (self->phase == WRAPPED && !self->backlog.count)
-		return tls_write_settle(self, write_at_once(self, data));
+		return weftpy_tls_settle(self, write_at_once(self, data));
 	rc = weftpy_tls_backlog_push(self, data);
 	if (rc == 0 && self->phase == WRAPPED)
-		rc = tls_write_settle(self, weftpy_tls_write_out(self));
+		rc = weftpy_tls_settle(self, weftpy_tls_write_out(self));
 	return rc;
 }
 
@@ -400,6 +399,6 @@ weftpy_tls_write_lines(struct tls_protocol *self, PyObject *lines)
 	if (rc < 0 || PyErr_Occurred())
 		return -1;
 	if (self->phase == WRAPPED)
-		rc = tls_write_settle(self, weftpy_tls_write_out(self));
+		rc = weftpy_tls_settle(self, weftpy_tls_write_out(self));
 	return rc;
 }
