@@ -85,66 +85,48 @@ weft__admin_put_double(struct weft__admin_text *text, double number, bool specia
 
 /* --- characters ---------------------------------------------------------------- */
 
-/* Write one character of `data`, or U+FFFD.  Returns how many bytes it used. */
-static size_t
-put_character(struct weft__admin_text *text, const char *data)
+/* Write text with other texts in place of some characters: texts[i] for special[i].  Bytes that are
+ * not UTF-8 become U+FFFD. */
+static void
+put_escaped(struct weft__admin_text *text, const char *data, const char *special,
+            const char *const *texts)
 {
-	size_t size = weft__utf8_size(data);
+	while (*data) {
+		const char *found = strchr(special, *data);
+		size_t size = weft__utf8_size(data);
 
-	if (size == 0) {
-		weft__admin_puts(text, "\xef\xbf\xbd");
-		return 1;
+		if (found)
+			weft__admin_puts(text, texts[found - special]);
+		else if (size > 0)
+			weft__admin_put(text, data, size);
+		else
+			weft__admin_puts(text, "\xef\xbf\xbd");
+		data += size > 0 ? size : 1;
 	}
-	weft__admin_put(text, data, size);
-	return size;
 }
 
 void
 weft__admin_put_html(struct weft__admin_text *text, const char *data)
 {
-	while (*data) {
-		if (*data == '<')
-			weft__admin_puts(text, "&lt;");
-		else if (*data == '&')
-			weft__admin_puts(text, "&amp;");
-		else if (*data == '"')
-			weft__admin_puts(text, "&quot;");
-		else {
-			data += put_character(text, data);
-			continue;
-		}
-		data++;
-	}
+	static const char *const texts[] = { "&lt;", "&amp;", "&quot;" };
+
+	put_escaped(text, data, "<&\"", texts);
 }
 
 void
 weft__admin_put_help(struct weft__admin_text *text, const char *data)
 {
-	while (*data) {
-		if (*data == '\n' || *data == '\\') {
-			weft__admin_put(text, " ", 1);
-			data++;
-		} else {
-			data += put_character(text, data);
-		}
-	}
+	static const char *const texts[] = { " ", " " };
+
+	put_escaped(text, data, "\n\\", texts);
 }
 
 void
 weft__admin_put_label(struct weft__admin_text *text, const char *data)
 {
-	while (*data) {
-		if (*data == '\n')
-			weft__admin_puts(text, "\\n");
-		else if (*data == '\\' || *data == '"') {
-			weft__admin_put(text, "\\", 1);
-			weft__admin_put(text, data, 1);
-		} else {
-			data += put_character(text, data);
-			continue;
-		}
-		data++;
-	}
+	static const char *const texts[] = { "\\n", "\\\\", "\\\"" };
+
+	put_escaped(text, data, "\n\\\"", texts);
 }
 
 /* --- JSON ---------------------------------------------------------------------- */
