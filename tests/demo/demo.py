@@ -93,17 +93,27 @@ class Demo:
             lines = stream.makefile("r", encoding="utf-8")
             while lines.readline().strip():
                 pass
-            name = None
+            name, data = None, ""
             for line in lines:
                 if line.startswith("event: "):
                     name = line[7:].strip()
                 elif line.startswith("data: "):
-                    yield name, json.loads(line[6:])
+                    data += line[6:]
+                elif data:  # an empty line ends an event
+                    yield name, json.loads(data)
+                    data = ""
 
     def now(self):
         """The current values."""
         with contextlib.closing(self.events()) as events:
             return next(value for name, value in events if name == "demo")
+
+    def slowest_steps(self):
+        """The steps of the slowest request: [(name, place, begin_us, end_us)]."""
+        with contextlib.closing(self.events()) as events:
+            trace = next(value for name, value in events if name == "slow")
+        return [(step["name"], step["cat"], step["ts"], step["ts"] + step["dur"])
+                for step in trace["traceEvents"] if step["ph"] == "X"]
 
     def wait(self, what, happened):
         """Wait until `happened` is true for the values, and return them."""

@@ -29,7 +29,7 @@ args_text(const struct args_option *option, const char *value)
 const char *
 args_number64(const struct args_option *option, const char *value)
 {
-	static char wrong[80];
+	static _Thread_local char wrong[80];
 	size_t size = strlen(value);
 	uint64_t number = strtoull(value, NULL, 10);
 

@@ -4,7 +4,7 @@
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/bytes.cmake)
 
-file(WRITE ${OUT}.new "/* Made from the panel of the demo. */\n#include \"panel.h\"\n\n")
+file(WRITE ${OUT}.new "/* Made from the panel of the demo. */\n\n")
 append_bytes("const unsigned char panel_html"
   "<style>" ${FOLDER}/panel.css "</style>" ${FOLDER}/panel.html)
 append_bytes("const unsigned char panel_script" ${FOLDER}/panel.js)

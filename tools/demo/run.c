@@ -1,133 +1,83 @@
-/* run.c - starts the demo, serves, waits for a signal, and shuts down in order.
- *
- * Shutdown: the load stops, the listener closes, requests in flight are answered, and only then
- * are the parts that they use released.
- */
+/* run.c - starts the demo, serves, and shuts down in order: no new requests, then the end of the
+ * load, then answers to the requests in flight, then the end of the parts that they use. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "service.h"
 
-void
-demo_defaults(struct demo_opts *opts)
-{
-	*opts = (struct demo_opts){
-		.address = "127.0.0.1",
-		.port = DEMO_PORT,
-		.port_free = true,
-		.loops = 1,
-		.seed = 7,
-		.settings = { .load = 50, .fan_out = 120, .delay_us = 1000, .compare = 1 },
-	};
-}
-
-/* --- starting ------------------------------------------------------------------------- */
-
-static int
-add_routes(struct demo *demo)
-{
-	static const struct {
-		const char *pattern;
-		weft_http_fn fn;
-	} routes[] = {
-		{ "GET /feed/{viewer}", route_feed },
-		{ "GET /threads/{viewer}", route_threads },
-		{ "GET /demo/events", route_events },
-		{ "POST /demo/set", route_set },
-	};
-	int rc = 0;
-
-	demo->server = weft_http_server_new(NULL);
-	if (!demo->server)
-		return WEFT_ENOMEM;
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0; i++)
-		rc = weft_http_route(demo->server, routes[i].pattern, routes[i].fn, demo);
-	return rc;
-}
-
-/* `out` is the host to listen on; demo->host is the one for URLs, 127.0.0.1 if it listens on all
- * addresses. */
-static void
-name_host(struct demo *demo, char *out, size_t max)
-{
-	const char *address = demo->opts.address;
-	bool six = strchr(address, ':') != NULL;
-	bool all = !*address || strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
-
-	(void)snprintf(out, max, six ? "[%s]" : "%s", address);
-	(void)snprintf(demo->host, sizeof(demo->host), "%s", all ? "127.0.0.1" : out);
-}
-
-static int
-bind_port(struct demo *demo, uint32_t port)
-{
-	char host[80], text[WEFT_ADDR_TEXT_MAX];
-	weft_addr bound;
-	int rc;
-
-	name_host(demo, host, sizeof(host));
-	(void)snprintf(text, sizeof(text), "tcp://%s:%u", host, port);
-	rc = weft_listener_open(text, NULL, &demo->listener);
-	if (rc == 0)
-		rc = weft_listener_local(demo->listener, &bound);
-	if (rc == 0 && weft_addr_format(&bound, text, sizeof(text)) > 0)
-		demo->port = (uint32_t)strtoul(strrchr(text, ':') + 1, NULL, 10);
-	return rc;
-}
+#define PORT  7070
+#define PORTS 10 /* further ports to try, if none was specified */
+#define ENDS  (WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM))
 
 /* Binds the requested port; if none was requested, one of the next ten is acceptable. */
 static int
-bind_somewhere(struct demo *demo)
+bind_port(struct demo *demo)
 {
-	uint32_t last = demo->opts.port + (demo->opts.port_free ? DEMO_PORTS : 0);
+	const char *host = demo->opts.address;
+	bool given = demo->opts.port != DEMO_PORT_FREE, six = strchr(host, ':') != NULL;
+	bool all = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0; /* addresses */
+	uint32_t first = given ? demo->opts.port : PORT, last = given ? first : PORT + PORTS;
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr bound;
 	int rc = WEFT_EADDRINUSE;
 
-	for (uint32_t port = demo->opts.port; port <= last && rc == WEFT_EADDRINUSE; port++)
-		rc = bind_port(demo, port);
-	if (rc == WEFT_EADDRINUSE && demo->opts.port_free)
-		return weft_fail(rc,
-		                 "ports %u to %u of %s are all in use: choose another with --port",
-		                 demo->opts.port, last, demo->opts.address);
+	for (uint32_t port = first; port <= last && rc == WEFT_EADDRINUSE; port++) {
+		(void)snprintf(text, sizeof(text), six ? "tcp://[%s]:%u" : "tcp://%s:%u", host,
+		               port);
+		rc = weft_listener_open(text, NULL, &demo->listener);
+	}
 	if (rc == WEFT_EADDRINUSE)
-		return weft_fail(rc, "port %u of %s is in use", demo->opts.port,
-		                 demo->opts.address);
-	return rc;
+		return weft_fail(rc, "port %u of %s is in use%s", first, host,
+		                 given ? "" : ", and so are the next ten: choose one with --port");
+	if (rc == 0)
+		rc = weft_listener_local(demo->listener, &bound);
+	if (rc < 0 || (rc = weft_addr_format(&bound, text, sizeof(text))) < 0)
+		return rc;
+	(void)snprintf(demo->url, sizeof(demo->url), "http://%s%s", all ? "127.0.0.1" : "",
+	               all ? strrchr(text, ':') : text + strlen("tcp://"));
+	return 0;
+}
+
+int
+demo_connect(const struct demo *demo, weft_loop *loop, weft_redis **out)
+{
+	weft_redis_opts opts = { .loop = loop,
+		                 .backoff_max_ns = 500 * WEFT_MS,
+		                 .connect_ns = 2 * WEFT_S,
+		                 .inflight_max = 65536 };
+
+	return weft_redis_open(demo->opts.redis ? demo->opts.redis : demo->store_url, &opts, out);
+}
+
+/* The loop closes its client when it stops. */
+weft_redis *
+demo_redis(const struct demo *demo)
+{
+	weft_loop *loop = weft_loop_current();
+	weft_redis *redis = weft_loop_local_get(loop, demo->client_key);
+
+	if (!redis && demo_connect(demo, loop, &redis) == 0)
+		(void)weft_loop_local_set(loop, demo->client_key, redis);
+	return redis;
 }
 
 static void
-make_url(struct demo *demo)
+close_client(void *redis)
 {
-	const struct endpoint *endpoint = &demo->endpoint;
-
-	(void)snprintf(demo->redis_url, sizeof(demo->redis_url), "redis://%s127.0.0.1:%d%s%s",
-	               endpoint->userinfo, far_port(demo->far), endpoint->database[0] ? "/" : "",
-	               endpoint->database);
+	weft_redis_close(redis);
 }
 
 static int
 start_parts(struct demo *demo)
 {
-	int rc = bind_somewhere(demo);
+	int rc = bind_port(demo);
 
+	demo->client_key = weft_key_new(close_client);
+	demo->server = weft_http_server_new(NULL);
 	if (rc == 0)
-		rc = add_routes(demo);
+		rc = demo->server ? outside_start(demo) : WEFT_ENOMEM;
 	if (rc == 0)
-		rc = far_start(demo, &demo->far);
-	if (rc == 0) {
-		make_url(demo);
-		rc = stations_open(demo);
-	}
-	if (rc == 0)
-		rc = steps_make(demo, &demo->dag);
-	if (rc == 0)
-		rc = threads_new(demo, &demo->threads);
-	if (rc == 0)
-		rc = window_open(demo, &demo->window);
-	return rc;
+		rc = feed_open(demo);
+	return rc == 0 ? page_open(demo) : rc;
 }
-
-/* --- serving -------------------------------------------------------------------------- */
 
 static int
 serve(void *arg)
@@ -139,96 +89,61 @@ serve(void *arg)
 }
 
 static void
-tell_ready(struct demo *demo)
+print_ready(struct demo *demo)
 {
 	char detail[256];
 
-	health_detail(demo, detail, sizeof(detail));
-	if (!health_is_up(demo) && !demo->opts.quiet)
+	if (!health_get(demo, detail, sizeof(detail)) && !demo->opts.quiet)
 		printf("redis is down, and will be tried again: %s\n", detail);
-	printf("page: http://%s:%u/\n", demo->host, demo->port);
+	printf("page: %s/\n", demo->url);
 	if (!demo->opts.quiet)
-		printf("feed: curl http://%s:%u/feed/7\n", demo->host, demo->port);
+		printf("feed: curl %s/feed/7\n", demo->url);
 	(void)fflush(stdout);
 }
 
 static void
-tell_end(struct demo *demo)
+print_end(const struct demo *demo)
 {
-	const uint64_t *outcomes = demo->meter.outcomes;
+	const uint64_t *counts = demo->counts;
 
 	if (!demo->opts.quiet)
-		printf("ended: %llu ok, %llu not found, %llu bad, %llu shed, %llu errors\n",
-		       (unsigned long long)meter_get(&outcomes[OK]),
-		       (unsigned long long)meter_get(&outcomes[NOT_FOUND]),
-		       (unsigned long long)meter_get(&outcomes[BAD]),
-		       (unsigned long long)meter_get(&outcomes[SHED]),
-		       (unsigned long long)meter_get(&outcomes[ERRORS]));
-	(void)fflush(stdout);
-}
-
-/* Announces the demo, and waits for a signal to end.  The first call takes over the signals
- * before the announcement: so a caller that reads the page's address and then sends a signal
- * gets an orderly shutdown. */
-static int
-wait_for_signal(struct demo *demo)
-{
-	const uint64_t ends = WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM);
-	int rc = weft_signal_wait(ends, WEFT_NOWAIT);
-
-	if (rc != WEFT_ETIMEDOUT)
-		return rc;
-	tell_ready(demo);
-	return weft_signal_wait(ends, WEFT_NEVER);
+		printf("ended: %" PRIu64 " ok, %" PRIu64 " not found, %" PRIu64 " bad, %" PRIu64
+		       " shed, %" PRIu64 " errors\n",
+		       get(&counts[OK]), get(&counts[NOT_FOUND]), get(&counts[BAD]),
+		       get(&counts[SHED]), get(&counts[ERRORS]));
 }
 
 /* Serves until a signal arrives, then until all admitted requests are answered. */
 static int
 serve_until_signal(struct demo *demo)
 {
-	weft_threadlet serving, health;
+	weft_threadlet serving, health = 0;
 	weft_scope scope;
 	int rc = weft_scope_open(&scope, 0, WEFT_NEVER), status = 0;
 
 	if (rc < 0)
 		return rc;
+	(void)weft_signal_wait(ENDS, WEFT_NOWAIT); /* keeps signals for the next call */
 	serving = weft_scope_go(&scope, serve, demo);
-	health = weft_scope_go(&scope, health_run, demo);
-	if (serving < 0 || health < 0)
-		rc = WEFT_ENOMEM;
+	rc = serving < 0 ? (int)serving : health_check(demo);
 	if (rc == 0)
-		rc = weft_event_wait(&demo->first_look, weft_after(10 * WEFT_S));
-	if (rc == 0 || rc == WEFT_ETIMEDOUT)
-		rc = load_start(demo, &demo->load);
-	if (rc == 0)
-		rc = wait_for_signal(demo);
+		health = weft_scope_go(&scope, health_run, demo);
+	if (rc == 0 && health > 0) {
+		print_ready(demo);
+		rc = weft_signal_wait(ENDS, WEFT_NEVER);
+	}
 	weft_listener_close(demo->listener);
 	demo->listener = NULL;
-	load_stop(demo->load);
+	outside_order(demo);
 	(void)weft_join(serving, &status, WEFT_NEVER);
 	(void)weft_cancel(health);
 	(void)weft_scope_close(&scope);
-	tell_end(demo);
-	return rc < 0 ? rc : status;
-}
-
-/* --- shutdown --------------------------------------------------------------------------- */
-
-static void
-end_parts(struct demo *demo)
-{
-	weft_listener_close(demo->listener);
-	window_close(demo->window);
-	threads_free(demo->threads);
-	if (demo->station_count > 0)
-		stations_close(demo);
-	(void)weft_dag_free(demo->dag);
-	far_stop(demo->far);
-	(void)weft_http_server_free(demo->server);
+	print_end(demo);
+	return rc < 0 ? rc : health < 0 ? (int)health : status;
 }
 
 static int
-demo_run_run(void *arg)
+demo_main(void *arg)
 {
 	struct demo *demo = arg;
 	int rc = start_parts(demo);
@@ -238,30 +153,27 @@ demo_run_run(void *arg)
 	if (rc < 0)
 		fprintf(stderr, "weft demo: %s\n",
 		        weft_detail()[0] ? weft_detail() : weft_strerror(rc));
-	end_parts(demo);
-	return rc < 0 ? rc : 0;
+	weft_listener_close(demo->listener);
+	weft_admin_close(demo->admin);
+	(void)weft_pool_free(demo->pool);
+	outside_stop(demo);
+	(void)weft_dag_free(demo->dag);
+	(void)weft_http_server_free(demo->server);
+	weft_value_drop(&demo->slow);
+	demo->failed = rc < 0;
+	return 0;
 }
 
 int
 demo_run(const struct demo_opts *opts)
 {
-	struct demo *demo = calloc(1, sizeof(*demo));
-	weft_runtime_opts runtime = { .loops = opts->loops };
-	int status = 1;
+	static struct demo demo;
 
-	if (!demo)
-		return 1;
-	demo->opts = *opts;
-	demo->settings = opts->settings;
-	demo->first_look.flags = WEFT_SHARED;
-	admission_init(&demo->admission, RUNS_MAX * opts->loops);
-	meter_init(&demo->meter);
-	slow_init(&demo->slow);
-	(void)pthread_mutex_init(&demo->health_lock, NULL);
-	if (endpoint_read(opts->redis, &demo->endpoint) < 0)
-		fprintf(stderr, "weft demo: %s\n", weft_detail());
-	else
-		status = weft_main(&runtime, demo_run_run, demo);
-	free(demo);
-	return status;
+	demo.opts = *opts;
+	(void)snprintf(demo.detail, sizeof(demo.detail), "not checked yet");
+	(void)pthread_mutex_init(&demo.lock, NULL);
+	for (int i = 0; i < SIDES; i++)
+		(void)pthread_mutex_init(&demo.sides[i].lock, NULL);
+	return weft_main(&(weft_runtime_opts){ .loops = opts->loops }, demo_main, &demo)
+	       || demo.failed;
 }

@@ -1,220 +1,109 @@
 /* service.h - the parts of the demo.
  *
- * Threads: the serving loops (a runtime), each with its own connection to Redis; the loop
- * "store" with the store and the delaying proxy; the loop "load"; 8 threads that block; the CPU
- * pool.  Shared settings, counters and states are atomic, or protected by a lock that is never
- * held during a wait.
+ * Threads: the serving loops (a runtime), each with a Redis client; 8 threads that block; the loop
+ * "outside" with the embedded store, the load, and the Redis client of the 8 threads; the CPU pool.
+ * Shared numbers are atomic, or protected by a lock that is never held during a wait.
  */
 #ifndef WEFT_DEMO_SERVICE_H
 #define WEFT_DEMO_SERVICE_H
 
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <weft/admin.h>
 #include <weft/dag.h>
-#include <weft/http.h>
 #include <weft/redis.h>
 #include <weft/weft.h>
-#include "admission.h"
 #include "demo.h"
-#include "meter.h"
-#include "rank.h"
-#include "text.h"
 
-#define ADDRESS_MAX 512
-#define KEYS        "demo:" /* prefix of all keys of the demo */
-#define REPLY_MAX   16384   /* largest feed as JSON, in bytes */
-
-#define RUNS_MAX     64 /* runs in flight per loop; further requests are rejected */
+#define KEYS         "demo:" /* prefix of all keys of the demo */
+#define VIEWERS      500
+#define TOPICS       8
 #define RUN_DEADLINE (5 * WEFT_S)
+#define PERIOD_NS    (250 * WEFT_MS)  /* between two events, and between two checks of Redis */
+#define LATENCIES    8192             /* of one second, at most */
+#define LOAD_HEADER  "Weft-Demo-Load" /* of the built-in load, which measures its latency itself */
 
-/* --- the address of Redis ------------------------------------------------------ */
+/* How requests to /feed ended, and failed Redis calls; the sides of the comparison. */
+enum count { OK, NOT_FOUND, BAD, SHED, ERRORS, REDIS_ERRORS, COUNTS };
+enum side_name { WEFT, THREADS, SIDES };
 
-/* The parsed address: the proxy connects to `upstream`, clients connect to the proxy and use the
- * rest. */
-struct endpoint {
-	char upstream[ADDRESS_MAX]; /* for weft_stream_connect(); "" for the embedded store */
-	char user[128], password[128], database[16];
-	char userinfo[256]; /* as written in the address, including the @ */
+struct side {
+	uint64_t calls, calls_most; /* atomic: Redis calls in flight; the most since side_calls() */
+	pthread_mutex_t lock;       /* of what follows */
+	uint64_t recorded;
+	struct latency { uint64_t at_ns; uint32_t us; } ring[LATENCIES];
 };
 
-int endpoint_read(const char *url, struct endpoint *out);
+struct quantiles { uint32_t count, p50, p99; }; /* microseconds */
 
-/* --- the store and the proxy ---------------------------------------------------- */
-
-struct demo;
-struct far;
-
-/* Start the loop "store".  Thread: loop; waits until the store is ready. */
-int  far_start(struct demo *demo, struct far **out);
-void far_stop(struct far *far);
-int  far_port(const struct far *far); /* port of the proxy, on 127.0.0.1 */
-/* The error of the last attempt to connect, or "". */
-void far_trouble(struct far *far, char *out, size_t max);
-
-/* --- a request ------------------------------------------------------------------- */
-
-enum node {
-	PROFILE, GET_FOLLOWED, GET_SIMILAR, GET_TRENDING, SEEN, MERGE, FEATURES, SCORE, FILTER,
-	RANK, NODES,
-};
-
-enum { NODE_WAITS, NODE_RUNS, NODE_DONE, NODE_FAILED };
-
-struct node_time {
-	uint64_t begin_ns, end_ns; /* 0: not yet */
-	int      state;
-};
-
-struct request {
-	struct demo     *demo;
-	weft_redis      *redis;
-	uint32_t         viewer, top, fan_out;
-	uint32_t         features_left;
-	bool             cpu_waits; /* counted in demo->cpu_waiting */
-	uint64_t         begin_ns;
-	struct node_time nodes[NODES];
-};
-
-extern const weft_type type_feed; /* struct feed *, allocated by malloc() */
-
-/* Make the template, once for all requests.  Returns 0 or an error. */
-int steps_make(struct demo *demo, weft_dag **out);
-
-/* A node's name, where it runs, and its dependencies, for the timeline. */
-const char        *steps_name(enum node node);
-const char        *steps_place(enum node node);
-const char *const *steps_inputs(enum node node);
-
-/* Write a feed as JSON. */
-void reply_write(struct text *text, const struct request *request,
-                 const struct feed *feed);
-void reply_write_nodes(struct text *text, const struct request *request);
-
-/* The same work with blocking calls, on one of 8 threads.  Fills `feed` and the times. */
-struct threads;
-int  threads_new(struct demo *demo, struct threads **out);
-void threads_free(struct threads *threads);
-int  threads_feed(struct threads *threads, struct request *request, struct feed *feed);
-
-int route_feed(weft_http *http, void *demo);
-int route_threads(weft_http *http, void *demo);
-int route_events(weft_http *http, void *demo);
-int route_set(weft_http *http, void *demo);
-
-/* --- the slowest run --------------------------------------------------------------- */
-
-#define SLOW_SECONDS 10
-
-struct slow {
-	pthread_mutex_t lock;
-	struct {
-		uint64_t       second, total_ns, number;
-		struct request request;
-	} slots[SLOW_SECONDS]; /* the slowest run of each second */
-	uint64_t count; /* runs recorded */
-};
-
-void slow_init(struct slow *slow);
-void slow_note(struct slow *slow, const struct request *request, uint64_t end_ns);
-/* Write the slowest run of the last ten seconds as JSON.  Returns false if there is none, or if
- * it is still run `*number`. */
-bool slow_write(struct slow *slow, uint64_t *number, struct text *text);
-
-/* --- the load, the data, the health of Redis ----------------------------------------- */
-
-/* Marks a request of the built-in load, which measures the latency itself. */
-#define LOAD_HEADER "Weft-Demo-Load"
-
-struct load;
-int  load_start(struct demo *demo, struct load **out);
-void load_stop(struct load *load); /* stops the load, and waits for requests in flight */
-
-/* Write the data set.  Thread: loop; suspends. */
-int data_fill(struct demo *demo, weft_redis *redis);
-/* Whether the data set exists: 1, 0, or an error. */
-int data_there(struct demo *demo, weft_redis *redis);
-
-enum { REDIS_DOWN, REDIS_UP };
-
-/* Monitor Redis until canceled: set the state to up or down, and fill it when it is empty. */
-int  health_run(void *demo);
-bool health_is_up(struct demo *demo);
-void health_detail(struct demo *demo, char *out, size_t max);
-
-/* --- one for each serving loop --------------------------------------------------------- */
-
-struct station {
-	struct demo *demo;
-	weft_loop   *loop;
-	weft_redis  *redis;
-	int          error;              /* result of opening it */
-	uint64_t     waiting;            /* atomic: calls queued by its Redis client */
-	uint64_t     cpu_ns;             /* atomic: CPU time of its thread */
-};
-
-/* An estimate of the possible requests per second, from CPU times. capacity_look() takes one
- * sample; one threadlet calls it periodically. */
-struct capacity {
-	uint64_t at_ns, cpu_ns, process_ns, ok;
-	double   rps; /* smoothed */
-};
-void capacity_look(struct demo *demo, struct capacity *capacity);
-
-/* Open one for each loop; close them.  Thread: loop; suspends. */
-int  stations_open(struct demo *demo);
-void stations_close(struct demo *demo);
-/* The station of the caller's loop. */
-struct station *station_here(struct demo *demo);
-
-/* --- the admin endpoint ------------------------------------------------------------------ */
-
-struct window;
-int  window_open(struct demo *demo, struct window **out);
-void window_close(struct window *window);
-/* Whether the client is authorized.  If not, it has been answered. */
-bool window_allows(struct window *window, weft_http *http, bool writes);
-
-/* --- the demo ------------------------------------------------------------------------------ */
+void     side_call_begins(struct side *side);
+uint64_t side_calls(struct side *side);
+void     side_record(struct side *side, uint64_t latency_ns);
+struct quantiles side_quantiles(struct side *side); /* of the last second */
 
 struct demo {
-	struct demo_opts     opts;
-	struct demo_settings settings; /* each is atomic */
-	struct endpoint      endpoint;
-	char                 redis_url[ADDRESS_MAX]; /* through the proxy */
-	uint32_t             port;                   /* port that it listens on */
-	char                 host[80];               /* and the host name for its URL */
-
-	struct far       *far;
-	struct station    stations[DEMO_LOOPS];
-	uint32_t          station_count;
-	weft_event        stations_ready, stations_end; /* shared */
-	weft_group        stations_open;                /* shared */
+	struct demo_opts  opts;               /* the settings are atomic */
+	char              url[256];           /* of this service, without the last slash */
+	char              store_url[256];     /* of the embedded store */
+	int               client_key;         /* of the Redis client of each serving loop */
+	weft_pool        *pool;               /* of 8 threads */
 	weft_dag         *dag;
-	struct threads   *threads;
-	struct load      *load;
-	struct window    *window;
+	weft_admin       *admin;
 	weft_http_server *server;
 	weft_listener    *listener;
+	bool              failed;
 
-	struct meter meter;
-	struct slow  slow;
-	struct admission admission; /* of /feed */
-	uint64_t     cpu_waiting;  /* atomic: runs that have not started scoring */
-	struct gauge calls;         /* Redis calls in flight, by the graphs */
-	struct gauge threads_calls; /* the same, by the threads */
-	uint64_t     readers;      /* atomic: clients of /demo/events */
+	weft_loop  *outside;
+	weft_redis *threads_redis;
+	int         outside_error;  /* of opening; set before the first `done` */
+	uint32_t    orders;         /* still to be given */
+	weft_sem    order, done;    /* shared */
 
-	pthread_mutex_t health_lock;
-	int             redis_state;        /* atomic */
-	char            redis_detail[256];  /* under the lock */
-	weft_event      first_look;         /* shared: set after the first check of Redis */
-	weft_threadlet  health;
-
-	uint64_t capacity_rps; /* atomic: estimated capacity */
+	struct side     sides[SIDES];
+	uint64_t        counts[COUNTS]; /* atomic */
+	uint64_t        in_flight;      /* atomic: admitted requests to /feed */
+	pthread_mutex_t lock;           /* of what follows */
+	char            detail[256];    /* why Redis is not up; "" if it is */
+	weft_value      slow;           /* trace of the slowest request, its time and its end */
+	uint64_t        slow_number, slow_ns, slow_end_ns; /* the number is atomic */
 };
 
-static inline uint32_t
-setting(const uint32_t *of)
+/* Start the loop "outside"; order it to end the load; stop it.  Thread: loop; they suspend. */
+int  outside_start(struct demo *demo);
+void outside_order(struct demo *demo);
+void outside_stop(struct demo *demo);
+/* Open a Redis client; the client of the caller's loop, or NULL. */
+int  demo_connect(const struct demo *demo, weft_loop *loop, weft_redis **out);
+weft_redis *demo_redis(const struct demo *demo);
+
+/* Check once, or until canceled, whether Redis answers and has the data; write it if it has not. */
+int  health_check(struct demo *demo);
+int  health_run(void *demo);
+/* Returns whether Redis is up, and fills `detail` with the reason if not. */
+bool health_get(struct demo *demo, char *detail, size_t max);
+int  feed_open(struct demo *demo);
+int  page_open(struct demo *demo);
+
+static inline void
+add_to(uint64_t *number, int64_t step)
 {
-	return __atomic_load_n(of, __ATOMIC_RELAXED);
+	__atomic_fetch_add(number, (uint64_t)step, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t
+get(const uint64_t *number)
+{
+	return __atomic_load_n(number, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t
+setting(const struct demo *demo, enum demo_setting name)
+{
+	return __atomic_load_n(&demo->opts.settings[name], __ATOMIC_RELAXED);
 }
 
 #endif

@@ -107,16 +107,15 @@ function refused(text) {
 
 /* Three typical situations: both sides keep up, one does, neither does. */
 const PRESETS = {
-	calm: () => ({ load: 50, fan_out: 100, delay_us: 1000, compare: 1 }),
-	busy: (capacity) => ({ load: round(capacity * 0.7), fan_out: 100, delay_us: 1000,
-		compare: 1 }),
-	overload: (capacity) => ({ load: round(capacity * 2) }),
+	calm: { load: 50, fan_out: 100, delay_us: 1000, compare: 1 },
+	busy: { load: 300, fan_out: 100, delay_us: 1000, compare: 1 },
+	overload: { load: 3000 },
 };
 
 function startControls() {
 	const sliders = Object.entries(SLIDERS).map(([name, kind]) => new Slider(name, kind));
 	const compare = find("demo-compare");
-	let last = null, heldUntil = 0;
+	let heldUntil = 0;
 
 	find("demo-controls").addEventListener("submit", (event) => event.preventDefault());
 	compare.addEventListener("change", () => {
@@ -124,15 +123,8 @@ function startControls() {
 		send({ compare: compare.checked ? 1 : 0 });
 	});
 	for (const button of document.querySelectorAll("[data-preset]"))
-		button.addEventListener("click", () => {
-			const wanted = PRESETS[button.dataset.preset](last?.capacity_rps || 500);
-
-			if (last)
-				wanted.load = Math.min(wanted.load, last.limits.load[1]);
-			send(wanted);
-		});
+		button.addEventListener("click", () => send(PRESETS[button.dataset.preset]));
 	return (state) => {
-		last = state;
 		for (const slider of sliders)
 			slider.show(state.settings[slider.name], state.limits[slider.name]);
 		if (Date.now() > heldUntil)
@@ -175,7 +167,7 @@ let flight = null; /* the last state received, to be painted again */
 /* Each square is one call, or as many as needed for all to fit. */
 function showFlight(state) {
 	flight = state;
-	const { redis, threads_redis: blocked } = state.in_flight;
+	const redis = state.weft.calls, blocked = state.threads.calls;
 	const canvas = find("demo-weft-calls");
 	const room = Math.min(MARKED_MAX, Math.floor(canvas.clientWidth / 8) * 9);
 	const each = Math.max(1, 10 ** Math.ceil(Math.log10(Math.max(redis, 1) / room)));
@@ -198,14 +190,14 @@ weft.onTheme(paintAgain);
 const factor = (value) => `${value >= 9.95 ? Math.round(value) : value.toFixed(1)} times`;
 
 /* The comparison in one sentence. */
-function verdict({ rps, latency_us: latency, settings, redis }) {
+function verdict({ weft: ours, threads, settings, redis }) {
 	if (redis.state !== "up")
 		return "";
 	if (!settings.compare)
 		return "The comparison is off.";
-	if (!rps.weft || !rps.threads || !latency.threads.p50 || !latency.weft.p50)
+	if (!ours.p50_us || !threads.p50_us)
 		return "Measuring …";
-	const more = rps.weft / rps.threads, sooner = latency.threads.p50 / latency.weft.p50;
+	const more = ours.rps / threads.rps, sooner = threads.p50_us / ours.p50_us;
 
 	if (more >= 1.2)
 		return `One loop answers ${factor(more)} as many requests as 8 threads`
@@ -217,13 +209,13 @@ function verdict({ rps, latency_us: latency, settings, redis }) {
 
 function showSides(state) {
 	for (const side of ["weft", "threads"]) {
-		const latency = state.latency_us[side];
+		const values = state[side];
 		const off = side === "threads" && !state.settings.compare;
 
-		say(find(`demo-${side}-rps`), off ? "off" : rate(state.rps[side]));
+		say(find(`demo-${side}-rps`), off ? "off" : rate(values.rps));
 		for (const q of ["p50", "p99"])
 			say(find(`demo-${side}-${q}`),
-				latency?.count && !off ? time(latency[q]) : "–");
+				values.rps && !off ? time(values[`${q}_us`]) : "–");
 	}
 	document.querySelector(".side.threads").classList.toggle("off", !state.settings.compare);
 	say(find("demo-calls"), state.settings.fan_out === 1 ? "one"
@@ -254,44 +246,38 @@ function startCharts() {
 		{ name: "p50", colour: "--threads", thin: true }] });
 	const calls = weft.chart(place, { title: "Redis calls in flight", format: number,
 		whole: true, series: sides });
-	const queues = weft.chart(place, { title: "Waiting", format: number, whole: true,
-		series: [
-			{ name: "for the CPU pool", colour: "--cpu" },
-			{ name: "for Redis to be written", colour: "--weft" },
-			{ name: "requests in all", colour: "--muted", thin: true }] });
+	const open = weft.chart(place, { title: "Requests in flight", format: number,
+		whole: true, series: [{ name: "on the loop", colour: "--weft", fill: true }] });
 
 	return (state) => {
-		const at = Date.now(), { weft: ours, threads: theirs } = state.latency_us;
+		const at = Date.now(), { weft: ours, threads: theirs } = state;
 		const on = (value) => state.settings.compare ? value : NaN;
-		const q = (of, name) => of?.count ? of[name] : NaN;
+		const q = (of, name) => of.rps ? of[name] : NaN;
 
-		requests.push(at, [state.rps.weft, on(state.rps.threads)]);
-		latency.push(at, [q(ours, "p99"), q(ours, "p50"), on(q(theirs, "p99")),
-			on(q(theirs, "p50"))]);
-		calls.push(at, [state.in_flight.redis, on(state.in_flight.threads_redis)]);
-		queues.push(at, [state.queues.cpu, state.queues.redis_waiting,
-			state.in_flight.requests]);
+		requests.push(at, [ours.rps, on(theirs.rps)]);
+		latency.push(at, [q(ours, "p99_us"), q(ours, "p50_us"), on(q(theirs, "p99_us")),
+			on(q(theirs, "p50_us"))]);
+		calls.push(at, [ours.calls, on(theirs.calls)]);
+		open.push(at, [state.in_flight]);
 	};
 }
 
 let before = null;
 
-const COUNTS = [["ok", "answered"], ["shed", "shed with 503"], ["errors", "failed"],
-	["redis_errors", "Redis errors"], ["not_found", "unknown viewers"],
+const COUNTS = [["ok", "answered"], ["shed", "rejected with 503"], ["errors", "failed"],
+	["redis_errors", "failed Redis calls"], ["not_found", "unknown viewers"],
 	["bad", "bad requests"]];
 
 /* Shows totals, and whether requests are being rejected right now. */
-function showCounts({ counts, capacity_rps: capacity }) {
+function showCounts({ counts }) {
 	const texts = COUNTS
 		.filter(([key]) => counts[key] > 0 || key === "ok")
 		.map(([key, text]) => `${number(counts[key])} ${text}`);
 	const shedding = before !== null && counts.shed > before.shed;
 
-	if (capacity > 0)
-		texts.push(`capacity about ${rate(capacity)} requests/s`);
 	if (shedding)
-		texts.push("more comes than can be done: what is too much is turned away at once, "
-			+ "so that the rest stays quick");
+		texts.push("overloaded: requests above the limit are rejected at once, so that "
+			+ "the others stay quick");
 	before = counts;
 	say(find("demo-counts"), texts.join(" · "));
 }
@@ -314,10 +300,16 @@ function showText(state) {
 	say(find("demo-verdict"), verdict(state));
 }
 
-function showSlowest(request) {
-	say(find("demo-slow-text"), `Viewer ${request.viewer}: ${time(request.total_us)}. Calls to `
-		+ "Redis wait on the loop, scores are computed on the CPU pool.");
-	weft.timeline(find("demo-slow"), request);
+/* The request comes as a Chrome trace of its steps. */
+function showSlowest({ traceEvents }) {
+	const nodes = traceEvents.filter(({ ph }) => ph === "X").map((step) => ({
+		name: step.name, place: step.cat, state: step.args.state,
+		begin_us: step.ts, end_us: step.ts + step.dur }));
+	const total = Math.max(...nodes.map(({ end_us: end }) => end));
+
+	say(find("demo-slow-text"), `It took ${time(total)}. Calls to Redis wait on the loop, `
+		+ "scores are computed on the CPU pool.");
+	weft.timeline(find("demo-slow"), { total_us: total, nodes });
 }
 
 weft.stream("/demo/events", {
