@@ -284,6 +284,36 @@ TEST(invalid_reply_is_refused_and_changes_nothing)
 	model_free(&model);
 }
 
+/* Wraps calloc() of the linked code: the call with this number, from now on, fails. */
+static int failing_calloc;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *
+__wrap_calloc(size_t count, size_t size)
+{
+	return failing_calloc > 0 && --failing_calloc == 0 ? NULL : __real_calloc(count, size);
+}
+
+TEST(lack_of_memory_is_reported_as_such_and_changes_nothing)
+{
+	struct model model = { .readings = 0 };
+
+	CHECK_EQ(read_loops(&model, 1, 10, 1000), 0);
+	for (int i = 1; i <= 2; i++) {
+		failing_calloc = i;
+		CHECK_EQ(read_loops(&model, 1, 11, 1100), WEFT_ENOMEM);
+		CHECK_STR(weft_detail(), "out of memory");
+	}
+	failing_calloc = 1;
+	CHECK_EQ(model_read_threadlets(&model, "{\"threadlets\":[]}", 17), WEFT_ENOMEM);
+	CHECK_STR(weft_detail(), "out of memory");
+	CHECK_EQ(model.readings, 1);
+	CHECK(!model.has_threadlets);
+	model_free(&model);
+}
+
 TEST(missing_numbers_are_unknown)
 {
 	struct model model = { .readings = 0 };

@@ -3,8 +3,10 @@
  * An error names the verb, the option and what is wrong, but not the value: it may be a password.
  */
 #include "args.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +205,7 @@ int
 args_read(const struct args_verb *verb, int argc, char **argv)
 {
 	uint64_t given = 0;
+	ptrdiff_t index;
 	int words = 0, rc;
 
 	for (int i = 0; i < argc; i += rc) {
@@ -216,7 +219,9 @@ args_read(const struct args_verb *verb, int argc, char **argv)
 		rc = read_option(verb, argc - i, argv + i);
 		if (rc < 0)
 			return rc;
-		given |= UINT64_C(1) << (args_find(verb, argv[i]) - verb->options);
+		index = args_find(verb, argv[i]) - verb->options;
+		assert(index < 64); /* bits of `given` */
+		given |= UINT64_C(1) << index;
 	}
 	rc = words > 0 ? check_commands(verb, given, argv[0]) : 0;
 	return rc < 0 ? rc : words;

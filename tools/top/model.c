@@ -240,10 +240,13 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 		return 0;
 	}
 	read_process(&fresh, before);
-	if (!json_get(root, "loops") || read_loops(&fresh, before) < 0
-	    || read_values(&fresh, before) < 0) {
+	if (!json_get(root, "loops")) {
 		free_loops(&fresh);
 		return weft_fail(WEFT_EPROTO, "this is not a reply of a weft admin endpoint");
+	}
+	if (read_loops(&fresh, before) < 0 || read_values(&fresh, before) < 0) {
+		free_loops(&fresh);
+		return weft_fail(WEFT_ENOMEM, "out of memory");
 	}
 	fresh.readings = before->readings + 1;
 	free_loops(model);
@@ -298,13 +301,16 @@ model_read_threadlets(struct model *model, const char *bytes, size_t size)
 
 	if (json_read(&json, bytes, size) < 0)
 		return top_model_refuse("threadlets", &json);
-	count = list_size(json.root, "threadlets", THREADLETS_MAX);
-	rows = calloc(count + 1, sizeof(*rows));
-	if (!rows || !json_get(json.root, "threadlets")) {
+	if (!json_get(json.root, "threadlets")) {
 		json_free(&json);
-		free(rows);
 		return weft_fail(WEFT_EPROTO,
 		                 "this is not a list of threadlets from a weft admin endpoint");
+	}
+	count = list_size(json.root, "threadlets", THREADLETS_MAX);
+	rows = calloc(count + 1, sizeof(*rows));
+	if (!rows) {
+		json_free(&json);
+		return weft_fail(WEFT_ENOMEM, "out of memory");
 	}
 	for (const struct json *item = json_list(json.root, "threadlets"); i < count;
 	     item = item->next, i++)
