@@ -93,7 +93,6 @@ struct dagfile_word {
 	struct dagfile_piece *pieces;
 	const char *name; /* of an env variable */
 	struct dagfile_at at;
-	bool quoted;
 };
 
 /* A dependency of a node. */

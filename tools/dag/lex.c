@@ -206,7 +206,6 @@ dagfile_read_word(struct dagfile_lexer *lexer, const char *what, struct dagfile_
 	maker.end = &out->pieces;
 	maker.at = out->at;
 	maker.text = lexer->file->scratch;
-	out->quoted = *lexer->at == '"';
 	if (!read_parts(&maker))
 		return false;
 	end_text(&maker);

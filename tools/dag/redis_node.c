@@ -3,23 +3,6 @@
 #include <string.h>
 #include "run.h"
 
-#ifndef WEFT_DAG_REDIS
-
-int
-redis_run(struct attempt *attempt)
-{
-	(void)attempt;
-	return weft_fail(WEFT_ENOSYS, "this weft was built without Redis");
-}
-
-void
-redis_end(struct dagrun *run)
-{
-	(void)run;
-}
-
-#else
-
 #define DEFAULT_SERVER "redis://127.0.0.1:6379"
 
 static int
@@ -131,5 +114,3 @@ redis_end(struct dagrun *run)
 	weft_redis_close(run->redis);
 	run->redis = NULL;
 }
-
-#endif
