@@ -10,7 +10,7 @@
 #include <string.h>
 #include "fuzz.h"
 #include "top/json.h"
-#include "top/text.h"
+#include "base/terminal_text.h"
 
 /* --- the second parser -------------------------------------------------------- */
 

@@ -10,29 +10,19 @@ static struct dagrun run = { .state = { .fd = -1 } };
 
 /* --- the file --------------------------------------------------------------- */
 
-/* Returns the whole file, or DAGFILE_BYTES_MAX + 1 bytes if it is larger.  Returns NULL on
- * failure, after printing the error. */
-static char *
-read_whole(const char *path, size_t *out)
+/* Reads the whole file, or DAGFILE_BYTES_MAX + 1 bytes if it is larger.  Returns 0, or an exit
+ * status after printing the error. */
+static int
+read_whole(const char *path, struct bytes *out)
 {
-	size_t room = DAGFILE_BYTES_MAX + 1, size = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *bytes = fd >= 0 ? malloc(room) : NULL;
-	ssize_t n = bytes ? 1 : -1;
+	int rc = fd < 0 ? -errno : bytes_read(out, fd, DAGFILE_BYTES_MAX + 1);
 
-	while (n > 0 && size < room) {
-		n = read(fd, bytes + size, room - size);
-		size += n > 0 ? (size_t)n : 0;
-	}
-	if (n < 0) {
-		fprintf(stderr, "weft: %s: %s\n", path, strerror(errno));
-		free(bytes);
-		bytes = NULL;
-	}
 	if (fd >= 0)
 		(void)close(fd);
-	*out = size;
-	return bytes;
+	if (rc < 0)
+		fprintf(stderr, "weft: %s: %s\n", path, strerror(-rc));
+	return rc < 0 ? 2 : 0;
 }
 
 static void
@@ -61,14 +51,16 @@ folder_of(const char *path)
 static int
 dag_load(void)
 {
-	size_t size;
-	char *bytes = read_whole(run.path, &size);
+	struct bytes text = { 0 };
+	int status = read_whole(run.path, &text);
 
-	if (!bytes)
-		return 2;
-	run.file = dagfile_parse(bytes, size);
-	run.folder = folder_of(run.path);
-	free(bytes);
+	if (status == 0) {
+		run.file = dagfile_parse(text.data ? text.data : "", text.size);
+		run.folder = folder_of(run.path);
+	}
+	bytes_free(&text);
+	if (status != 0)
+		return status;
 	if (!run.file || !run.folder) {
 		fprintf(stderr, "weft: out of memory\n");
 		return 1;

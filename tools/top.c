@@ -1,6 +1,6 @@
 /* top.c - weft top: monitors a running program in a terminal, through its admin endpoint. */
 #include <stdlib.h>
-#include "top/terminal.h"
+#include "base/terminal.h"
 #include "top/top.h"
 #include "verbs.h"
 

@@ -42,7 +42,7 @@ class Place:
         return path.read_text() if path.exists() else None
 
     def environment(self):
-        return {**os.environ, "WEFT_TEST_TAG": self.tag}
+        return {**os.environ, "WEFT_TEST_TAG": self.tag, "LC_ALL": "C.UTF-8"}
 
     def start(self, *words, **more):
         more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
@@ -605,11 +605,11 @@ def quiet_is_quiet(place):
     equal(place.run("--quiet"), ("a: said\n", "b: err\n"))
 
 
-def on_terminal(place, columns, *words):
+def on_terminal(place, columns, *words, inputs=()):
     """Run it on a terminal.  Returns all output.  `go` is created as soon as the node is shown."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = place.start("run", *words, place.file, stderr=slave)
+    process = place.start("run", *words, place.file, *inputs, stderr=slave)
     os.close(slave)
     seen = b""
     with contextlib.suppress(OSError):
@@ -643,6 +643,18 @@ def on_a_terminal_there_is_a_bar_in_one_line(place):
                               seen))
     _, seen = on_terminal_quiet(place)
     check(seen, "[" not in seen.replace("[K", ""))
+
+
+@test
+def the_bar_is_cut_by_cells_and_shows_no_control_characters(place):
+    place.write("input list\nnode the_node each list\n"
+                "run while [ ! -e go ]; do sleep 0.02; done\n")
+    item = "\u65e5" * 12 + "\x1b[31m" + "\u65e5" * 8
+    _, seen = on_terminal(place, 60, inputs=[f"list={item}"])
+    drawn = [part[:-3] for part in re.split(r"\r|\n", seen) if part.startswith("[")]
+    check(seen, any("\u65e5" in part for part in drawn))
+    for part in drawn:
+        check(part, len(part) + part.count("\u65e5") <= 59 and "\x1b" not in part)
 
 
 def on_terminal_quiet(place):

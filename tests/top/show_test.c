@@ -10,7 +10,7 @@
 #include "top/format.h"
 #include "top/json.h"
 #include "top/keyboard.h"
-#include "top/text.h"
+#include "base/terminal_text.h"
 #include "top/top.h"
 
 /* --- events ------------------------------------------------------------------- */

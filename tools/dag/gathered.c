@@ -3,51 +3,21 @@
 #include <string.h>
 #include "run.h"
 
-int
-gathered_add(struct gathered *text, const void *data, size_t size)
-{
-	size_t room = text->room ? text->room : 256;
-	char *more;
-
-	while (room < text->size + size + 1)
-		room *= 2;
-	if (room != text->room) {
-		more = realloc(text->data, room);
-		if (!more)
-			return weft_fail(WEFT_ENOMEM, "out of memory");
-		text->data = more;
-		text->room = room;
-	}
-	if (size > 0)
-		memcpy(text->data + text->size, data, size);
-	text->size += size;
-	text->data[text->size] = '\0';
-	return 0;
-}
-
-void
-gathered_free(struct gathered *text)
-{
-	free(text->data);
-	*text = (struct gathered){ 0 };
-}
-
 /* Joins the items of a list with newlines.  An item that is not a text becomes an empty line. */
 static const char *
 join(const weft_list *list, char **made)
 {
-	struct gathered text = { 0 };
-	int rc = gathered_add(&text, "", 0);
+	struct bytes text = { 0 };
+	int rc = bytes_add(&text, "", 0);
 
 	for (size_t i = 0; i < list->count && rc == 0; i++) {
 		if (i > 0)
-			rc = gathered_add(&text, "\n", 1);
+			rc = bytes_add(&text, "\n", 1);
 		if (rc == 0 && list->items[i].type == &weft_type_text)
-			rc = gathered_add(&text, list->items[i].as.ptr,
-			                  strlen(list->items[i].as.ptr));
+			rc = bytes_add(&text, list->items[i].as.ptr, strlen(list->items[i].as.ptr));
 	}
 	if (rc < 0) {
-		gathered_free(&text);
+		bytes_free(&text);
 		return NULL;
 	}
 	*made = text.data;

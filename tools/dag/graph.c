@@ -73,16 +73,16 @@ static int
 make_script(struct dagnode *self)
 {
 	static const char first[] = "trap 'wait; kill -KILL 0' TERM; ";
-	struct gathered text = { 0 };
+	struct bytes text = { 0 };
 	int rc;
 
 	if (!self->node->lines)
 		return 0;
-	rc = gathered_add(&text, first, sizeof(first) - 1);
+	rc = bytes_add(&text, first, sizeof(first) - 1);
 	for (struct dagfile_line *l = self->node->lines; l && rc == 0; l = l->next) {
-		rc = gathered_add(&text, l->text, strlen(l->text));
+		rc = bytes_add(&text, l->text, strlen(l->text));
 		if (rc == 0)
-			rc = gathered_add(&text, "\n", 1);
+			rc = bytes_add(&text, "\n", 1);
 	}
 	self->script = text.data;
 	return rc;

@@ -27,7 +27,7 @@ value_of(struct attempt *attempt, const struct dagfile_piece *piece)
 }
 
 static int
-add_piece(struct attempt *attempt, const struct dagfile_piece *piece, struct gathered *out)
+add_piece(struct attempt *attempt, const struct dagfile_piece *piece, struct bytes *out)
 {
 	const char *text = piece->text;
 	char *made = NULL;
@@ -37,15 +37,15 @@ add_piece(struct attempt *attempt, const struct dagfile_piece *piece, struct gat
 		text = attempt->run->values[piece->index];
 	else if (piece->kind != DAGFILE_TEXT)
 		text = gathered_of(value_of(attempt, piece), &made);
-	rc = text ? gathered_add(out, text, strlen(text)) : WEFT_ENOMEM;
+	rc = text ? bytes_add(out, text, strlen(text)) : WEFT_ENOMEM;
 	free(made);
 	return rc;
 }
 
 int
-attempt_word(struct attempt *attempt, const struct dagfile_word *word, struct gathered *out)
+attempt_word(struct attempt *attempt, const struct dagfile_word *word, struct bytes *out)
 {
-	int rc = gathered_add(out, "", 0);
+	int rc = bytes_add(out, "", 0);
 
 	for (const struct dagfile_piece *p = word->pieces; p && rc == 0; p = p->next)
 		rc = add_piece(attempt, p, out);
@@ -56,16 +56,16 @@ attempt_word(struct attempt *attempt, const struct dagfile_word *word, struct ga
 
 /* Removes newlines at the end, as $(...) of the shell does. */
 static void
-cut_end(struct gathered *text)
+cut_end(struct bytes *text)
 {
 	while (text->size > 0 && text->data[text->size - 1] == '\n')
 		text->data[--text->size] = '\0';
 }
 
 int
-attempt_output(struct attempt *attempt, struct gathered *text)
+attempt_output(struct attempt *attempt, struct bytes *text)
 {
-	int rc = gathered_add(text, "", 0);
+	int rc = bytes_add(text, "", 0);
 
 	if (rc < 0 || attempt->node->output > DAGFILE_OUTPUT_LINES)
 		return rc;
@@ -277,7 +277,7 @@ node_when(weft_dag_step *step, void *arg)
 	struct attempt attempt = {
 		.run = self->run, .self = self, .node = self->node, .step = step
 	};
-	struct gathered a = { 0 }, b = { 0 };
+	struct bytes a = { 0 }, b = { 0 };
 	bool yes = true;
 
 	if (attempt_word(&attempt, &self->node->when[0], &a) == 0
@@ -288,7 +288,7 @@ node_when(weft_dag_step *step, void *arg)
 		                        == (self->node->test == DAGFILE_EQUAL);
 	if (!yes)
 		show_line(&self->run->show, "%s: skipped", self->node->name);
-	gathered_free(&a);
-	gathered_free(&b);
+	bytes_free(&a);
+	bytes_free(&b);
 	return yes;
 }

@@ -17,7 +17,7 @@ connect_to(struct dagrun *run)
 
 /* Formats a reply as text, one line per item; for a map both keys and values. */
 static int
-add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
+add_reply(struct bytes *to, const weft_redis_reply *reply, int depth)
 {
 	weft_span span;
 	int64_t integer;
@@ -25,30 +25,30 @@ add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
 	int rc = 0;
 
 	if (weft_redis_text(reply, &span) == 0)
-		return gathered_add(to, span.data, span.size);
+		return bytes_add(to, span.data, span.size);
 	if (weft_redis_reply_type(reply) == WEFT_REDIS_INTEGER
 	    || weft_redis_reply_type(reply) == WEFT_REDIS_BOOL) {
 		(void)weft_redis_integer(reply, &integer);
 		(void)snprintf(digits, sizeof(digits), "%lld", (long long)integer);
-		return gathered_add(to, digits, strlen(digits));
+		return bytes_add(to, digits, strlen(digits));
 	}
 	if (weft_redis_reply_type(reply) == WEFT_REDIS_NUMBER) {
 		double number = 0;
 
 		(void)weft_redis_number(reply, &number);
 		(void)snprintf(digits, sizeof(digits), "%.17g", number);
-		return gathered_add(to, digits, strlen(digits));
+		return bytes_add(to, digits, strlen(digits));
 	}
 	for (size_t i = 0; i < weft_redis_count(reply) && rc == 0 && depth < 8; i++) {
 		rc = add_reply(to, weft_redis_item(reply, i), depth + 1);
 		if (rc == 0)
-			rc = gathered_add(to, "\n", 1);
+			rc = bytes_add(to, "\n", 1);
 	}
 	return rc;
 }
 
 static void
-show_reply(struct attempt *attempt, const struct gathered *text)
+show_reply(struct attempt *attempt, const struct bytes *text)
 {
 	const char *at = text->data ? text->data : "";
 
@@ -65,7 +65,7 @@ static int
 redis_node_call(struct attempt *attempt, const weft_span *words, size_t count)
 {
 	weft_redis_reply *reply = NULL;
-	struct gathered text = { 0 };
+	struct bytes text = { 0 };
 	int rc = weft_redis_call(attempt->run->redis, words, count, &reply, WEFT_NEVER);
 
 	if (rc == 0)
@@ -77,7 +77,7 @@ redis_node_call(struct attempt *attempt, const weft_span *words, size_t count)
 	if (rc == 0)
 		rc = attempt_output(attempt, &text);
 	weft_redis_reply_free(reply);
-	gathered_free(&text);
+	bytes_free(&text);
 	return rc;
 }
 
@@ -85,7 +85,7 @@ int
 redis_run(struct attempt *attempt)
 {
 	size_t count = 0, made = 0;
-	struct gathered *texts;
+	struct bytes *texts;
 	weft_span *words;
 	int rc = connect_to(attempt->run);
 
@@ -102,7 +102,7 @@ redis_run(struct attempt *attempt)
 	if (rc == 0)
 		rc = redis_node_call(attempt, words, count);
 	for (size_t i = 0; texts && i < count; i++)
-		gathered_free(&texts[i]);
+		bytes_free(&texts[i]);
 	free(texts);
 	free(words);
 	return rc;

@@ -10,6 +10,7 @@
 #ifndef WEFT_DAG_RUN_H
 #define WEFT_DAG_RUN_H
 
+#include <base/bytes.h>
 #include <stdio.h>
 #include <weft/weft.h>
 #include <weft/dag.h>
@@ -87,7 +88,7 @@ struct state {
 	char *path, *temporary;
 	struct record *records;
 	uint32_t count, *slots, mask; /* hash index of the records of the last run */
-	char *bytes;
+	struct bytes last;            /* the file of the last run */
 };
 
 /* Open the state file of the DAG file at `path`.  With `resume`, records of the last run can be
@@ -113,14 +114,6 @@ const char *gathered_of(const weft_value *value, char **made);
 
 /* The lines of a text, as a list. */
 weft_value gathered_lines(const char *text);
-
-/* A text that grows. */
-struct gathered {
-	char *data; /* NUL-terminated, or NULL */
-	size_t size, room;
-};
-int  gathered_add(struct gathered *text, const void *data, size_t size);
-void gathered_free(struct gathered *text);
 
 /* --- graph.c ---------------------------------------------------------------- */
 
@@ -155,10 +148,10 @@ const weft_value *attempt_value(struct attempt *attempt, const struct dagfile_re
 
 /* Expand the variables of a word.  Returns 0 or an error. */
 int attempt_word(struct attempt *attempt, const struct dagfile_word *word,
-                 struct gathered *out);
+                 struct bytes *out);
 
 /* Convert a text to the type of output that the node specifies, and store it in attempt->out. */
-int attempt_output(struct attempt *attempt, struct gathered *text);
+int attempt_output(struct attempt *attempt, struct bytes *text);
 
 int shell_run(struct attempt *attempt);
 

@@ -66,14 +66,14 @@ set_from_value(struct variables *to, const char *name, const weft_value *value)
 static void
 set_from_word(struct variables *to, struct attempt *attempt, const struct dagfile_word *word)
 {
-	struct gathered text = { 0 };
+	struct bytes text = { 0 };
 	int rc = attempt_word(attempt, word, &text);
 
 	if (rc == 0)
 		set_variable(to, word->name, text.data);
 	else
 		to->rc = rc;
-	gathered_free(&text);
+	bytes_free(&text);
 }
 
 static size_t
@@ -143,9 +143,9 @@ make_variables(struct variables *to, struct attempt *attempt)
 struct sink {
 	struct attempt *attempt;
 	int fd;
-	FILE *to;             /* lines are printed there; NULL: the output is kept */
-	struct gathered text; /* all of the output, or the incomplete line */
-	char last[256];       /* start of the last line that was not empty */
+	FILE *to;          /* lines are printed there; NULL: the output is kept */
+	struct bytes text; /* all of the output, or the incomplete line */
+	char last[256];    /* start of the last line that was not empty */
 	bool too_large;
 };
 
@@ -202,7 +202,7 @@ read_some(struct sink *sink)
 		sink->too_large = true;
 		return weft_fail(WEFT_EMSGSIZE, "the output is larger than %zu bytes", OUTPUT_MAX);
 	}
-	rc = gathered_add(&sink->text, buf, (size_t)n);
+	rc = bytes_add(&sink->text, buf, (size_t)n);
 	if (rc == 0 && sink->to)
 		show_lines(sink);
 	return rc < 0 ? rc : 1;
@@ -278,25 +278,25 @@ find_input(struct shell *shell)
 
 /* `dir` is relative to the directory of the DAG file. */
 static int
-find_folder(struct attempt *attempt, struct gathered *out)
+find_folder(struct attempt *attempt, struct bytes *out)
 {
-	struct gathered word = { 0 };
+	struct bytes word = { 0 };
 	int rc = 0;
 
 	if (attempt->node->dir)
 		rc = attempt_word(attempt, attempt->node->dir, &word);
 	if (rc == 0 && (word.size == 0 || word.data[0] != '/'))
-		rc = gathered_add(out, attempt->run->folder, strlen(attempt->run->folder));
+		rc = bytes_add(out, attempt->run->folder, strlen(attempt->run->folder));
 	if (rc == 0 && word.size > 0 && out->size > 0)
-		rc = gathered_add(out, "/", 1);
+		rc = bytes_add(out, "/", 1);
 	if (rc == 0 && word.size > 0)
-		rc = gathered_add(out, word.data, word.size);
-	gathered_free(&word);
+		rc = bytes_add(out, word.data, word.size);
+	bytes_free(&word);
 	return rc;
 }
 
 static int
-open_child(struct shell *shell, const struct gathered *folder, const struct variables *variables)
+open_child(struct shell *shell, const struct bytes *folder, const struct variables *variables)
 {
 	struct attempt *attempt = shell->attempt;
 	const char *const argv[] = { "/bin/sh", "-e", "-c", attempt->self->script, NULL };
@@ -323,7 +323,7 @@ static int
 start_child(struct shell *shell)
 {
 	struct variables variables;
-	struct gathered folder = { 0 };
+	struct bytes folder = { 0 };
 	int rc = make_variables(&variables, shell->attempt);
 
 	if (rc == 0)
@@ -331,7 +331,7 @@ start_child(struct shell *shell)
 	if (rc == 0)
 		rc = open_child(shell, &folder, &variables);
 	free_variables(&variables);
-	gathered_free(&folder);
+	bytes_free(&folder);
 	return rc;
 }
 
@@ -459,8 +459,8 @@ shell_run(struct attempt *attempt)
 	if (shell.out.too_large)
 		rc = weft_fail(WEFT_EMSGSIZE, "the output is larger than %zu bytes", OUTPUT_MAX);
 	weft_child_close(shell.child);
-	gathered_free(&shell.out.text);
-	gathered_free(&shell.err.text);
+	bytes_free(&shell.out.text);
+	bytes_free(&shell.err.text);
 	free(shell.input_made);
 	return rc;
 }

@@ -3,9 +3,10 @@
  * The bar is the last line of the terminal.  Any other output erases it first, and it is redrawn
  * soon.  It is written in one piece, at most every REDRAW_NS.
  */
+#include <base/terminal.h>
+#include <base/terminal_text.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include "run.h"
 
@@ -14,16 +15,6 @@
 #define BAR_CELLS 20u
 
 /* --- the bar ---------------------------------------------------------------- */
-
-static size_t
-columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
-		return 80;
-	return size.ws_col < 500 ? size.ws_col : 500;
-}
 
 static void
 clear_bar(struct show *show)
@@ -34,41 +25,57 @@ clear_bar(struct show *show)
 	show->drawn = false;
 }
 
-static size_t
-dagfile_show_add(char *line, size_t size, size_t room, const char *text)
-{
-	size_t more = strlen(text);
+struct bar {
+	char line[1024];
+	size_t size;
+	int cells, cells_max;
+	bool utf8;
+};
 
-	if (size + more > room)
-		more = room - size;
-	memcpy(line + size, text, more);
-	return size + more;
+/* Adds the part of a text that fits. */
+static void
+bar_add(struct bar *bar, const char *text)
+{
+	char bytes[4];
+	size_t size;
+
+	while (*text) {
+		int cells = text_next(&text, bar->utf8, bytes, &size);
+
+		if (bar->cells + cells > bar->cells_max || bar->size + size > sizeof(bar->line)) {
+			bar->cells = bar->cells_max;
+			return;
+		}
+		memcpy(bar->line + bar->size, bytes, size);
+		bar->size += size;
+		bar->cells += cells;
+	}
 }
 
-/* The line is cut at the width of the terminal, but not inside a multibyte character. */
+/* The line is cut at the width of the terminal. */
 static void
 draw(struct show *show)
 {
-	char line[512], head[96], cells[BAR_CELLS + 1];
-	size_t room = columns() - 1, size = 0;
+	struct bar bar = { .utf8 = text_locale_is_utf8() };
+	char head[96], marks[BAR_CELLS + 1];
 	uint64_t now_ns = weft_now();
 	uint32_t full = show->total ? (uint32_t)((uint64_t)show->done * BAR_CELLS / show->total)
 	                            : 0;
+	int rows;
 
-	memset(cells, ' ', BAR_CELLS);
-	memset(cells, '=', full < BAR_CELLS ? full : BAR_CELLS);
-	cells[BAR_CELLS] = '\0';
-	(void)snprintf(head, sizeof(head), "[%s] %u/%u %.1f s", cells, show->done, show->total,
+	terminal_size(STDERR_FILENO, &rows, &bar.cells_max);
+	bar.cells_max--;
+	memset(marks, ' ', BAR_CELLS);
+	memset(marks, '=', full < BAR_CELLS ? full : BAR_CELLS);
+	marks[BAR_CELLS] = '\0';
+	(void)snprintf(head, sizeof(head), "[%s] %u/%u %.1f s", marks, show->done, show->total,
 	               (double)(now_ns - show->begin_ns) / 1e9);
-	size = dagfile_show_add(line, size, room, head);
-	for (struct label *l = show->running; l && size < room; l = l->next) {
-		size = dagfile_show_add(line, size, room, l == show->running ? " " : ", ");
-		size = dagfile_show_add(line, size, room, l->text);
+	bar_add(&bar, head);
+	for (struct label *l = show->running; l && bar.cells < bar.cells_max; l = l->next) {
+		bar_add(&bar, l == show->running ? " " : ", ");
+		bar_add(&bar, l->text);
 	}
-	if (size == room)
-		while (size > 0 && (line[size - 1] & 0x80))
-			size--;
-	fprintf(stderr, "\r%.*s\033[K", (int)size, line);
+	fprintf(stderr, "\r%.*s\033[K", (int)bar.size, bar.line);
 	fflush(stderr);
 	show->drawn = true;
 	show->drawn_ns = now_ns;

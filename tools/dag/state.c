@@ -19,6 +19,7 @@
  *      because its values are passed to commands.  Any other file is rejected and left
  *      unchanged.
  */
+#include <base/terminal.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ struct record {
 
 /* A list is, for each item, its size in decimal, a colon, and its bytes. */
 static int
-write_list(const weft_list *list, struct gathered *out)
+write_list(const weft_list *list, struct bytes *out)
 {
 	char digits[32];
 	int rc = 0;
@@ -56,24 +57,24 @@ write_list(const weft_list *list, struct gathered *out)
 		if (list->items[i].type != &weft_type_text)
 			return WEFT_EINVAL;
 		(void)snprintf(digits, sizeof(digits), "%zu:", strlen(item));
-		rc = gathered_add(out, digits, strlen(digits));
+		rc = bytes_add(out, digits, strlen(digits));
 		if (rc == 0)
-			rc = gathered_add(out, item, strlen(item));
+			rc = bytes_add(out, item, strlen(item));
 	}
 	return rc;
 }
 
 static int
-write_value(const weft_value *value, char *kind, struct gathered *out)
+write_value(const weft_value *value, char *kind, struct bytes *out)
 {
-	int rc = gathered_add(out, "", 0);
+	int rc = bytes_add(out, "", 0);
 
 	*kind = 'n';
 	if (rc < 0 || !value->type)
 		return rc;
 	*kind = value->type == &weft_type_text ? 't' : 'l';
 	if (*kind == 't')
-		return gathered_add(out, value->as.ptr, strlen(value->as.ptr));
+		return bytes_add(out, value->as.ptr, strlen(value->as.ptr));
 	return write_list(value->as.ptr, out);
 }
 
@@ -232,24 +233,25 @@ index_records(struct state *state)
 
 /* Reads all valid records.  Returns the size of the part of the file that contains them. */
 static size_t
-read_records(struct state *state, size_t size)
+read_records(struct state *state)
 {
-	const char *at = state->bytes, *end = at + size, *good;
+	const char *at = state->last.data, *end = at + state->last.size, *good;
 	uint32_t room = 0;
 
-	if (size < strlen(FIRST_LINE) || memcmp(at, FIRST_LINE, strlen(FIRST_LINE)) != 0)
+	if (state->last.size < strlen(FIRST_LINE)
+	    || memcmp(at, FIRST_LINE, strlen(FIRST_LINE)) != 0)
 		return 0;
 	good = at += strlen(FIRST_LINE);
 	for (;;) {
 		struct record record = { 0 }, *more;
 
 		if (!read_record(&at, end, &record))
-			return (size_t)(good - state->bytes);
+			return (size_t)(good - state->last.data);
 		if (state->count == room) {
 			room = room ? room * 2 : 64;
 			more = realloc(state->records, room * sizeof(*more));
 			if (!more)
-				return (size_t)(good - state->bytes);
+				return (size_t)(good - state->last.data);
 			state->records = more;
 		}
 		state->records[state->count++] = record;
@@ -259,46 +261,17 @@ read_records(struct state *state, size_t size)
 
 /* --- the file --------------------------------------------------------------- */
 
+/* Reads the file of the last run.  The size is checked before memory is spent on it. */
 static int
-write_all(int fd, const char *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-static int
-dagfile_state_read_all(int fd, struct state *state, size_t *out)
+read_last(struct state *state, int fd)
 {
 	struct stat about;
-	size_t size = 0;
 
 	if (fstat(fd, &about) < 0)
 		return -errno;
 	if (about.st_size > (off_t)STATE_MAX)
 		return weft_fail(WEFT_EMSGSIZE, "%s is not a state file of weft dag", state->path);
-	state->bytes = malloc((size_t)about.st_size + 1);
-	if (!state->bytes)
-		return weft_fail(WEFT_ENOMEM, "out of memory");
-	while (size < (size_t)about.st_size) {
-		ssize_t n = read(fd, state->bytes + size, (size_t)about.st_size - size);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			break;
-		size += n > 0 ? (size_t)n : 0;
-	}
-	*out = size;
-	return 0;
+	return bytes_read(&state->last, fd, (size_t)about.st_size);
 }
 
 /* Invariant 6. */
@@ -326,7 +299,6 @@ check_owner(const struct state *state, int fd)
 static int
 take_over(struct state *state, int fd, bool resume, size_t *kept)
 {
-	size_t size = 0;
 	int rc = check_owner(state, fd);
 
 	if (rc < 0)
@@ -335,10 +307,10 @@ take_over(struct state *state, int fd, bool resume, size_t *kept)
 		return weft_fail(WEFT_EBUSY, "%s is in use by another run", state->path);
 	if (!resume)
 		return 0;
-	rc = dagfile_state_read_all(fd, state, &size);
+	rc = read_last(state, fd);
 	if (rc < 0)
 		return rc;
-	*kept = read_records(state, size);
+	*kept = read_records(state);
 	return index_records(state);
 }
 
@@ -353,8 +325,8 @@ begin_file(struct state *state, size_t kept)
 		return weft_fail(-errno, "%s: %s", state->temporary, strerror(errno));
 	rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (rc == 0)
-		rc = kept ? write_all(fd, state->bytes, kept)
-		          : write_all(fd, FIRST_LINE, strlen(FIRST_LINE));
+		rc = kept ? terminal_write_all(fd, state->last.data, kept)
+		          : terminal_write_all(fd, FIRST_LINE, strlen(FIRST_LINE));
 	if (rc == 0 && rename(state->temporary, state->path) < 0)
 		rc = -errno;
 	if (rc < 0) {
@@ -404,9 +376,9 @@ state_open(struct state *state, const char *path, bool resume)
 
 /* If the state cannot be written, the run continues without it. */
 static void
-dagfile_state_append(struct state *state, const struct gathered *record)
+dagfile_state_append(struct state *state, const struct bytes *record)
 {
-	if (write_all(state->fd, record->data, record->size) == 0)
+	if (terminal_write_all(state->fd, record->data, record->size) == 0)
 		return;
 	(void)close(state->fd);
 	state->fd = -1;
@@ -415,7 +387,7 @@ dagfile_state_append(struct state *state, const struct gathered *record)
 void
 state_put(struct state *state, const unsigned char *key, const weft_value *value)
 {
-	struct gathered bytes = { 0 }, record = { 0 };
+	struct bytes bytes = { 0 }, record = { 0 };
 	char head[2 * HASH_BYTES + 64], check[2 * CHECK_BYTES + 1], kind;
 	int rc;
 
@@ -427,16 +399,16 @@ state_put(struct state *state, const unsigned char *key, const weft_value *value
 		for (size_t i = 0; i < HASH_BYTES; i++)
 			(void)snprintf(head + 2 * i, 3, "%02x", key[i]);
 		(void)snprintf(head + 2 * HASH_BYTES, 64, " %c %zu %s\n", kind, bytes.size, check);
-		rc = gathered_add(&record, head, strlen(head));
+		rc = bytes_add(&record, head, strlen(head));
 	}
 	if (rc == 0)
-		rc = gathered_add(&record, bytes.data, bytes.size);
+		rc = bytes_add(&record, bytes.data, bytes.size);
 	if (rc == 0)
-		rc = gathered_add(&record, "\n", 1);
+		rc = bytes_add(&record, "\n", 1);
 	if (rc == 0)
 		dagfile_state_append(state, &record);
-	gathered_free(&bytes);
-	gathered_free(&record);
+	bytes_free(&bytes);
+	bytes_free(&record);
 }
 
 bool
@@ -475,6 +447,6 @@ state_close(struct state *state, bool done)
 	free(state->temporary);
 	free(state->records);
 	free(state->slots);
-	free(state->bytes);
+	bytes_free(&state->last);
 	*state = (struct state){ .fd = -1 };
 }

@@ -263,7 +263,7 @@ draw_help(struct top *top, int row, int end)
 
 /* --- frames ------------------------------------------------------------------ */
 
-void
+static void
 draw_frame(struct top *top)
 {
 	int end = top->screen.rows - 1;

@@ -3,7 +3,6 @@
  * A line ends with LF, CR or CR LF; the latter may be split across two reads.  Unknown fields
  * and comments are skipped.  A name that is too long is truncated.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <weft/base.h>
 #include "events.h"
@@ -11,44 +10,21 @@
 
 #define LINE_MAX_BYTES (JSON_BYTES_MAX + 64)
 
-/* Appends bytes and keeps a NUL after them. */
 static int
-top_events_append(char **to, size_t *size, size_t *room, const char *bytes, size_t more)
+events_append(struct bytes *to, const char *bytes, size_t more)
 {
-	size_t needed = *size + more + 1;
-	char *grown;
-
-	if (needed > LINE_MAX_BYTES)
+	if (to->size + more >= LINE_MAX_BYTES)
 		return weft_fail(WEFT_EMSGSIZE, "an event is too large");
-	if (needed > *room) {
-		size_t twice = needed < 2048 ? 4096 : needed * 2;
-
-		grown = realloc(*to, twice);
-		if (!grown)
-			return weft_fail(WEFT_ENOMEM, "out of memory");
-		*to = grown;
-		*room = twice;
-	}
-	if (more > 0)
-		memcpy(*to + *size, bytes, more);
-	*size += more;
-	(*to)[*size] = '\0';
-	return 0;
+	return bytes_add(to, bytes, more);
 }
 
 static int
 add_data(struct events *events, const char *value, size_t size)
 {
-	int rc = 0;
+	int rc = events->has_data ? events_append(&events->data, "\n", 1) : 0;
 
-	if (events->has_data)
-		rc = top_events_append(&events->data, &events->data_size, &events->data_room, "\n",
-		                       1);
 	events->has_data = true;
-	if (rc < 0)
-		return rc;
-	return top_events_append(&events->data, &events->data_size, &events->data_room, value,
-	                         size);
+	return rc < 0 ? rc : events_append(&events->data, value, size);
 }
 
 static int
@@ -57,10 +33,10 @@ end_event(struct events *events)
 	int rc = 0;
 
 	if (events->has_data)
-		rc = events->fn(*events->name ? events->name : "message", events->data,
-		                events->data_size, events->arg);
+		rc = events->fn(*events->name ? events->name : "message", events->data.data,
+		                events->data.size, events->arg);
 	events->name[0] = '\0';
-	events->data_size = 0;
+	events->data.size = 0;
 	events->has_data = false;
 	return rc;
 }
@@ -68,15 +44,15 @@ end_event(struct events *events)
 static int
 read_field(struct events *events)
 {
-	char *line = events->line;
-	char *colon = memchr(line, ':', events->line_size);
-	size_t name = colon ? (size_t)(colon - line) : events->line_size;
+	char *line = events->line.data;
+	char *colon = memchr(line, ':', events->line.size);
+	size_t name = colon ? (size_t)(colon - line) : events->line.size;
 	char *value = colon ? colon + 1 : line + name;
 	size_t size;
 
 	if (*value == ' ')
 		value++;
-	size = (size_t)(line + events->line_size - value);
+	size = (size_t)(line + events->line.size - value);
 	if (name == 4 && memcmp(line, "data", 4) == 0)
 		return add_data(events, value, size);
 	if (name == 5 && memcmp(line, "event", 5) == 0) {
@@ -90,9 +66,9 @@ read_field(struct events *events)
 static int
 end_line(struct events *events)
 {
-	int rc = events->line_size == 0 ? end_event(events) : read_field(events);
+	int rc = events->line.size == 0 ? end_event(events) : read_field(events);
 
-	events->line_size = 0;
+	events->line.size = 0;
 	return rc;
 }
 
@@ -121,8 +97,7 @@ events_read(struct events *events, const char *bytes, size_t size)
 			size--;
 			continue;
 		}
-		rc = top_events_append(&events->line, &events->line_size, &events->line_room, bytes,
-		                       part);
+		rc = events_append(&events->line, bytes, part);
 		events->after_return = part < size && bytes[part] == '\r';
 		if (rc == 0 && part < size) {
 			rc = end_line(events);
@@ -137,11 +112,8 @@ events_read(struct events *events, const char *bytes, size_t size)
 void
 events_free(struct events *events)
 {
-	free(events->line);
-	free(events->data);
-	events->line = events->data = NULL;
-	events->line_size = events->line_room = 0;
-	events->data_size = events->data_room = 0;
+	bytes_free(&events->line);
+	bytes_free(&events->data);
 	events->has_data = events->after_return = false;
 	events->name[0] = '\0';
 }

@@ -2,6 +2,7 @@
 #ifndef WEFT_TOP_EVENTS_H
 #define WEFT_TOP_EVENTS_H
 
+#include <base/bytes.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,8 +16,7 @@ typedef int (*events_fn)(const char *name, const char *data, size_t size, void *
 struct events {
 	events_fn fn;
 	void *arg;
-	char *line, *data; /* the current line and the current event, so far */
-	size_t line_size, line_room, data_size, data_room;
+	struct bytes line, data; /* the current line and the current event, so far */
 	bool has_data, after_return;
 	char name[EVENTS_NAME_MAX + 1];
 };

@@ -3,7 +3,8 @@
  * The input is untrusted.  Invalid JSON is rejected with an error text and its position.  Input
  * that is too deep, too large or has too many values is rejected before memory is spent on it.
  * There is one exception: a string may contain bytes that are not UTF-8, because the program
- * truncates names at a byte count.  Code that displays a string must clean it (text.h).
+ * truncates names at a byte count.  Code that displays a string must clean it
+ * (base/terminal_text.h).
  */
 #ifndef WEFT_TOP_JSON_H
 #define WEFT_TOP_JSON_H

@@ -5,7 +5,6 @@
  * connection fails, it is retried every second.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "events.h"
 #include "top.h"
@@ -157,40 +156,22 @@ link_feed(void *arg)
 
 /* --- threadlets ----------------------------------------------------------------- */
 
-/* Reads a whole body into memory that the caller frees; it is not NUL-terminated.  Returns its
- * size, or an error. */
-static ssize_t
-read_body(weft_http *http, char **out)
+/* Reads a whole body. */
+static int
+read_body(weft_http *http, struct bytes *out)
 {
-	size_t room = PIECE, size = 0;
-	char *bytes = malloc(room);
-	ssize_t n = bytes ? 1 : weft_fail(WEFT_ENOMEM, "out of memory");
+	char piece[PIECE];
+	ssize_t n;
+	int rc = 0;
 
-	while (n > 0) {
-		if (size == room) {
-			char *grown;
-
-			if (room > JSON_BYTES_MAX) {
-				n = weft_fail(WEFT_EMSGSIZE, "the reply is too large");
-				break;
-			}
-			grown = realloc(bytes, room * 2);
-			if (!grown) {
-				n = weft_fail(WEFT_ENOMEM, "out of memory");
-				break;
-			}
-			bytes = grown;
-			room *= 2;
-		}
-		n = weft_http_read(http, bytes + size, room - size, weft_after(ASK_NS));
-		size += n > 0 ? (size_t)n : 0;
-	}
-	if (n < 0) {
-		free(bytes);
-		return n;
-	}
-	*out = bytes;
-	return (ssize_t)size;
+	do {
+		n = weft_http_read(http, piece, sizeof(piece), weft_after(ASK_NS));
+		if (n > 0)
+			rc = bytes_add(out, piece, (size_t)n);
+		if (out->size > JSON_BYTES_MAX)
+			return weft_fail(WEFT_EMSGSIZE, "the reply is too large");
+	} while (n > 0 && rc == 0);
+	return n < 0 ? (int)n : rc;
 }
 
 /* If the program has more threadlets than one reply holds, it must apply the filter itself. */
@@ -222,20 +203,19 @@ link_read_threadlets(struct top *top)
 {
 	bool some = asks_for_some(top);
 	weft_http *http;
-	char path[512], *body;
-	ssize_t size;
+	struct bytes body = { 0 };
+	char path[512];
 	int rc;
 
 	write_path(top, path, sizeof(path));
 	rc = link_ask(top, path, &http, weft_after(ASK_NS));
 	if (rc < 0)
 		return rc;
-	size = read_body(http, &body);
+	rc = read_body(http, &body);
 	weft_http_close(http);
-	if (size < 0)
-		return (int)size;
-	rc = model_read_threadlets(&top->model, body, (size_t)size);
-	free(body);
+	if (rc == 0)
+		rc = model_read_threadlets(&top->model, body.data ? body.data : "", body.size);
+	bytes_free(&body);
 	if (rc == 0 && !some)
 		top->has_more = top->model.threadlet_total > (double)top->model.threadlet_count;
 	return rc;

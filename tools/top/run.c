@@ -1,12 +1,12 @@
 /* run.c - weft top from startup to its exit status. */
+#include <base/terminal.h>
+#include <base/terminal_text.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "terminal.h"
-#include "text.h"
 #include "top.h"
 
 #define ESCAPE_NS    (60 * WEFT_MS) /* wait this long for the rest of an escape sequence */
@@ -25,7 +25,7 @@ resize(struct top *top)
 {
 	int rows, columns;
 
-	terminal_size(&rows, &columns);
+	terminal_size(STDOUT_FILENO, &rows, &columns);
 	(void)screen_resize(&top->screen, rows, columns); /* on failure the size is unchanged */
 	draw_show(top);
 }
@@ -169,7 +169,7 @@ run_live(struct top *top)
 {
 	int rows, columns, rc;
 
-	terminal_size(&rows, &columns);
+	terminal_size(STDOUT_FILENO, &rows, &columns);
 	rc = screen_resize(&top->screen, rows, columns);
 	if (rc == 0)
 		rc = terminal_open();

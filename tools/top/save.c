@@ -1,4 +1,5 @@
 /* save.c - writes replies of the program to files. */
+#include <base/terminal.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ save_copy(struct saving *saving, weft_http *http)
 		saving->size += (uint64_t)n;
 		if (saving->size > SAVE_MAX)
 			return weft_fail(WEFT_EMSGSIZE, "the reply is larger than 1 GiB");
-		rc = screen_write_all(saving->fd, piece, (size_t)n);
+		rc = terminal_write_all(saving->fd, piece, (size_t)n);
 		if (rc < 0)
 			return weft_fail(rc, "%s: %s", saving->path, weft_strerror(rc));
 	}

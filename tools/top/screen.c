@@ -1,13 +1,11 @@
 /* screen.c - the lines of one frame. */
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <base/terminal.h>
+#include <base/terminal_text.h>
 #include <weft/base.h>
 #include "screen.h"
-#include "text.h"
 
 #define SEQUENCE_MAX 16 /* bytes of one of our escape sequences */
 
@@ -206,26 +204,6 @@ screen_put(struct screen *screen, struct field field, const char *text)
 
 /* --- output ----------------------------------------------------------------- */
 
-int
-screen_write_all(int fd, const char *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
-
-		if (n < 0 && errno == EAGAIN) {
-			struct pollfd wait = { .fd = fd, .events = POLLOUT };
-
-			(void)poll(&wait, 1, 1000);
-		} else if (n < 0 && errno != EINTR) {
-			return -errno;
-		} else if (n > 0) {
-			bytes += n;
-			size -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
 static bool
 is_shown(const struct screen *screen, int row)
 {
@@ -255,7 +233,7 @@ screen_show(struct screen *screen, int fd)
 		screen->lines[row] = old;
 	}
 	screen->all = false;
-	return screen_write_all(fd, screen->out, (size_t)(to - screen->out));
+	return terminal_write_all(fd, screen->out, (size_t)(to - screen->out));
 }
 
 int
@@ -269,9 +247,9 @@ screen_print(const struct screen *screen, int rows, int fd)
 
 		while (size > 0 && line->bytes[size - 1] == ' ')
 			size--;
-		rc = screen_write_all(fd, line->bytes, size);
+		rc = terminal_write_all(fd, line->bytes, size);
 		if (rc == 0)
-			rc = screen_write_all(fd, "\n", 1);
+			rc = terminal_write_all(fd, "\n", 1);
 	}
 	return rc;
 }

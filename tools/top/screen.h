@@ -1,6 +1,7 @@
 /* screen.h - the lines of one frame, and how a terminal is updated to show them.
  *
- *   1. Text is cleaned when it is put (text.h): all bytes below 32 in a line are our own.
+ *   1. Text is cleaned when it is put (base/terminal_text.h): all bytes below 32 in a line are our
+ *      own.
  *   2. Fields are put from left to right; text that does not fit is cut.
  *   3. Only lines that differ from the ones shown are written, in one write.
  *   4. Terminals disagree about the width of some characters.  After non-ASCII text the cursor
@@ -55,8 +56,5 @@ int screen_put(struct screen *screen, struct field field, const char *text);
  * -errno. */
 int screen_show(struct screen *screen, int fd);
 int screen_print(const struct screen *screen, int rows, int fd);
-
-/* Write all bytes to a descriptor, waiting as long as needed.  Returns 0 or -errno. */
-int screen_write_all(int fd, const char *bytes, size_t size);
 
 #endif

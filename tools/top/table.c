@@ -1,10 +1,10 @@
 /* table.c - filters, sorts and draws a table. */
+#include <base/terminal_text.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <weft/base.h>
 #include "table.h"
-#include "text.h"
 
 #define COLUMNS_MAX 32
 

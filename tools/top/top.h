@@ -2,9 +2,9 @@
  *
  * The files: target.c (which program to monitor), link.c (HTTP requests to it), events.c and
  * json.c (parsing its replies), model.c (the data received), tables.c, table.c and format.c (the
- * data as rows), draw.c (one frame), screen.c, text.c and terminal.c (output to a terminal),
- * keyboard.c and act.c (keys), save.c (writing files), run.c (startup and main loop).  The verb
- * and its command line are in ../top.c.
+ * data as rows), draw.c (one frame), screen.c (its lines), keyboard.c and act.c (keys), save.c
+ * (writing files), run.c (startup and main loop).  The verb and its command line are in ../top.c;
+ * the terminal and the cleaning of texts for it are in ../base.
  *
  * Everything runs on one loop: threadlets talk to the program, callbacks handle keys and
  * signals.
@@ -89,11 +89,9 @@ struct top {
 
 /* --- draw.c ------------------------------------------------------------------ */
 
-/* Draw a frame for a terminal; or all tables one below the other as text, for which the screen
- * is made as tall as needed, up to SCREEN_ROWS_MAX. draw_text() returns the number of lines, or
- * WEFT_ENOMEM. */
-void draw_frame(struct top *top);
-int  draw_text(struct top *top, int columns);
+/* Draw all tables one below the other as text, for which the screen is made as tall as needed, up
+ * to SCREEN_ROWS_MAX.  Returns the number of lines, or WEFT_ENOMEM. */
+int draw_text(struct top *top, int columns);
 
 /* Draw a frame and show it, if there is a terminal. */
 void draw_show(struct top *top);

@@ -1,13 +1,14 @@
-/* terminal.h - the terminal: set up for weft top, and restored afterwards.
+/* terminal.h - the terminal: its size, writing to it; and setting it up for a full screen.
  *
  *   1. The settings are restored on every way out: by terminal_close(), at exit(), and by a
  *      handler of the signals that report a crash.
- *   2. There is one terminal, on standard input and output.
+ *   2. There is one terminal that is set up, on standard input and output.
  */
-#ifndef WEFT_TOP_TERMINAL_H
-#define WEFT_TOP_TERMINAL_H
+#ifndef WEFT_TOOLS_TERMINAL_H
+#define WEFT_TOOLS_TERMINAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Whether there is a terminal to draw on: standard input and output are terminals, and TERM is
  * not "dumb". */
@@ -22,7 +23,10 @@ bool terminal_has_colours(void);
 int  terminal_open(void);
 void terminal_close(void);
 
-/* The current size. */
-void terminal_size(int *rows, int *columns);
+/* The current size of the terminal at `fd`; 24 and 80 if it has none. */
+void terminal_size(int fd, int *rows, int *columns);
+
+/* Write all bytes to a terminal or file, waiting as long as needed.  Returns 0 or -errno. */
+int terminal_write_all(int fd, const char *bytes, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
-/* terminal.c - the terminal: set up for weft top, and restored afterwards. */
+/* terminal.c - the terminal: its size, writing to it; and setting it up for a full screen. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include <termios.h>
 #include <unistd.h>
 #include <weft/base.h>
-#include "screen.h"
 #include "terminal.h"
 
 /* Alternate screen, hidden cursor, no automatic line wrap; and the reverse. */
@@ -38,14 +38,35 @@ terminal_has_colours(void)
 	return !no || !*no;
 }
 
-/* Makes only async-signal-safe calls.  Discards unread input, which was typed for weft top. */
+/* Makes only async-signal-safe calls. */
+int
+terminal_write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EAGAIN) {
+			struct pollfd wait = { .fd = fd, .events = POLLOUT };
+
+			(void)poll(&wait, 1, 1000);
+		} else if (n < 0 && errno != EINTR) {
+			return -errno;
+		} else if (n > 0) {
+			bytes += n;
+			size -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* Makes only async-signal-safe calls.  Discards unread input, which was typed for the program. */
 void
 terminal_close(void)
 {
 	if (!terminal.taken)
 		return;
 	terminal.taken = 0;
-	(void)screen_write_all(STDOUT_FILENO, leave, sizeof(leave) - 1);
+	(void)terminal_write_all(STDOUT_FILENO, leave, sizeof(leave) - 1);
 	(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal.before);
 }
 
@@ -101,17 +122,17 @@ terminal_open(void)
 	if (rc < 0)
 		return weft_fail(rc, "cannot set up the terminal: %s", weft_strerror(rc));
 	terminal.taken = 1;
-	return screen_write_all(STDOUT_FILENO, enter, sizeof(enter) - 1);
+	return terminal_write_all(STDOUT_FILENO, enter, sizeof(enter) - 1);
 }
 
 void
-terminal_size(int *rows, int *columns)
+terminal_size(int fd, int *rows, int *columns)
 {
 	struct winsize size;
 
 	*rows = 24;
 	*columns = 80;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0)
 		return;
 	if (size.ws_row > 0)
 		*rows = size.ws_row;

@@ -1,12 +1,12 @@
-/* text.h - cleaning untrusted text for a terminal.
+/* terminal_text.h - cleaning untrusted text for a terminal.
  *
- * A threadlet's name is whatever the program has put there.  Printed unchanged, it could move
- * the cursor, reconfigure the terminal, or reverse the direction of a line.  So only characters
- * that print something and leave the cursor after it are kept.  Every other character, and every
- * byte that is not valid UTF-8, becomes one question mark.
+ * A threadlet's name, or the item of a list, is whatever a program has put there.  Printed
+ * unchanged, it could move the cursor, reconfigure the terminal, or reverse the direction of a
+ * line.  So only characters that print something and leave the cursor after it are kept.  Every
+ * other character, and every byte that is not valid UTF-8, becomes one question mark.
  */
-#ifndef WEFT_TOP_TEXT_H
-#define WEFT_TOP_TEXT_H
+#ifndef WEFT_TOOLS_TERMINAL_TEXT_H
+#define WEFT_TOOLS_TERMINAL_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* text.c - cleaning untrusted text for a terminal. */
+/* terminal_text.c - cleaning untrusted text for a terminal. */
 #include <stdlib.h>
 #include <string.h>
-#include "text.h"
+#include "terminal_text.h"
 
 struct range {
 	uint32_t first, last;
