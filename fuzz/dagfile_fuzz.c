@@ -113,7 +113,7 @@ look_at_nodes(const struct dagfile *file)
 
 		ORACLE(index < file->node_count && !done[index], "node %u is there twice", index);
 		ORACLE(dagfile_is_name(node->name), "node %s", node->name);
-		ORACLE(node->output != DAGFILE_OUTPUT_UNSAID, "%s has no output", node->name);
+		ORACLE(node->output != DAGFILE_OUTPUT_UNSET, "%s has no output", node->name);
 		ORACLE(!(node->lines && node->words), "%s has both", node->name);
 		look_at_refs(file, node, done);
 		look_at_words(file, node);

@@ -26,7 +26,7 @@ read_whole(const char *path, struct bytes *out)
 }
 
 static void
-tell_errors(void)
+print_errors(void)
 {
 	const struct dagfile *file = run.file;
 
@@ -65,7 +65,7 @@ dag_load(void)
 		fprintf(stderr, "weft: out of memory\n");
 		return 1;
 	}
-	tell_errors();
+	print_errors();
 	if (run.file->error_count > 0)
 		return 2;
 	run.values = calloc(run.file->input_count + 1, sizeof(char *));

@@ -19,7 +19,7 @@ struct walk {
 
 /* Reports the cycle that `ref` closes, as "a -> b -> a", truncated if it is long. */
 static void
-tell_cycle(struct walk *walk, const struct dagfile_ref *ref)
+report_cycle(struct walk *walk, const struct dagfile_ref *ref)
 {
 	const struct dagfile_node *nodes = walk->file->nodes;
 	char text[600];
@@ -73,7 +73,7 @@ visit(struct walk *walk, uint32_t root)
 		if (walk->state[ref->index] == NEW)
 			cycles_enter(walk, ref->index);
 		else if (walk->state[ref->index] == OPEN)
-			tell_cycle(walk, ref);
+			report_cycle(walk, ref);
 	}
 }
 

@@ -114,7 +114,7 @@ struct dagfile_line { /* one line of a script */
 };
 
 enum dagfile_output {
-	DAGFILE_OUTPUT_UNSAID, /* not specified; never after parsing */
+	DAGFILE_OUTPUT_UNSET, /* not specified; never after parsing */
 	DAGFILE_OUTPUT_TEXT,
 	DAGFILE_OUTPUT_LINES,
 	DAGFILE_OUTPUT_SHOW,
@@ -126,7 +126,7 @@ enum dagfile_test { DAGFILE_ALWAYS, DAGFILE_TRUE, DAGFILE_EQUAL, DAGFILE_OTHER }
 struct dagfile_node {
 	const char *name;
 	struct dagfile_at at;
-	uint32_t said;             /* bit mask of options seen */
+	uint32_t options_seen;     /* bit mask */
 	bool works;                /* has run or redis, valid or not */
 	struct dagfile_line *lines, *last_line; /* of its script; NULL: none */
 	size_t script_bytes;

@@ -103,7 +103,7 @@ fallback_of(const struct dagfile_node *node)
 
 	if (!node->optional || !type_of(node))
 		return (weft_value){ 0 };
-	return node->output == DAGFILE_OUTPUT_LINES ? gathered_lines(text) : weft_value_text(text);
+	return node->output == DAGFILE_OUTPUT_LINES ? values_lines(text) : weft_value_text(text);
 }
 
 static int

@@ -139,7 +139,7 @@ want_value(struct dagfile *file, const struct dagfile_ref *ref)
 	if (!from->works)
 		dagfile_fail(file, ref->at, "%s has no value; write after %s to wait for it",
 		             ref->name, ref->name);
-	else if (from->output == DAGFILE_OUTPUT_UNSAID)
+	else if (from->output == DAGFILE_OUTPUT_UNSET)
 		from->output = DAGFILE_OUTPUT_TEXT;
 	else if (from->output > DAGFILE_OUTPUT_LINES)
 		dagfile_fail(file, ref->at,
@@ -160,7 +160,7 @@ check_list(struct dagfile *file, const struct dagfile_ref *ref)
 
 /* Marks the nodes that this node needs: it may use their values as variables. */
 static void
-look_around(const struct table *table, const struct dagfile_node *node)
+mark_needs(const struct table *table, const struct dagfile_node *node)
 {
 	for (const struct dagfile_ref *r = node->refs; r; r = r->next)
 		if (r->known && !r->is_input && r->use == DAGFILE_NEEDS)
@@ -175,24 +175,24 @@ has_value(const struct table *table, const struct dagfile_node *node, uint32_t i
 
 /* --- variables ------------------------------------------------------------ */
 
-struct look {
+struct resolver {
 	const struct table *table;
 	struct dagfile_node *node;
 	bool has_item;
 };
 
 static void
-look_up_piece(const struct look *look, struct dagfile_piece *piece)
+look_up_piece(const struct resolver *resolver, struct dagfile_piece *piece)
 {
-	struct dagfile *file = look->table->file;
-	uint32_t id = *dagfile_names_find(look->table, piece->text, strlen(piece->text));
+	struct dagfile *file = resolver->table->file;
+	uint32_t id = *dagfile_names_find(resolver->table, piece->text, strlen(piece->text));
 
 	if (strcmp(piece->text, "item") == 0) {
 		piece->kind = DAGFILE_ITEM;
-		if (!look->has_item)
+		if (!resolver->has_item)
 			dagfile_fail(
 				file, piece->at, "there is no $item %s",
-				look->node->each
+				resolver->node->each
 					? "in a condition, which is evaluated once for all items"
 					: "in a node without each");
 		return;
@@ -201,34 +201,35 @@ look_up_piece(const struct look *look, struct dagfile_piece *piece)
 	piece->index = id - 1 - (id <= file->input_count ? 0 : file->input_count);
 	if (id == 0)
 		dagfile_fail(file, piece->at, "there is no node %s, and no input", piece->text);
-	else if (id > file->input_count && !has_value(look->table, look->node, piece->index))
+	else if (id > file->input_count
+	         && !has_value(resolver->table, resolver->node, piece->index))
 		dagfile_fail(file, piece->at,
 		             "$%s is the value of a node that this one does not need: add needs %s",
 		             piece->text, piece->text);
 }
 
 static void
-look_up_word(const struct look *look, struct dagfile_word *word)
+look_up_word(const struct resolver *resolver, struct dagfile_word *word)
 {
 	for (struct dagfile_piece *p = word->pieces; p; p = p->next)
 		if (p->kind == DAGFILE_VARIABLE)
-			look_up_piece(look, p);
+			look_up_piece(resolver, p);
 }
 
 static void
 look_up_words(const struct table *table, struct dagfile_node *node)
 {
-	struct look look = { .table = table, .node = node, .has_item = node->each };
+	struct resolver resolver = { .table = table, .node = node, .has_item = node->each };
 
 	for (struct dagfile_word *w = node->words; w; w = w->next)
-		look_up_word(&look, w);
+		look_up_word(&resolver, w);
 	for (struct dagfile_word *w = node->envs; w; w = w->next)
-		look_up_word(&look, w);
+		look_up_word(&resolver, w);
 	if (node->dir)
-		look_up_word(&look, node->dir);
-	look.has_item = false;
-	look_up_word(&look, &node->when[0]);
-	look_up_word(&look, &node->when[1]);
+		look_up_word(&resolver, node->dir);
+	resolver.has_item = false;
+	look_up_word(&resolver, &node->when[0]);
+	look_up_word(&resolver, &node->when[1]);
 }
 
 /* --- scripts -------------------------------------------------------------- */
@@ -320,7 +321,7 @@ check_node(struct dagfile *file, struct dagfile_node *node)
 		dagfile_fail(file, node->output_at,
 		             "with each the output is already a list, one value for "
 		             "each item: use output text");
-	if (node->output == DAGFILE_OUTPUT_UNSAID)
+	if (node->output == DAGFILE_OUTPUT_UNSET)
 		node->output = node->works ? DAGFILE_OUTPUT_SHOW : DAGFILE_OUTPUT_NONE;
 	if (node->fallback && node->output > DAGFILE_OUTPUT_LINES)
 		dagfile_fail(file, node->at, "%s has a fallback value, but no node uses its value",
@@ -375,7 +376,7 @@ dagfile_resolve(struct dagfile *file)
 	each_ref(file, &table, want_value);
 	each_ref(file, &table, check_list);
 	for (uint32_t i = 0; i < file->node_count; i++) {
-		look_around(&table, &file->nodes[i]);
+		mark_needs(&table, &file->nodes[i]);
 		look_up_words(&table, &file->nodes[i]);
 		check_script(&table, &file->nodes[i]);
 		check_node(file, &file->nodes[i]);

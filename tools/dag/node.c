@@ -36,7 +36,7 @@ add_piece(struct attempt *attempt, const struct dagfile_piece *piece, struct byt
 	if (piece->kind == DAGFILE_INPUT)
 		text = attempt->run->values[piece->index];
 	else if (piece->kind != DAGFILE_TEXT)
-		text = gathered_of(value_of(attempt, piece), &made);
+		text = values_text(value_of(attempt, piece), &made);
 	rc = text ? bytes_add(out, text, strlen(text)) : WEFT_ENOMEM;
 	free(made);
 	return rc;
@@ -74,7 +74,7 @@ attempt_output(struct attempt *attempt, struct bytes *text)
 	if (attempt->node->output == DAGFILE_OUTPUT_TEXT)
 		cut_end(text);
 	attempt->out = attempt->node->output == DAGFILE_OUTPUT_TEXT ? weft_value_text(text->data)
-	                                                            : gathered_lines(text->data);
+	                                                            : values_lines(text->data);
 	if (attempt->out.type == &weft_type_error)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	return 0;
@@ -137,7 +137,7 @@ make_label(struct attempt *attempt)
 
 /* Whether the run was canceled, rather than the command failing. */
 static bool
-is_told_to_end(struct attempt *attempt, int rc)
+was_canceled(struct attempt *attempt, int rc)
 {
 	return rc == WEFT_ECANCELED || attempt->run->signal != 0;
 }
@@ -151,7 +151,7 @@ what_follows(struct attempt *attempt)
 }
 
 static void
-tell_failure(struct attempt *attempt, double took)
+report_failure(struct attempt *attempt, double took)
 {
 	const char *then = what_follows(attempt);
 
@@ -161,7 +161,7 @@ tell_failure(struct attempt *attempt, double took)
 }
 
 static void
-node_notify(struct attempt *attempt, int rc)
+report_end(struct attempt *attempt, int rc)
 {
 	struct show *show = &attempt->run->show;
 	const char *name = attempt->label.text;
@@ -169,10 +169,10 @@ node_notify(struct attempt *attempt, int rc)
 
 	if (rc >= 0)
 		show_line(show, "%s: done, %.2f s", name, took);
-	else if (is_told_to_end(attempt, rc))
+	else if (was_canceled(attempt, rc))
 		show_line(show, "%s: ended early", name);
 	else
-		tell_failure(attempt, took);
+		report_failure(attempt, took);
 }
 
 /* Runs the node under its timeout, which does not include the wait for a job. */
@@ -217,7 +217,7 @@ work(struct attempt *attempt)
 		return rc;
 	show_start(&run->show, &attempt->label);
 	rc = work_in_time(attempt);
-	node_notify(attempt, rc);
+	report_end(attempt, rc);
 	show_stop(&run->show, &attempt->label);
 	if (is_job)
 		jobs_leave(&run->jobs);

@@ -278,12 +278,12 @@ read_option(struct dagfile_lexer *lexer, struct dagfile_node *node)
 
 		if (!dagfile_take_mark(lexer, options[i].word))
 			continue;
-		if ((options[i].flags & ONCE) && (node->said & bit)) {
+		if ((options[i].flags & ONCE) && (node->options_seen & bit)) {
 			dagfile_fail(lexer->file, at, "the node already has the option %s",
 			             options[i].word);
 			return false;
 		}
-		node->said |= bit;
+		node->options_seen |= bit;
 		return options[i].read(lexer, node);
 	}
 	dagfile_fail(lexer->file, at, "unknown option or statement");

@@ -131,7 +131,8 @@ struct parser {
 };
 
 static void
-say_once(struct parser *parser, struct dagfile_at at, struct dagfile_at before, const char *what)
+require_once(struct parser *parser, struct dagfile_at at, struct dagfile_at before,
+             const char *what)
 {
 	if (before.line)
 		dagfile_fail(parser->file, at, "%s was already given in line %u", what,
@@ -146,7 +147,7 @@ read_dag(struct parser *parser)
 
 	if (!dagfile_read_name(&parser->lexer, "the name of the dag", &at, &name))
 		return;
-	say_once(parser, at, parser->dag_at, "its name");
+	require_once(parser, at, parser->dag_at, "its name");
 	parser->dag_at = at;
 	parser->file->name = name;
 }
@@ -159,7 +160,7 @@ read_server(struct parser *parser)
 
 	if (!dagfile_read_plain(&parser->lexer, "the address of the server", &at, &address))
 		return;
-	say_once(parser, at, parser->server_at, "the server");
+	require_once(parser, at, parser->server_at, "the server");
 	parser->server_at = at;
 	parser->file->server = address;
 }
@@ -210,7 +211,7 @@ read_limit(struct parser *parser)
 	limit.max = (uint32_t)max;
 	for (; *link; link = &(*link)->next, count++)
 		if (strcmp((*link)->name, limit.name) == 0)
-			say_once(parser, limit.at, (*link)->at, limit.name);
+			require_once(parser, limit.at, (*link)->at, limit.name);
 	if (count == DAGFILE_LIMITS_MAX)
 		dagfile_fail(file, limit.at, "more than %u limits", DAGFILE_LIMITS_MAX);
 	copy = dagfile_alloc(file, sizeof(*copy));
@@ -278,15 +279,15 @@ static const struct {
 static bool
 declares_limit(const struct parser *parser)
 {
-	struct dagfile_lexer look = parser->lexer;
+	struct dagfile_lexer ahead = parser->lexer;
 
-	if (!dagfile_take_mark(&look, "limit"))
+	if (!dagfile_take_mark(&ahead, "limit"))
 		return false;
 	if (!parser->in_node)
 		return true;
-	while (!dagfile_at_end(&look) && *look.at != ' ' && *look.at != '\t')
-		look.at++;
-	return dagfile_take_mark(&look, "=");
+	while (!dagfile_at_end(&ahead) && *ahead.at != ' ' && *ahead.at != '\t')
+		ahead.at++;
+	return dagfile_take_mark(&ahead, "=");
 }
 
 static bool

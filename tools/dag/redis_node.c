@@ -55,8 +55,8 @@ show_reply(struct attempt *attempt, const struct bytes *text)
 	while (*at) {
 		size_t size = strcspn(at, "\n");
 
-		show_said(&attempt->run->show, stdout, attempt->label.text,
-		          (weft_span){ at, size });
+		show_output(&attempt->run->show, stdout, attempt->label.text,
+		            (weft_span){ at, size });
 		at += size + (at[size] == '\n');
 	}
 }

@@ -129,13 +129,13 @@ set_inputs(struct dagrun *run)
 	for (uint32_t i = 0; i < file->input_count && rc == 0; i++)
 		if (file->inputs[i].is_list)
 			rc = weft_dag_run_set(run->dag_run, file->inputs[i].name,
-			                      gathered_lines(run->values[i]));
+			                      values_lines(run->values[i]));
 	return rc;
 }
 
 /* Reports an error that no node has reported, such as a deadline or running out of memory. */
 static void
-tell_rest(struct dagrun *run, const char *detail)
+report_rest(struct dagrun *run, const char *detail)
 {
 	if (run->failures == 0)
 		show_note(&run->show, "%s", detail);
@@ -152,7 +152,7 @@ run_main(void *arg)
 	if (run->rc == 0)
 		run->rc = weft_dag_run_wait(run->dag_run, deadline_ns);
 	if (run->rc < 0 && !run->signal)
-		tell_rest(run, weft_detail());
+		report_rest(run, weft_detail());
 	redis_end(run);
 	return 0;
 }

@@ -2,7 +2,7 @@
  *
  * The files: graph.c (builds a weft_dag from the file), node.c (one attempt at a node),
  * shell_node.c and redis_node.c (the two kinds of node), jobs.c (limits the number of commands),
- * gathered.c (values as texts), show.c (output), state.c (saved results for --resume), run.c
+ * values.c (values as texts), show.c (output), state.c (saved results for --resume), run.c
  * (startup and main loop).  The verb and its command line are in ../dag.c.
  *
  * Everything runs on one loop and so on one thread; only the commands run in parallel.
@@ -77,7 +77,7 @@ void show_note(struct show *show, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Print one line of a command's output to `to`, with the label before it. */
-void show_said(struct show *show, FILE *to, const char *label, weft_span line);
+void show_output(struct show *show, FILE *to, const char *label, weft_span line);
 
 void show_progress(struct show *show, uint32_t done, uint32_t total);
 
@@ -105,15 +105,15 @@ bool state_take(struct state *state, const unsigned char *key, weft_value *out);
 /* Close the state file, and remove it if `done`. */
 void state_close(struct state *state, bool done);
 
-/* --- gathered.c ----------------------------------------------------------------- */
+/* --- values.c ----------------------------------------------------------------- */
 
 /* A value as text, one line per item; "" if there is no value.  The text is borrowed from the
  * value, or allocated and stored in `made`, which the caller frees.  Returns NULL if out of
  * memory. */
-const char *gathered_of(const weft_value *value, char **made);
+const char *values_text(const weft_value *value, char **made);
 
 /* The lines of a text, as a list. */
-weft_value gathered_lines(const char *text);
+weft_value values_lines(const char *text);
 
 /* --- graph.c ---------------------------------------------------------------- */
 

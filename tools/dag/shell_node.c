@@ -54,7 +54,7 @@ static void
 set_from_value(struct variables *to, const char *name, const weft_value *value)
 {
 	char *made;
-	const char *text = gathered_of(value, &made);
+	const char *text = values_text(value, &made);
 
 	if (text)
 		set_variable(to, name, text);
@@ -154,8 +154,8 @@ show_text_line(struct sink *sink, const char *line, size_t size)
 {
 	size_t kept = size < sizeof(sink->last) ? size : sizeof(sink->last) - 1;
 
-	show_said(&sink->attempt->run->show, sink->to, sink->attempt->label.text,
-	          (weft_span){ line, size });
+	show_output(&sink->attempt->run->show, sink->to, sink->attempt->label.text,
+	            (weft_span){ line, size });
 	if (size == 0)
 		return;
 	memcpy(sink->last, line, kept);
@@ -269,7 +269,7 @@ find_input(struct shell *shell)
 	for (struct dagfile_ref *r = attempt->node->refs; r; r = r->next)
 		if (r->use == DAGFILE_STDIN) {
 			shell->input = r->is_input ? attempt->run->values[r->index]
-			                           : gathered_of(attempt_value(attempt, r),
+			                           : values_text(attempt_value(attempt, r),
 			                                         &shell->input_made);
 			return shell->input ? 0 : weft_fail(WEFT_ENOMEM, "out of memory");
 		}

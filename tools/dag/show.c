@@ -131,7 +131,7 @@ show_note(struct show *show, const char *format, ...)
 }
 
 void
-show_said(struct show *show, FILE *to, const char *label, weft_span line)
+show_output(struct show *show, FILE *to, const char *label, weft_span line)
 {
 	clear_bar(show);
 	fprintf(to, "%s: ", label);

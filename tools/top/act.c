@@ -112,7 +112,7 @@ show_tab(struct top *top, int tab)
 	top->view.tab = (enum tab)((tab + TABS) % TABS);
 	top->view.help = false;
 	if (top->view.tab == TAB_THREADLETS)
-		(void)weft_event_set(&top->look); /* fetch more of them */
+		(void)weft_event_set(&top->refresh); /* fetch more of them */
 }
 
 static void
@@ -151,7 +151,7 @@ pause_or_go_on(struct top *top)
 {
 	top->view.paused = !top->view.paused;
 	if (!top->view.paused)
-		(void)weft_event_set(&top->look);
+		(void)weft_event_set(&top->refresh);
 }
 
 static void

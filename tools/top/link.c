@@ -9,11 +9,11 @@
 #include "events.h"
 #include "top.h"
 
-#define ASK_NS    (10 * WEFT_S) /* for the response headers, and between two parts of a body */
-#define AGAIN_NS  WEFT_S        /* before the next attempt */
-#define FEW_ROWS  100           /* threadlets to show below the loops */
-#define MANY_ROWS 2000          /* threadlets in a table of their own */
-#define PIECE     16384u
+#define REQUEST_NS (10 * WEFT_S) /* for the response headers, and between two parts of a body */
+#define AGAIN_NS   WEFT_S        /* before the next attempt */
+#define FEW_ROWS   100           /* threadlets to show below the loops */
+#define MANY_ROWS  2000          /* threadlets in a table of their own */
+#define PIECE      16384u
 
 /* --- requests ----------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ shortened(int rc)
 }
 
 int
-link_ask(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns)
+link_request(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns)
 {
 	const weft_http_field fields[] = { { "Authorization", top->bearer } };
 	char url[TARGET_MAX + 512];
@@ -86,7 +86,7 @@ on_event(const char *name, const char *data, size_t size, void *arg)
 	top->connected = true;
 	top->trouble[0] = '\0';
 	if (first)
-		(void)weft_event_set(&top->look);
+		(void)weft_event_set(&top->refresh);
 	draw_show(top);
 	return top->opts->once && top->model.readings > 1 ? WEFT_ESHUTDOWN : 0;
 }
@@ -126,7 +126,7 @@ link_listen(struct top *top)
 	int rc;
 
 	(void)snprintf(path, sizeof(path), "/events?ms=%u", top->period_ms);
-	rc = link_ask(top, path, &http, weft_after(ASK_NS));
+	rc = link_request(top, path, &http, weft_after(REQUEST_NS));
 	if (rc < 0)
 		return rc;
 	rc = read_events(top, http);
@@ -165,7 +165,7 @@ read_body(weft_http *http, struct bytes *out)
 	int rc = 0;
 
 	do {
-		n = weft_http_read(http, piece, sizeof(piece), weft_after(ASK_NS));
+		n = weft_http_read(http, piece, sizeof(piece), weft_after(REQUEST_NS));
 		if (n > 0)
 			rc = bytes_add(out, piece, (size_t)n);
 		if (out->size > JSON_BYTES_MAX)
@@ -176,7 +176,7 @@ read_body(weft_http *http, struct bytes *out)
 
 /* If the program has more threadlets than one reply holds, it must apply the filter itself. */
 static bool
-asks_for_some(const struct top *top)
+requests_some(const struct top *top)
 {
 	return top->has_more && top->view.tab == TAB_THREADLETS
 	       && *top->view.tabs[TAB_THREADLETS].filter;
@@ -191,7 +191,7 @@ write_path(const struct top *top, char *out, size_t room)
 	size_t size = (size_t)snprintf(out, room, "/debug/threadlets?format=json&sort=since&max=%d",
 	                               many ? MANY_ROWS : FEW_ROWS);
 
-	if (!asks_for_some(top))
+	if (!requests_some(top))
 		return;
 	size += (size_t)snprintf(out + size, room - size, "&q=");
 	for (; *filter && size + 4 < room; filter++)
@@ -201,14 +201,14 @@ write_path(const struct top *top, char *out, size_t room)
 int
 link_read_threadlets(struct top *top)
 {
-	bool some = asks_for_some(top);
+	bool some = requests_some(top);
 	weft_http *http;
 	struct bytes body = { 0 };
 	char path[512];
 	int rc;
 
 	write_path(top, path, sizeof(path));
-	rc = link_ask(top, path, &http, weft_after(ASK_NS));
+	rc = link_request(top, path, &http, weft_after(REQUEST_NS));
 	if (rc < 0)
 		return rc;
 	rc = read_body(http, &body);
@@ -222,7 +222,7 @@ link_read_threadlets(struct top *top)
 }
 
 int
-link_look(void *arg)
+link_refresh(void *arg)
 {
 	struct top *top = arg;
 	int rc = 0;
@@ -230,7 +230,7 @@ link_look(void *arg)
 	while (rc != WEFT_ECANCELED) {
 		uint64_t wait_ns = top->period_ms * WEFT_MS;
 
-		(void)weft_event_reset(&top->look);
+		(void)weft_event_reset(&top->refresh);
 		rc = top->connected && !top->view.paused ? link_read_threadlets(top) : 0;
 		if (rc == WEFT_ECANCELED)
 			break;
@@ -238,7 +238,8 @@ link_look(void *arg)
 			draw_message(top, "threadlets: %s", weft_detail());
 		else
 			draw_show(top);
-		rc = weft_event_wait(&top->look, weft_after(wait_ns > WEFT_S ? wait_ns : WEFT_S));
+		rc = weft_event_wait(&top->refresh,
+		                     weft_after(wait_ns > WEFT_S ? wait_ns : WEFT_S));
 	}
 	return 0;
 }

@@ -153,15 +153,15 @@ top_run_start(struct top *top)
 	const weft_go_opts feed = { .name = "feed",
 		                    .scope = &top->scope,
 		                    .stack_bytes = (size_t)256 << 10 };
-	weft_go_opts look = feed;
-	weft_threadlet looker;
+	weft_go_opts refresh = feed;
+	weft_threadlet refresher;
 
-	look.name = "look";
+	refresh.name = "refresh";
 	top->feeder = weft_go_with(&feed, link_feed, top);
 	if (top->feeder < 0)
 		return (int)top->feeder;
-	looker = weft_go_with(&look, link_look, top);
-	return looker < 0 ? (int)looker : 0;
+	refresher = weft_go_with(&refresh, link_refresh, top);
+	return refresher < 0 ? (int)refresher : 0;
 }
 
 static int

@@ -83,7 +83,7 @@ static int
 save(struct saving *saving)
 {
 	weft_http *http;
-	int rc = link_ask(saving->top, saves[saving->what].path, &http, weft_after(SAVE_NS));
+	int rc = link_request(saving->top, saves[saving->what].path, &http, weft_after(SAVE_NS));
 
 	if (rc < 0)
 		return rc;

@@ -79,7 +79,7 @@ struct top {
 	char trouble[512];       /* why there is no connection */
 	char bearer[512];
 	weft_threadlet feeder;
-	weft_event look, quit;   /* read the threadlets now; end the program */
+	weft_event refresh, quit; /* read the threadlets now; end the program */
 	weft_scope scope;
 	weft_timer escape;
 	weft_watch key_watch, signal_watches[7];
@@ -111,7 +111,7 @@ void act_on_key(int key, void *top);
 
 /* Request `path` below the base URL.  Fills `out`, which the caller ends with weft_http_close().
  * Returns 0, or an error with a short text; a status other than 200 is an error. */
-int link_ask(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns);
+int link_request(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns);
 
 /* Read events until the connection fails; with `once`, until two readings have arrived.  Returns
  * an error; WEFT_ESHUTDOWN after the two readings of `once`. */
@@ -122,7 +122,7 @@ int link_read_threadlets(struct top *top);
 
 /* Threadlets that repeat these two until they are canceled. */
 int link_feed(void *top);
-int link_look(void *top);
+int link_refresh(void *top);
 
 /* --- save.c ------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* gathered.c - converts values of nodes to texts, and texts to values. */
+/* values.c - converts values of nodes to texts, and texts to values. */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
@@ -25,7 +25,7 @@ join(const weft_list *list, char **made)
 }
 
 const char *
-gathered_of(const weft_value *value, char **made)
+values_text(const weft_value *value, char **made)
 {
 	*made = NULL;
 	if (value && value->type == &weft_type_text)
@@ -48,7 +48,7 @@ count_lines(const char *text)
 }
 
 weft_value
-gathered_lines(const char *text)
+values_lines(const char *text)
 {
 	size_t count = count_lines(text);
 	weft_value *items = calloc(count + 1, sizeof(*items)), list;
