@@ -43,7 +43,7 @@ typedef struct weft_loop_opts {
 	const char *backend;   /* "uring", "epoll", "poll"; default: $WEFT_BACKEND, or best */
 	uint32_t    flags;     /* WEFT_LOOP_* */
 	uint32_t    budget;    /* posts run per iteration; default 1,024 */
-	uint32_t    inbox_max; /* limit of queued posts, and of first posts; default 65,536 */
+	uint32_t    inbox_max; /* limit of queued posts; default 65,536 */
 	uint32_t    threadlet_max; /* limit of live threadlets; default 4,194,304 */
 	size_t      stack_bytes;   /* of a threadlet; default 64 KiB */
 	const char *cpus;      /* "0-3,6": CPUs of the thread of weft_loop_start() */
@@ -137,15 +137,13 @@ WEFT_API int   weft_loop_local_set(weft_loop *loop, int key, void *value);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
 
-/* Run `fn(arg)` on the loop; weft_loop_post_first() ahead of all other posts.  Posts from one
- * thread run in the order they were made.  Posts from different threads are unordered, even if
- * one happened before the other.  A thread keeps the inbox space that its posts have used until
- * it ends.  So if many threads post, some may find the inbox full before inbox_max posts are
- * queued; but every thread can always queue one.
- * Return 0, WEFT_EAGAIN if the inbox is full or has no memory, WEFT_ESHUTDOWN once stopping.
+/* Run `fn(arg)` on the loop.  Posts from one thread run in the order they were made.  Posts from
+ * different threads are unordered, even if one happened before the other.  A thread keeps the
+ * inbox space that its posts have used until it ends.  So if many threads post, some may find
+ * the inbox full before inbox_max posts are queued; but every thread can always queue one.
+ * Returns 0, WEFT_EAGAIN if the inbox is full or has no memory, WEFT_ESHUTDOWN once stopping.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
-WEFT_API int weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg);
 
 /* Run `node->fn(node->arg)` on the loop, in order with weft_loop_post().  The node is the
  * caller's memory, so the inbox is never full for it.
@@ -169,11 +167,6 @@ WEFT_API void weft_loop_wake(weft_loop *loop);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_ref(weft_loop *loop);
 WEFT_API weft_loop *weft_loop_unref(weft_loop *loop);
-
-/* Free memory that the loop caches for reuse and does not use now.
- * Returns the number of bytes freed.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int64_t weft_loop_trim(weft_loop *loop);
 
 /* --- for bindings, and for embedding in a foreign loop ------------------ */
 

@@ -1,9 +1,9 @@
 /* weft/schedule.h - timers with an ID, as in JavaScript; ticks and microtasks.
  *
- * This is the base of setTimeout, setInterval, setImmediate, queueMicrotask and nextTick, and
- * of timers that any thread may set and clear.  IDs are > 0, come from one sequence per loop,
- * and are never reused.  When the loop stops, it cancels them all without calling their
- * callbacks.
+ * This is the base of setTimeout, setImmediate, queueMicrotask and nextTick, and of timers that
+ * any thread may set and clear.  For a timer that repeats use weft/timer.h.  IDs are > 0, come
+ * from one sequence per loop, and are never reused.  When the loop stops, it cancels them all
+ * without calling their callbacks.
  */
 #ifndef WEFT_SCHEDULE_H
 #define WEFT_SCHEDULE_H
@@ -12,28 +12,20 @@
 
 WEFT_BEGIN
 
-/* Call `fn(arg)`: once, `delay_ns` from now; every `every_ns`; or once, after the loop's next
- * wait for events.  The ID is known before `fn` can run.
+/* Call `fn(arg)` once: `delay_ns` from now; or after the loop's next wait for events.  The ID is
+ * known before `fn` can run.
  * Return the ID, or WEFT_EINVAL, WEFT_ENOMEM, WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int64_t weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns,
                                        weft_fn fn, void *arg);
-WEFT_API int64_t weft_schedule_interval(weft_loop *loop, uint64_t every_ns,
-                                        weft_fn fn, void *arg);
 WEFT_API int64_t weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg);
 
-/* Cancel the timeout, interval or immediate `id`; allowed anywhere, also in its own callback.
+/* Cancel the timeout or immediate `id`; allowed anywhere, also in its own callback.
  * Fills `out` (may be NULL) with its `arg`, which belongs to the caller again.
- * Returns 0: the callback will not begin (again).  WEFT_ENOENT: the ID never existed, was
- * canceled, or has begun its last call.  This is exact also between threads.
+ * Returns 0: the callback will not begin.  WEFT_ENOENT: the ID never existed, was
+ * canceled, or its callback has begun.  This is exact also between threads.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_schedule_clear(weft_loop *loop, int64_t id, void **out);
-
-/* Set whether `id` is background work: it then does not keep weft_loop_run() from returning.
- * Off by default.
- * Returns 0, WEFT_ENOENT.
- * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_schedule_set_background(weft_loop *loop, int64_t id, bool on);
 
 /* Call `fn(arg)` at the microtask checkpoint that ends the current callback.  The checkpoint
  * runs ticks first, then microtasks, until both queues are empty.

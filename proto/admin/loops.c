@@ -40,7 +40,6 @@ const struct weft__admin_count weft__admin_counts[] = {
 
 const char *const weft__admin_phases[WEFT_PHASES] = {
 	[WEFT_PHASE_TIMERS] = "timers",
-	[WEFT_PHASE_FIRST] = "first",
 	[WEFT_PHASE_INBOX] = "inbox",
 	[WEFT_PHASE_THREADLETS] = "threadlets",
 	[WEFT_PHASE_WAIT] = "wait",

@@ -216,14 +216,3 @@ weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg, 
 		entry->flags &= (uint16_t)~WEFT__FD_MAY_WRITE;
 	return result;
 }
-
-size_t
-weft__ready_trim(struct weft__backend *backend)
-{
-	size_t bytes = backend->buffer ? BUFFER_SIZE : 0;
-
-	weft__sys->release(backend->buffer);
-	backend->buffer = NULL;
-	backend->data = NULL;
-	return bytes;
-}

@@ -97,10 +97,6 @@ struct weft__backend_ops {
 	 * not returned.  NULL: never. */
 	bool (*has_work)(struct weft__backend *backend);
 
-	/* Free unused memory, outside of loop iterations; returns the number of bytes.  May be
-	 * NULL. */
-	size_t (*trim)(struct weft__backend *backend);
-
 	/* Whether the file of `op`, which the kernel holds, is the one that op->fd refers to
 	 * now.  NULL if the kernel never holds an op. */
 	bool (*has_file)(struct weft__backend *backend, struct weft__op *op);
@@ -303,9 +299,6 @@ int64_t weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
                              void *buf, size_t size, bool must);
 int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
                              bool must);
-
-/* Free the buffer of receive_multi; returns the number of bytes. */
-size_t weft__ready_trim(struct weft__backend *backend);
 
 /* --- passed.c ----------------------------------------------------------- */
 

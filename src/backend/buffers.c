@@ -53,20 +53,6 @@ weft__buffers_make(struct weft__buffers *buffers, const struct weft__uring *ring
 	return 0;
 }
 
-size_t
-weft__buffers_trim(struct weft__buffers *buffers, const struct weft__uring *ring)
-{
-	struct io_uring_buf_reg reg = { .bgid = WEFT__BUFFER_GROUP };
-
-	if (!buffers->memory || buffers->held >= 0
-	    || weft__uring_kernel(ring)->uring_register(ring->fd, IORING_UNREGISTER_PBUF_RING, &reg,
-	                                                1)
-	               < 0)
-		return 0;
-	weft__buffers_drop(buffers);
-	return RING_BYTES + BYTES;
-}
-
 const void *
 weft__buffers_hold(struct weft__buffers *buffers, const struct io_uring_cqe *cqe)
 {

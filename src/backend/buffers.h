@@ -20,10 +20,6 @@ struct weft__buffers {
 int  weft__buffers_make(struct weft__buffers *buffers, const struct weft__uring *ring);
 void weft__buffers_drop(struct weft__buffers *buffers); /* after the ring was closed */
 
-/* Free the buffers while no op receives; returns the number of bytes. */
-size_t weft__buffers_trim(struct weft__buffers *buffers,
-                          const struct weft__uring *ring);
-
 /* The data of a completion; valid until weft__buffers_give_back(). */
 const void *weft__buffers_hold(struct weft__buffers *buffers,
                                const struct io_uring_cqe *cqe);

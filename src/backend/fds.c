@@ -28,41 +28,9 @@ weft__fds_make(struct weft__fds *fds, int fd)
 
 	if (page >= fds->count && fds_grow(fds, page) < 0)
 		return NULL;
-	if (!fds->pages[page]) {
+	if (!fds->pages[page])
 		fds->pages[page] = weft__alloc_zero(PAGE_BYTES);
-		for (uint32_t i = 0; fds->pages[page] && i < WEFT__FDS_PAGE; i++)
-			fds->pages[page][i].generation = fds->generation;
-	}
 	return weft__fds_get(fds, fd);
-}
-
-static bool
-is_unused(const struct weft__fd *page)
-{
-	for (uint32_t i = 0; i < WEFT__FDS_PAGE; i++)
-		if (page[i].side[0] || page[i].side[1] || page[i].armed || page[i].flags)
-			return false;
-	return true;
-}
-
-size_t
-weft__fds_trim(struct weft__fds *fds)
-{
-	size_t bytes = 0;
-
-	for (uint32_t at = 0; at < fds->count; at++) {
-		struct weft__fd *page = fds->pages[at];
-
-		if (!page || !is_unused(page))
-			continue;
-		for (uint32_t i = 0; i < WEFT__FDS_PAGE; i++)
-			if (page[i].generation >= fds->generation)
-				fds->generation = page[i].generation + 1;
-		weft__sys->release(page);
-		fds->pages[at] = NULL;
-		bytes += PAGE_BYTES;
-	}
-	return bytes;
 }
 
 void

@@ -44,7 +44,6 @@ struct weft__fds {
 	struct weft__fd **pages;
 	uint32_t          count; /* number of pages */
 	uint32_t          in_use; /* entries with a waiter */
-	uint32_t          generation; /* initial generation of entries in new pages */
 };
 
 #define WEFT__FDS_PAGE 128u
@@ -62,9 +61,6 @@ weft__fds_get(const struct weft__fds *fds, int fd)
 
 /* The entry of `fd`, created if needed; NULL without memory. */
 struct weft__fd *weft__fds_make(struct weft__fds *fds, int fd);
-
-/* Free unused pages; returns the number of bytes. */
-size_t weft__fds_trim(struct weft__fds *fds);
 
 void weft__fds_fini(struct weft__fds *fds);
 

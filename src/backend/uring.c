@@ -60,29 +60,6 @@ uring_of(struct weft__backend *backend)
 
 /* --- creating and freeing ----------------------------------------------- */
 
-/* An op that may get a buffer has its direction; invariant 1. */
-static bool
-is_receiving(struct weft__backend *backend)
-{
-	uint32_t count = backend->fds.count * WEFT__FDS_PAGE;
-
-	for (uint32_t fd = 0; fd < count; fd++) {
-		const struct weft__op *op = weft__ready_op_at(backend, (int)fd, WEFT__READ_SIDE);
-
-		if (op && op->kind == WEFT__OP_RECV_MULTI)
-			return true;
-	}
-	return false;
-}
-
-static size_t
-uring_trim(struct weft__backend *backend)
-{
-	struct uring *u = uring_of(backend);
-
-	return is_receiving(backend) ? 0 : weft__buffers_trim(&u->buffers, &u->ring);
-}
-
 static void
 uring_close(struct weft__backend *backend)
 {
@@ -745,7 +722,6 @@ const struct weft__backend_ops weft__backend_uring = {
 	.flush = uring_flush,
 	.fd = uring_fd,
 	.show = uring_show,
-	.trim = uring_trim,
 	.has_work = uring_has_work,
 	.has_file = uring_has_file,
 	.evict = uring_evict,

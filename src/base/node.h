@@ -35,7 +35,7 @@ enum {
 	WEFT__NODE_QUEUED = 1, /* state */
 	WEFT__NODE_SPENT = 2,  /* state of the wake node: queued, and has already ended a wait */
 
-	WEFT__NODE_FIRST = 1,  /* kind: runs before all other posts */
+	WEFT__NODE_FIRST = 1,  /* kind: one of the library's own, which runs before all posts */
 	WEFT__NODE_PRODUCER = 2, /* kind: announces calls in a producer queue, not a caller's */
 	WEFT__NODE_OWN = 8,    /* kind: the library's own, does not count as a post */
 	WEFT__NODE_KEEP = 4,   /* kind: only the node's users change its state, not the inbox */

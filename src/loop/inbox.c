@@ -165,7 +165,7 @@ weft__inbox_init(struct weft__inbox *inbox, uint32_t slots_max)
 
 	*inbox = (struct weft__inbox){
 		.id = weft__add(&last_id, 1, WEFT__RELAXED) + 1,
-		.slots_left = { { slots_max }, { slots_max } },
+		.slots_left = { slots_max },
 		.slots_max = slots_max,
 		.hot_after = HOT_AFTER,
 	};

@@ -31,11 +31,11 @@ struct weft__inbox {
 	char pad_before[64];    /* producers write the next lines; the loop's data is around them */
 	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
 	weft__a32  wakes_done;  /* wakes finished by producers that removed a sleep mark */
-	weft__aptr producers;       /* producer queues, one or two per posting thread; only grows */
-	weft__a32  slots_left[2]; /* shares still available: for posts, for urgent posts */
+	weft__aptr producers;   /* producer queues, one per posting thread; only grows */
+	weft__a32  slots_left;  /* shares still available */
 	char pad_after[64];
 	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that producers removed */
-	struct weft__producer_list listed[2]; /* the loop's: producer queues that it must read */
+	struct weft__producer_list listed; /* the loop's: producer queues that it must read */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
 	uint32_t   hot_after;   /* entries run without a sleep that make a queue hot; producers.c */
 	uint64_t   sleeps;      /* number of sleeps */
@@ -61,21 +61,20 @@ void weft__inbox_woken(struct weft__inbox *inbox);
 void weft__inbox_close(struct weft__inbox *inbox);
 bool weft__inbox_is_closed(const struct weft__inbox *inbox);
 
-/* The loop has producer queues to read.  And: one of list `which` probably holds an entry; a
- * very busy queue is assumed to, and not checked. */
+/* The loop has producer queues to read.  And: one of them probably holds an entry; a very busy
+ * queue is assumed to, and not checked. */
 static inline bool
 weft__inbox_has_producers(const struct weft__inbox *inbox)
 {
-	return inbox->listed[0].count | inbox->listed[1].count;
+	return inbox->listed.count > 0;
 }
-bool weft__producers_look(const struct weft__inbox *inbox, int which);
+bool weft__producers_look(const struct weft__inbox *inbox);
 
 /* The second, without the call if no queue is listed. */
 static inline bool
-weft__producers_may_have(const struct weft__inbox *inbox, int which)
+weft__producers_may_have(const struct weft__inbox *inbox)
 {
-	return inbox->listed[which].count > 0
-	       && weft__producers_look(inbox, which);
+	return inbox->listed.count > 0 && weft__producers_look(inbox);
 }
 
 /* There is something to take: the head word holds more than marks, or a producer queue may
@@ -84,7 +83,7 @@ static inline bool
 weft__inbox_has(const struct weft__inbox *inbox)
 {
 	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS
-	       || weft__producers_may_have(inbox, 0) || weft__producers_may_have(inbox, 1);
+	       || weft__producers_may_have(inbox);
 }
 
 /* The loop sleeps, or its host does.  Any thread may call it. */

@@ -7,7 +7,7 @@
  * the loop waits and is woken), hook.c and embed.c (for bindings, and for embedding in a
  * foreign loop), meter.c (samples the loop's time), metrics.c (reads the samples) and
  * observe.c (switches sampling on and off), signal.c and process.c (watches on signals and
- * child processes), local.c, trim.c, registry.c, watchdog.c, post.c, timer.c, schedule.c,
+ * child processes), local.c, registry.c, watchdog.c, post.c, timer.c, schedule.c,
  * microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
@@ -110,7 +110,6 @@ struct weft__sched_ops {
 	void (*run)(weft_loop *loop);    /* run threadlets that are ready, within bounds */
 	void (*cancel)(weft_loop *loop); /* cancel all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
-	size_t (*trim)(weft_loop *loop);
 	void (*check)(weft_loop *loop);  /* the loop sleeps: can they ever continue? */
 	void (*look)(weft_loop *loop);   /* answer pending requests to list them */
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
@@ -136,7 +135,6 @@ struct weft__loop_promises {
 	uint64_t (*run_due)(weft_loop *loop); /* after all microtasks; returns how many jobs ran */
 	bool     (*end)(weft_loop *loop);     /* the loop stops; true if some have not landed */
 	bool     (*has)(weft_loop *loop);     /* some are pending */
-	size_t   (*trim)(weft_loop *loop);
 	void     (*leave)(weft_loop *loop);   /* the loop is freed */
 };
 
@@ -220,7 +218,6 @@ struct weft_loop {
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* and how to end them */
 	void      *net;               /* what the loop's streams share, or NULL, */
-	size_t   (*net_trim)(void *net); /* how to free what is unused of it */
 	weft_fn    net_stop; /* called while a stopping loop ends its ops */
 	uint64_t   net_started; /* streams with callbacks, which are notified of a stop */
 	weft_fn    net_end;
@@ -656,7 +653,8 @@ bool weft__locals_end(weft_loop *loop);
 
 /* --- schedule.c ------------------------------------------------ */
 
-/* Like weft_schedule_timeout(), at `deadline_ns`: results that arrived by then come first. */
+/* Like weft_schedule_timeout(), at `deadline_ns` and as background work: results that arrived by
+ * then come first. */
 int64_t weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn,
                                 void *arg);
 
@@ -665,9 +663,6 @@ bool weft__number_expire(weft_loop *loop, struct weft__place *place);
 
 /* Run immediates queued before this call, within the budget. */
 void weft__numbers_run_due(weft_loop *loop);
-
-/* Free the memory if no handle is in use; returns the bytes. */
-size_t weft__numbers_trim(weft_loop *loop);
 
 /* Clear all handles; free their memory. */
 void weft__numbers_clear(weft_loop *loop);

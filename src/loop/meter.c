@@ -194,8 +194,7 @@ weft__meter_took(weft_loop *loop, bool some)
 	struct weft__meter *meter = loop->timed;
 	struct weft__slice *slice = slice_now(meter);
 	const struct weft__counts *counts = &loop->counts;
-	uint64_t run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
-	               + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
+	uint64_t run = weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
 	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns : meter->woke_ns;
 	uint64_t lag_ns = meter->period_ns; /* the inbox is checked once per iteration */
 

@@ -157,8 +157,7 @@ read_loop(weft_loop *loop, struct weft_loop_stats *out)
 		&loop->metering, WEFT__ACQUIRE); /* K, in observe.c */
 	uint64_t run, taken;
 
-	run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
-	      + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
+	run = weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
 	taken = weft__count_get(&counts->taken);
 	if (run > taken) /* read in another order than written */
 		run = taken;

@@ -13,11 +13,10 @@ refused(weft_loop *loop, int error)
 
 /* Post through this thread's producer queue.  0, or an error. */
 static int
-post_by_producer(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+post_by_producer(weft_loop *loop, weft_fn fn, void *arg)
 {
-	int rc = weft__inbox_is_closed(&loop->inbox)
-	                 ? WEFT_ESHUTDOWN
-	                 : weft__producer_post(&loop->inbox, fn, arg, kind);
+	int rc = weft__inbox_is_closed(&loop->inbox) ? WEFT_ESHUTDOWN
+	                                             : weft__producer_post(&loop->inbox, fn, arg);
 
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
@@ -26,27 +25,26 @@ post_by_producer(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 
 /* The same, recorded in the trace.  Once the post is accepted, the loop may be freed. */
 static __attribute__((noinline, cold)) int
-post_traced(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+post_traced(weft_loop *loop, weft_fn fn, void *arg)
 {
 	uint64_t begin_ns = weft__sys->now(), id = loop->inbox.id;
-	int rc = post_by_producer(loop, fn, arg, kind);
+	int rc = post_by_producer(loop, fn, arg);
 
 	if (rc == 0)
-		weft__trace_did(WEFT__TRACE_POST, weft__producer_last_key(id, kind),
+		weft__trace_did(WEFT__TRACE_POST, weft__producer_last_key(id),
 		                (const void *)(uintptr_t)fn, begin_ns);
 	return rc;
 }
 
 /* The slow path of every post.  0, or an error. */
 static __attribute__((noinline)) int
-post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+post(weft_loop *loop, weft_fn fn, void *arg)
 {
 	if (!loop || !fn)
 		return weft__misuse(WEFT_EINVAL, "post: there is no loop, or fn is NULL");
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "post: the loop was made by a parent process");
-	return weft__tracing() ? post_traced(loop, fn, arg, kind)
-	                       : post_by_producer(loop, fn, arg, kind);
+	return weft__tracing() ? post_traced(loop, fn, arg) : post_by_producer(loop, fn, arg);
 }
 
 /* An entry has been written, and the loop must be signaled. */
@@ -82,16 +80,10 @@ weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
 	struct weft__producer *producer = producer_at_hand(loop);
 
 	if (__builtin_expect(!producer || !fn, 0))
-		return post(weft__loop_or_current(loop), fn, arg, 0);
+		return post(weft__loop_or_current(loop), fn, arg);
 	if (__builtin_expect(!weft__producer_put(producer, fn, arg), 0))
 		return loop_post_notify(loop, producer);
 	return 0;
-}
-
-int
-weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg)
-{
-	return post(weft__loop_or_current(loop), fn, arg, WEFT__NODE_FIRST);
 }
 
 /* A loop that posts to itself does not wait for a batch (weft__loop_gather()). */

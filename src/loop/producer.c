@@ -1,10 +1,10 @@
 /* producer.c - producer queues: posts whose memory the library provides.
  *
- * There is one producer queue (`producer`) for each thread, inbox and kind of post.  It is a
- * circular array that only the thread, its producer, fills and only the loop empties, with one
- * counter for each side.  An entry is one call, a function and its argument.  The loop reads
- * the queues that have signaled it.  A producer signals by pushing the queue's one node into
- * the inbox, and does not signal again before the loop has set the queue to QUIET.
+ * There is one producer queue (`producer`) for each thread and inbox.  It is a circular array
+ * that only the thread, its producer, fills and only the loop empties, with one counter for each
+ * side.  An entry is one call, a function and its argument.  The loop reads the queues that have
+ * signaled it.  A producer signals by pushing the queue's one node into the inbox, and does not
+ * signal again before the loop has set the queue to QUIET.
  *
  * A queue in steady use becomes HOT: the loop promises to check it in every iteration, and the
  * producer needs no atomic read-modify-write at all.  The loop pays when it withdraws the
@@ -46,10 +46,9 @@
  *      overtake nodes that the thread has pushed while it had no queue.
  *   8. The inbox and the thread each hold a reference to a queue; the last one to drop its
  *      reference frees the queue.  So a thread may end before or after the loop.
- *   9. At most `share` entries of a queue wait.  slots_left of the inbox plus the shares of
- *      all its queues is the limit, for each of the two kinds of post, plus one for each queue
- *      that found nothing left.  The newest piece has room for the share; the loop frees older
- *      pieces when they are empty.
+ *   9. At most `share` entries of a queue wait.  slots_left of the inbox plus the shares of all
+ *      its queues is the limit, plus one for each queue that found nothing left.  The newest
+ *      piece has room for the share; the loop frees older pieces when they are empty.
  *
  * This file is the producer's side; producers.c is the loop's.
  */
@@ -60,12 +59,6 @@
 #define LINE       64u /* bytes of a cache line */
 
 /* --- life --------------------------------------------------------------- */
-
-static weft__a32 *
-slots_left(struct weft__inbox *inbox, uint32_t kind)
-{
-	return &inbox->slots_left[kind & WEFT__NODE_FIRST];
-}
 
 void
 weft__producer_unref(struct weft__producer *producer)
@@ -127,15 +120,14 @@ producer_reserve(weft__a32 *left, uint32_t want)
 	return count;
 }
 
-/* Find the next queue of this kind, from `producer` on, that no thread owns, and own it. */
+/* Find the next queue, from `producer` on, that no thread owns, and own it. */
 static struct weft__producer *
-take_over(struct weft__producer *producer, uint32_t kind)
+take_over(struct weft__producer *producer)
 {
 	for (; producer; producer = weft__get(producer->next_of_inbox)) {
 		uint32_t owned = 0;
 
-		if (weft__get(producer->kind) == kind
-		    && weft__cas(&producer->owned, &owned, 1, WEFT__ACQUIRE)) /* O */
+		if (weft__cas(&producer->owned, &owned, 1, WEFT__ACQUIRE)) /* O */
 			return producer;
 	}
 	return NULL;
@@ -143,9 +135,9 @@ take_over(struct weft__producer *producer, uint32_t kind)
 
 /* Take unused shares from queues that no thread owns. */
 static void
-reclaim(struct weft__inbox *inbox, uint32_t kind)
+reclaim(struct weft__inbox *inbox)
 {
-	struct weft__producer *producer = take_over(weft__producers_first(inbox), kind);
+	struct weft__producer *producer = take_over(weft__producers_first(inbox));
 
 	while (producer) {
 		uint64_t waiting = weft__load(&producer->call.made, WEFT__RELAXED)
@@ -155,13 +147,13 @@ reclaim(struct weft__inbox *inbox, uint32_t kind)
 		if (waiting < share) {
 			uint32_t lent = waiting == 0 && producer->lent;
 
-			(void)weft__add(slots_left(inbox, kind), share - (uint32_t)waiting - lent,
+			(void)weft__add(&inbox->slots_left, share - (uint32_t)waiting - lent,
 			                WEFT__RELAXED);
 			weft__put(producer->share, (uint32_t)waiting);
 			producer->lent &= !lent;
 		}
 		weft__store(&producer->owned, 0, WEFT__RELEASE); /* O */
-		producer = take_over(weft__get(producer->next_of_inbox), kind);
+		producer = take_over(weft__get(producer->next_of_inbox));
 	}
 }
 
@@ -197,12 +189,12 @@ stretch(struct weft__producer *producer, uint32_t share)
 static bool
 producer_grow(struct weft__inbox *inbox, struct weft__producer *producer, uint32_t want)
 {
-	weft__a32 *left = slots_left(inbox, producer->kind);
+	weft__a32 *left = &inbox->slots_left;
 	uint32_t more = producer_reserve(left, want), counted;
 	bool lent;
 
 	if (more == 0) {
-		reclaim(inbox, producer->kind);
+		reclaim(inbox);
 		more = producer_reserve(left, want);
 	}
 	counted = more;
@@ -250,9 +242,9 @@ producer_make_room(struct weft__inbox *inbox, struct weft__producer *producer)
 /* Adopt a queue that no thread owns and that will signal before the loop reads it.  So nodes
  * that this thread has pushed before it had a queue come first. */
 static struct weft__producer *
-adopt_producer(struct weft__inbox *inbox, uint32_t kind)
+adopt_producer(struct weft__inbox *inbox)
 {
-	struct weft__producer *producer = take_over(weft__producers_first(inbox), kind);
+	struct weft__producer *producer = take_over(weft__producers_first(inbox));
 
 	/* Reads QUIET, as the loop last stored it, and then whether the loop was done with the
 	 * queue by then.  The second load needs no order: each side's store depends on what
@@ -261,7 +253,7 @@ adopt_producer(struct weft__inbox *inbox, uint32_t kind)
 	       && (weft__load(&producer->call.called, WEFT__ACQUIRE) /* Q, B */
 	           || !weft__load(&producer->call.rests, WEFT__RELAXED))) {
 		weft__store(&producer->owned, 0, WEFT__RELEASE); /* O */
-		producer = take_over(weft__get(producer->next_of_inbox), kind);
+		producer = take_over(weft__get(producer->next_of_inbox));
 	}
 	if (producer) {
 		(void)weft__add(&producer->refs, 1, WEFT__RELAXED);
@@ -281,7 +273,7 @@ publish(struct weft__inbox *inbox, struct weft__producer *producer)
 }
 
 static struct weft__producer *
-make_producer(struct weft__inbox *inbox, uint32_t kind)
+make_producer(struct weft__inbox *inbox)
 {
 	char *memory = weft__alloc_zero(sizeof(struct weft__producer) + LINE - 1);
 	struct weft__producer *producer =
@@ -290,7 +282,6 @@ make_producer(struct weft__inbox *inbox, uint32_t kind)
 	if (!memory)
 		return NULL;
 	producer->memory = memory;
-	weft__put(producer->kind, kind);
 	if (!producer_grow(inbox, producer, first_share(inbox))) {
 		weft__sys->release(memory);
 		return NULL;
@@ -301,44 +292,42 @@ make_producer(struct weft__inbox *inbox, uint32_t kind)
 	producer->inbox = inbox;
 	producer->inbox_id = inbox->id;
 	producer->drain = producer->fill;
-	producer->call.node.kind = WEFT__NODE_PRODUCER | kind;
+	producer->call.node.kind = WEFT__NODE_PRODUCER;
 	publish(inbox, producer);
 	return producer;
 }
 
-/* This thread's queue of that kind, or NULL. */
+/* This thread's queue, or NULL. */
 static struct weft__producer *
-known_producer(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
+known_producer(struct weft__inbox *inbox, struct weft__thread *self)
 {
 	struct weft__producer *producer = self->producers;
 
-	if (self->post_id == inbox->id && kind == 0)
+	if (self->post_id == inbox->id)
 		return self->post_producer;
-	while (producer && (producer->inbox_id != inbox->id || producer->kind != kind))
+	while (producer && producer->inbox_id != inbox->id)
 		producer = producer->next_of_thread;
 	return producer;
 }
 
 static __attribute__((noinline)) struct weft__producer *
-find_producer(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
+find_producer(struct weft__inbox *inbox, struct weft__thread *self)
 {
-	struct weft__producer *producer = known_producer(inbox, self, kind);
+	struct weft__producer *producer = known_producer(inbox, self);
 
 	if (!producer) {
 		weft__producers_forget(self, false);
-		producer = adopt_producer(inbox, kind);
+		producer = adopt_producer(inbox);
 		if (!producer)
-			producer = make_producer(inbox, kind);
+			producer = make_producer(inbox);
 		if (!producer)
 			return NULL;
 		self->end = on_thread_end;
 		producer->next_of_thread = self->producers;
 		self->producers = producer;
 	}
-	if (kind == 0) {
-		self->post_id = inbox->id;
-		self->post_producer = producer;
-	}
+	self->post_id = inbox->id;
+	self->post_producer = producer;
 	return producer;
 }
 
@@ -385,9 +374,9 @@ weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *producer)
 }
 
 int
-weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind)
+weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg)
 {
-	struct weft__producer *producer = find_producer(inbox, weft__thread_self(), kind);
+	struct weft__producer *producer = find_producer(inbox, weft__thread_self());
 
 	if (!producer || (weft__producer_is_full(producer) && !producer_make_room(inbox, producer)))
 		return WEFT_EAGAIN;
@@ -398,7 +387,7 @@ weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t k
 int
 weft__producer_post_node(struct weft__inbox *inbox, struct weft__node *node)
 {
-	struct weft__producer *producer = known_producer(inbox, weft__thread_self(), 0);
+	struct weft__producer *producer = known_producer(inbox, weft__thread_self());
 	uintptr_t top;
 	int rc;
 
@@ -422,11 +411,11 @@ weft__producer_post_node(struct weft__inbox *inbox, struct weft__node *node)
 
 /* Touches nothing of the inbox: the loop may have been freed. */
 uint64_t
-weft__producer_last_key(uint64_t inbox_id, uint32_t kind)
+weft__producer_last_key(uint64_t inbox_id)
 {
 	const struct weft__producer *producer = weft__thread_self()->producers;
 
-	while (producer && (producer->inbox_id != inbox_id || producer->kind != kind))
+	while (producer && producer->inbox_id != inbox_id)
 		producer = producer->next_of_thread;
 	return producer ? weft__producer_key(producer,
 	                                     weft__load(&producer->call.made, WEFT__RELAXED) - 1)

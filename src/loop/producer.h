@@ -34,7 +34,6 @@ struct weft__producer {
 	weft__a32 refs;
 	weft__a32 owned;
 	weft__a32 gone;  /* 1: the inbox was freed */
-	uint32_t  kind;  /* WEFT__NODE_FIRST or 0 */
 	uint64_t  inbox_id;
 	struct weft__inbox *inbox; /* valid until `gone` */
 	struct weft__producer *next_of_inbox; /* written before the queue is published */
@@ -84,8 +83,8 @@ weft__producer_key(const struct weft__producer *producer, uint64_t number)
 	return (uintptr_t)producer * UINT64_C(0x9e3779b97f4a7c15) + number;
 }
 
-/* The trace key of the last entry that this thread has put into its queue of that kind. */
-uint64_t weft__producer_last_key(uint64_t inbox_id, uint32_t kind);
+/* The trace key of the last entry that this thread has put into its queue. */
+uint64_t weft__producer_last_key(uint64_t inbox_id);
 
 /* The newest queue of an inbox, or NULL; the others follow by next_of_inbox. */
 static inline struct weft__producer *
@@ -96,10 +95,10 @@ weft__producers_first(const struct weft__inbox *inbox)
 
 /* --- the producer ------------------------------------------------------- */
 
-/* The first puts fn(arg) into a queue of this thread.  The second pushes a caller's node: onto
+/* The first puts fn(arg) into the queue of this thread.  The second pushes a caller's node: onto
  * this thread's queue if it has one, else into the inbox.  Both return how the loop must be
  * woken, as weft__inbox_push() does, or WEFT_ESHUTDOWN; the first also WEFT_EAGAIN. */
-int weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind);
+int weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg);
 int weft__producer_post_node(struct weft__inbox *inbox, struct weft__node *node);
 
 /* The queue seems to be full; reading `done` again may find room. */
@@ -130,9 +129,9 @@ int weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *produc
 
 /* --- the loop ----------------------------------------------------------- */
 
-/* Take the next queue off a list and read how much it holds; and, when `ran` entries of it
+/* Take the next queue off the list and read how much it holds; and, when `ran` entries of it
  * have been run, list it again or put it to rest. */
-struct weft__producer *weft__producer_begin(struct weft__inbox *inbox, int which);
+struct weft__producer *weft__producer_begin(struct weft__inbox *inbox);
 void weft__producer_end(struct weft__producer *producer, uint32_t ran);
 
 bool weft__producer_next_slow(struct weft__producer *producer, weft_fn *fn, void **arg);

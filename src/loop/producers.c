@@ -96,7 +96,7 @@ weft__producer_next_slow(struct weft__producer *producer, weft_fn *fn, void **ar
 static void
 producers_list(struct weft__producer *producer)
 {
-	struct weft__producer_list *l = &producer->inbox->listed[producer->kind & WEFT__NODE_FIRST];
+	struct weft__producer_list *l = &producer->inbox->listed;
 
 	producer->next_listed = NULL;
 	if (l->count++ == 0)
@@ -146,9 +146,9 @@ promise(struct weft__producer *producer)
 }
 
 struct weft__producer *
-weft__producer_begin(struct weft__inbox *inbox, int which)
+weft__producer_begin(struct weft__inbox *inbox)
 {
-	struct weft__producer *producer = unlist_first(&inbox->listed[which]);
+	struct weft__producer *producer = unlist_first(&inbox->listed);
 
 	if (producer->due)
 		promise(producer);
@@ -229,11 +229,11 @@ weft__producer_end(struct weft__producer *producer, uint32_t ran)
  * hot queue that had entries in this iteration is assumed to hold more, and the next iteration
  * checks; `surely` checks now. */
 static bool
-have(const struct weft__inbox *inbox, int which, bool surely)
+have(const struct weft__inbox *inbox, bool surely)
 {
-	const struct weft__producer *producer = inbox->listed[which].first;
+	const struct weft__producer *producer = inbox->listed.first;
 
-	for (uint32_t left = inbox->listed[which].count; left > 0; left--) {
+	for (uint32_t left = inbox->listed.count; left > 0; left--) {
 		if ((!surely && producer->hot && producer->idle == 0) || has_more(producer))
 			return true;
 		producer = producer->next_listed;
@@ -242,33 +242,29 @@ have(const struct weft__inbox *inbox, int which, bool surely)
 }
 
 bool
-weft__producers_look(const struct weft__inbox *inbox, int which)
+weft__producers_look(const struct weft__inbox *inbox)
 {
-	return have(inbox, which, false);
+	return have(inbox, false);
 }
 
 bool
 weft__producers_rest(struct weft__inbox *inbox)
 {
+	struct weft__producer *producer = inbox->listed.first;
+
 	if (!weft__inbox_has_producers(inbox))
 		return true;
-	if (have(inbox, 0, true) || have(inbox, 1, true)) {
+	if (have(inbox, true)) {
 		weft__sys->yield(); /* perhaps to producers whose queues are due */
 		return false;
 	}
-	for (int i = 0; i < 2; i++) {
-		struct weft__producer *producer = inbox->listed[i].first;
-
-		for (uint32_t left = inbox->listed[i].count; left > 0; left--) {
-			weft__store(&producer->call.called, WEFT__PRODUCER_QUIET,
-			            WEFT__RELEASE); /* B */
-			producer = producer->next_listed;
-		}
+	for (uint32_t left = inbox->listed.count; left > 0; left--) {
+		weft__store(&producer->call.called, WEFT__PRODUCER_QUIET, WEFT__RELEASE); /* B */
+		producer = producer->next_listed;
 	}
 	barrier(inbox);
-	for (int i = 0; i < 2; i++)
-		for (uint32_t left = inbox->listed[i].count; left > 0; left--)
-			look_again(unlist_first(&inbox->listed[i]));
+	for (uint32_t left = inbox->listed.count; left > 0; left--)
+		look_again(unlist_first(&inbox->listed));
 	return !weft__inbox_has_producers(inbox);
 }
 
@@ -300,13 +296,11 @@ weft__producers_own(const struct weft__inbox *inbox)
 void
 weft__producers_check(struct weft__inbox *inbox)
 {
-	for (int i = 0; i < 2; i++) {
-		struct weft__producer *producer = inbox->listed[i].first;
+	struct weft__producer *producer = inbox->listed.first;
 
-		for (uint32_t left = inbox->listed[i].count; left > 0; left--) {
-			producer->idle += producer->idle == 0 && !has_more(producer);
-			producer = producer->next_listed;
-		}
+	for (uint32_t left = inbox->listed.count; left > 0; left--) {
+		producer->idle += producer->idle == 0 && !has_more(producer);
+		producer = producer->next_listed;
 	}
 }
 

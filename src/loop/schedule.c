@@ -7,8 +7,8 @@
  * when a node arrives through the inbox.
  *
  *   1. A handle is `live` exactly while it is in the table.  It leaves the table under the
- *      lock, once: by a clear, or by its last expiry, before the callback.  That makes the
- *      result of a clear exact.
+ *      lock, once: by a clear, or by its expiry, before the callback.  That makes the result of
+ *      a clear exact.
  *   2. Other threads push its node, under the lock, at most once at a time (`queued`).  The
  *      loop clears the flag under the lock when it settles.  Only for lack of memory does the
  *      loop push the node again itself.
@@ -23,7 +23,7 @@
 #define ROOM_FIRST   64u
 #define SLAB_NUMBERS 32u
 
-enum { TIMEOUT, DEADLINE, INTERVAL, IMMEDIATE };
+enum { TIMEOUT, DEADLINE, IMMEDIATE };
 
 struct weft__number {
 	struct weft__place place;  /* in the wheel; the loop's thread */
@@ -31,12 +31,11 @@ struct weft__number {
 	struct weft__number *next; /* in its bucket or the spare list; under the lock */
 	struct weft__number *next_due;
 	int64_t id;
-	uint64_t every_ns;
 	weft_fn fn;
 	void *arg;
 	weft_loop *loop;
 	uint8_t kind;
-	bool live, queued, background;  /* under the lock */
+	bool live, queued;              /* under the lock */
 	bool attached, counted, in_due; /* the loop's thread */
 };
 
@@ -177,7 +176,7 @@ schedule_settle(weft_loop *loop, struct weft__number *n)
 		attach(loop, n);
 	else if (!n->live && n->attached)
 		detach(loop, n);
-	count = n->attached && !n->background;
+	count = n->attached && n->kind != DEADLINE;
 	weft__count(&loop->alive, (uint64_t)count - n->counted);
 	n->counted = count;
 	if (!n->live && !n->queued && !n->in_due) {
@@ -231,8 +230,8 @@ on_arrival(void *arg)
 
 /* --- expiry ------------------------------------------------------------- */
 
-/* A handle has expired: remove it from the table if this was its last expiry, and return its
- * callback; NULL if it was cleared. */
+/* A handle has expired: remove it from the table, and return its callback; NULL if it was
+ * cleared. */
 static weft_fn
 claim(weft_loop *loop, struct weft__number *n, void **arg)
 {
@@ -242,8 +241,7 @@ claim(weft_loop *loop, struct weft__number *n, void **arg)
 	if (n->live) {
 		fn = n->fn;
 		*arg = n->arg;
-		if (n->kind != INTERVAL)
-			table_remove(&loop->numbers, n);
+		table_remove(&loop->numbers, n);
 	}
 	schedule_settle(loop, n);
 	weft__biased_give(&loop->numbers.lock, true);
@@ -265,9 +263,7 @@ weft__number_expire(weft_loop *loop, struct weft__place *place)
 	weft_fn fn;
 	void *arg = NULL;
 
-	n->attached = false; /* popped; schedule_settle() arms an interval again */
-	if (n->kind == INTERVAL)
-		place->due_ns = weft__next_due(place->due_ns, n->every_ns, loop->wheel.now_ns);
+	n->attached = false; /* popped */
 	fn = claim(loop, n, &arg);
 	return schedule_call(fn, arg);
 }
@@ -332,33 +328,6 @@ release_all(struct weft__numbers *all)
 	weft__sys->release(all->buckets);
 }
 
-/* A handle that is not spare may be on its way through the inbox, or in the list of
- * immediates. */
-size_t
-weft__numbers_trim(weft_loop *loop)
-{
-	struct weft__numbers *all = &loop->numbers;
-	size_t used = 0, bytes = 0;
-	bool is_owner = is_runner(loop);
-
-	weft__biased_take(&all->lock, is_owner);
-	for (struct weft__numbers_slab *s = all->slabs; s; s = s->next) {
-		used += SLAB_NUMBERS;
-		bytes += sizeof(*s);
-	}
-	for (struct weft__number *n = all->spare; n; n = n->next)
-		used--;
-	if (used == 0) {
-		bytes += all->room * sizeof(struct weft__number *);
-		release_all(all);
-		all->buckets = NULL;
-		all->spare = NULL;
-		all->room = 0;
-	}
-	weft__biased_give(&all->lock, is_owner);
-	return used == 0 ? bytes : 0;
-}
-
 void
 weft__numbers_fini(weft_loop *loop)
 {
@@ -396,7 +365,7 @@ visit(weft_loop *loop)
 
 /* The parameters of a new handle. */
 struct wanted {
-	uint64_t due_ns, every_ns;
+	uint64_t due_ns;
 	weft_fn fn;
 	void *arg;
 	uint8_t kind;
@@ -408,14 +377,12 @@ init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
 {
 	n->place = (struct weft__place){ .due_ns = wanted->due_ns };
 	n->node = (struct weft__node){ 0 };
-	n->every_ns = wanted->every_ns;
 	n->fn = wanted->fn;
 	n->arg = wanted->arg;
 	n->loop = loop;
 	n->kind = wanted->kind;
 	n->live = true;
-	n->queued = n->background = false;
-	n->attached = n->counted = n->in_due = false;
+	n->queued = n->attached = n->counted = n->in_due = false;
 	n->id = ++loop->numbers.last_id;
 }
 
@@ -499,20 +466,6 @@ weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn, void 
 }
 
 int64_t
-weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn, void *arg)
-{
-	struct wanted wanted = { .due_ns = due_in(every_ns),
-		                 .every_ns = every_ns,
-		                 .fn = fn,
-		                 .arg = arg,
-		                 .kind = INTERVAL };
-
-	if (every_ns == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_schedule_interval: every_ns is 0");
-	return schedule_add(weft__loop_or_current(loop), &wanted);
-}
-
-int64_t
 weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 {
 	struct wanted wanted = { .fn = fn, .arg = arg, .kind = IMMEDIATE };
@@ -520,23 +473,25 @@ weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 	return schedule_add(weft__loop_or_current(loop), &wanted);
 }
 
-/* Find the handle with this ID, change what is wanted of it, and have the loop settle it. */
-static int
-change(weft_loop *loop, int64_t id,
-       void (*apply)(weft_loop *loop, struct weft__number *n, void *arg), void *arg)
+WEFT__FLATTEN int
+weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 {
 	struct weft__number *n;
 	int mode = WEFT__AWAKE;
 	bool visits;
-	int rc = schedule_check(loop);
+	int rc;
 
+	loop = weft__loop_or_current(loop);
+	rc = schedule_check(loop);
 	if (rc < 0)
 		return rc;
 	visits = visit(loop);
 	weft__biased_take(&loop->numbers.lock, !visits);
 	n = table_find(&loop->numbers, id);
 	if (n) {
-		apply(loop, n, arg);
+		if (out)
+			*out = n->arg;
+		table_remove(&loop->numbers, n);
 		mode = settle_somewhere(loop, n, true);
 	}
 	weft__biased_give(&loop->numbers.lock, !visits);
@@ -549,31 +504,4 @@ change(weft_loop *loop, int64_t id,
 			 WEFT_ENOENT,
 			 "weft_schedule: no timer has this ID; it has run, was cleared, or never "
 			 "existed");
-}
-
-static void
-apply_clear(weft_loop *loop, struct weft__number *n, void *arg)
-{
-	if (arg)
-		*(void **)arg = n->arg;
-	table_remove(&loop->numbers, n);
-}
-
-WEFT__FLATTEN int
-weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
-{
-	return change(weft__loop_or_current(loop), id, apply_clear, out);
-}
-
-static void
-apply_background(weft_loop *loop, struct weft__number *n, void *arg)
-{
-	(void)loop;
-	n->background = arg != NULL;
-}
-
-int
-weft_schedule_set_background(weft_loop *loop, int64_t id, bool on)
-{
-	return change(weft__loop_or_current(loop), id, apply_background, on ? &loop : NULL);
 }

@@ -187,13 +187,13 @@ run_producer_traced(weft_loop *loop, struct weft__producer *producer, uint32_t s
 
 /* Run at most `budget` entries of producer queues that have signaled; returns how many. */
 static SELDOM uint32_t
-run_producers(weft_loop *loop, int which, uint32_t budget)
+run_producers(weft_loop *loop, uint32_t budget)
 {
 	uint32_t all = 0;
 
-	for (uint32_t producers = loop->inbox.listed[which].count; producers > 0 && all < budget;
+	for (uint32_t producers = loop->inbox.listed.count; producers > 0 && all < budget;
 	     producers--) {
-		struct weft__producer *producer = weft__producer_begin(&loop->inbox, which);
+		struct weft__producer *producer = weft__producer_begin(&loop->inbox);
 		uint32_t share = (budget - all + producers - 1) / producers, ran;
 
 		ran = __builtin_expect(loop->traced, 0)
@@ -206,22 +206,22 @@ run_producers(weft_loop *loop, int which, uint32_t budget)
 	return all;
 }
 
-/* Run a list and its producer queues as one phase; in most iterations one of the two is empty.
- * Adds to `taken` what came by producer queues.  False if the budget was used up. */
-static inline bool
-run_posts(weft_loop *loop, int phase, struct weft__node_list *list, uint32_t max, uint32_t *taken)
+/* Run the library's own nodes, then the posts: a list, and the producer queues.  In most
+ * iterations some of these are empty.  Returns how many posts came by producer queues. */
+static inline uint32_t
+run_posts(weft_loop *loop)
 {
-	int which = phase == WEFT_PHASE_FIRST;
 	uint32_t calls = 0, by_producers = 0;
 
-	if (list->first)
-		calls = run_list(loop, list, max);
-	if (loop->inbox.listed[which].count > 0)
-		by_producers = run_producers(loop, which, max);
+	if (loop->first.first)
+		(void)run_list(loop, &loop->first, WEFT__CALLS_MAX);
+	if (loop->posts.first)
+		calls = run_list(loop, &loop->posts, loop->budget);
+	if (loop->inbox.listed.count > 0)
+		by_producers = run_producers(loop, loop->budget);
 	if (calls | by_producers)
-		weft__loop_called(loop, phase, calls + by_producers);
-	*taken += by_producers;
-	return calls < max && by_producers < max;
+		weft__loop_called(loop, WEFT_PHASE_INBOX, calls + by_producers);
+	return by_producers;
 }
 
 /* Run the queues of bindings.  Their time counts as the inbox phase. */
@@ -377,8 +377,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	if (weft__count_get(&loop->wheel.count) > 0)
 		run_timers(loop);
 	taken = weft__loop_take(loop);
-	if (run_posts(loop, WEFT_PHASE_FIRST, &loop->first, WEFT__CALLS_MAX, &taken))
-		(void)run_posts(loop, WEFT_PHASE_INBOX, &loop->posts, loop->budget, &taken);
+	taken += run_posts(loop);
 	if (loop->ready.first)
 		weft__sched_ops.run(loop);
 	if (loop->hooks.first)

@@ -357,7 +357,6 @@ weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 		return weft_abort_unref(abort);
 	/* If it has fired meanwhile the ID is unknown to the loop, and is never reused. */
 	weft__store(&abort->timer, (uint64_t)timer, WEFT__RELAXED);
-	(void)weft_schedule_set_background(weft__promise_loop(&abort->promise), timer, true);
 	return abort;
 }
 

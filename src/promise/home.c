@@ -235,27 +235,6 @@ leave_home(weft_loop *loop)
 	count_left(home, home->carved - home->free_count - ALIVE);
 }
 
-/* Free the slabs, if no promise uses them; returns the bytes. */
-static size_t
-trim(weft_loop *loop)
-{
-	struct weft__home *home = home_of(loop);
-	weft_promise *returned = take_returned(home), *next;
-	size_t bytes = 0;
-
-	for (; returned; returned = next) {
-		next = returned->next;
-		returned->next = home->free;
-		home->free = returned;
-	}
-	if (home->free_count != home->carved)
-		return 0;
-	for (struct weft__slab *slab = home->slabs; slab; slab = slab->next)
-		bytes += SLAB_BYTES;
-	release_slabs(home);
-	return bytes;
-}
-
 /* --- lists -------------------------------------------------------------- */
 
 static void
@@ -462,6 +441,5 @@ static const struct weft__loop_promises loop_promises = {
 	.run_due = run_due,
 	.end = end_promises,
 	.has = has_promises,
-	.trim = trim,
 	.leave = leave_home,
 };

@@ -233,14 +233,6 @@ sched_cancel(weft_loop *loop)
 		weft__threadlet_end(t, WEFT_ECANCELED);
 }
 
-static size_t
-sched_trim(weft_loop *loop)
-{
-	struct weft__sched *sched = sched_at(loop);
-
-	return weft__stack_trim(&sched->stacks);
-}
-
 /* Not before the scheduler ends: a scope that was left open may still point to its record. */
 static void
 free_scopes(struct weft__sched *sched)
@@ -262,7 +254,7 @@ sched_fini(weft_loop *loop, bool alone)
 
 	if (!alone) {
 		weft__assert(!sched->newest && !sched->dead);
-		(void)sched_trim(loop);
+		weft__stacks_fini(&sched->stacks);
 		free_scopes(sched);
 		weft__handles_fini(sched);
 	}
@@ -273,7 +265,6 @@ const struct weft__sched_ops weft__sched_ops = {
 	.run = sched_run,
 	.cancel = sched_cancel,
 	.expire = weft__sched_expire,
-	.trim = sched_trim,
 	.check = weft__sched_check,
 	.look = weft__sched_look,
 	.tell_holder = sched_tell_holder,

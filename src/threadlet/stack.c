@@ -9,8 +9,8 @@
  *
  *   1. A stack is in use, in one cache, or in the depot.
  *   2. Stacks in the depot are cold: their pages have been released.
- *   3. A slab whose stacks are all in the depot may be unmapped.  A trim does that, under the
- *      lock.
+ *   3. A slab whose stacks are all in the depot may be unmapped.  The end of a cache does that,
+ *      under the lock.
  *
  * The stride is an odd number of pages, and the tops of neighboring stacks have different
  * offsets.  So the data that threadlets keep there, and use at every switch, does not compete
@@ -136,15 +136,14 @@ depot_get(int class)
 	return stack;
 }
 
-/* Invariant 2.  Returns about how many bytes were released. */
-static size_t
+/* Invariant 2. */
+static void
 chill(struct weft__stack *stack)
 {
 	if (!stack->laid)
-		return 0;
+		return;
 	weft__threadlet_unlay(stack);
 	weft__sys->stack_discard(stack->base, weft__stack_bytes(stack->class));
-	return WEFT__STACK_PAGE; /* at least */
 }
 
 /* Map a slab.  Returns one of its stacks; the others go to the depot. */
@@ -195,15 +194,14 @@ weft__stack_fetch(struct weft__stacks *cache, int class)
 }
 
 /* Move `count` stacks from a cache to the depot. */
-static size_t
+static void
 unload(struct weft__stacks *cache, int class, uint32_t count)
 {
 	struct weft__stack *list = NULL, *stack;
-	size_t bytes = 0;
 
 	for (; count > 0; count--) {
 		stack = weft__stack_pop(cache, class);
-		bytes += chill(stack);
+		chill(stack);
 		stack->next = list;
 		list = stack;
 	}
@@ -213,13 +211,12 @@ unload(struct weft__stacks *cache, int class, uint32_t count)
 		depot_put(stack);
 	}
 	weft__lock_give(&depot.lock);
-	return bytes;
 }
 
 void
 weft__stack_give_to_depot(struct weft__stack *stack)
 {
-	(void)chill(stack);
+	chill(stack);
 	weft__lock_take(&depot.lock);
 	depot_put(stack);
 	weft__lock_give(&depot.lock);
@@ -228,10 +225,10 @@ weft__stack_give_to_depot(struct weft__stack *stack)
 void
 weft__stack_unload(struct weft__stacks *cache, int class)
 {
-	(void)unload(cache, class, cache->count[class] / 2);
+	unload(cache, class, cache->count[class] / 2);
 }
 
-/* --- trimming ----------------------------------------------------------- */
+/* --- the end of a cache ------------------------------------------------- */
 
 /* Remove the stacks of idle slabs from a list. */
 static void
@@ -248,11 +245,10 @@ sift(struct weft__stack **list)
 }
 
 /* Invariant 3; the caller has the lock. */
-static size_t
+static void
 unmap_idle(void)
 {
 	struct weft__stack_slab **link = &depot.slabs, *slab;
-	size_t bytes = 0;
 
 	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
 		sift(&depot.free[class]);
@@ -263,23 +259,18 @@ unmap_idle(void)
 		}
 		*link = slab->next;
 		weft__sys->stack_unmap(slab->memory, slab->count * stride(slab->class));
-		bytes += sizeof(*slab) + slab->count * sizeof(slab->stacks[0]);
 		weft__sys->release(slab);
 	}
-	return bytes;
 }
 
-size_t
-weft__stack_trim(struct weft__stacks *cache)
+void
+weft__stacks_fini(struct weft__stacks *cache)
 {
-	size_t bytes = 0;
-
 	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
-		bytes += unload(cache, class, cache->count[class]);
+		unload(cache, class, cache->count[class]);
 	weft__lock_take(&depot.lock);
-	bytes += unmap_idle();
+	unmap_idle();
 	weft__lock_give(&depot.lock);
-	return bytes;
 }
 
 /* The child may run on one of the parent's stacks: they are all leaked. */

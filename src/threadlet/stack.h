@@ -91,8 +91,8 @@ weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
 /* The stack's pages are about to be released: finish the threadlet in it.  In go.c. */
 void weft__threadlet_unlay(struct weft__stack *stack);
 
-/* Free what a cache and the depot hold.  Returns about how many bytes. */
-size_t weft__stack_trim(struct weft__stacks *cache);
+/* Free what a cache and the depot hold. */
+void weft__stacks_fini(struct weft__stacks *cache);
 
 /* In a forked child: start over. */
 void weft__stacks_forked(void);

@@ -534,7 +534,6 @@ weft__wheel_init(struct weft_wheel *wheel, uint64_t now_ns)
 		                      .bound_exact = true };
 }
 
-/* Nothing is armed: free all memory. */
 static void
 release_all(struct weft_wheel *wheel)
 {
@@ -545,20 +544,9 @@ release_all(struct weft_wheel *wheel)
 		weft__sys->release(slab);
 	}
 	weft__sys->release(wheel->run);
-	wheel->run = NULL;
+	wheel->run = NULL; /* a loop finishes its wheel when it stops, and again when it is freed */
 	wheel->spare = NULL;
 	wheel->run_at = wheel->run_end = wheel->limit = wheel->blocks = 0;
-}
-
-size_t
-weft__wheel_trim(struct weft_wheel *wheel)
-{
-	size_t bytes = wheel->blocks * sizeof(block) + wheel->limit * sizeof(*wheel->run);
-
-	if (weft__count_get(&wheel->count) > 0)
-		return 0;
-	release_all(wheel);
-	return bytes;
 }
 
 void
@@ -599,8 +587,9 @@ weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, ui
 	return p->block ? weft__wheel_move(wheel, p, due_ns) : weft__wheel_add(wheel, p, due_ns);
 }
 
-uint64_t
-weft__next_due(uint64_t due_ns, uint64_t every_ns, uint64_t now_ns)
+/* The next time after `now_ns` in the series of a repeating deadline, at most WEFT_NEVER - 1. */
+static uint64_t
+next_due(uint64_t due_ns, uint64_t every_ns, uint64_t now_ns)
 {
 	uint64_t periods = 1;
 
@@ -615,10 +604,10 @@ void
 weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer)
 {
 	if (timer->every_ns)
-		weft__assert(weft__wheel_add(
-				     wheel, weft__timer_place(timer),
-				     weft__next_due(timer->due_ns, timer->every_ns, wheel->now_ns))
-		             == 0);
+		weft__assert(
+			weft__wheel_add(wheel, weft__timer_place(timer),
+		                        next_due(timer->due_ns, timer->every_ns, wheel->now_ns))
+			== 0);
 	timer->fn(timer, timer->arg); /* may have freed the timer */
 }
 

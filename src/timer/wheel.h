@@ -62,9 +62,6 @@ struct weft_wheel {
 void weft__wheel_init(struct weft_wheel *wheel, uint64_t now_ns);
 void weft__wheel_fini(struct weft_wheel *wheel);
 
-/* Free memory if nothing is armed; returns the number of bytes. */
-size_t weft__wheel_trim(struct weft_wheel *wheel);
-
 /* Arm `place`, which must not be armed.  0, or WEFT_ENOMEM. */
 int weft__wheel_add(struct weft_wheel *wheel, struct weft__place *place,
                     uint64_t due_ns);
@@ -117,9 +114,6 @@ WEFT_STATIC_ASSERT(offsetof(weft_timer, index) == offsetof(weft_timer, due_ns) +
 /* Arm or move `timer`; the caller has checked and set its owner. */
 int weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
                     uint64_t every_ns, weft_timer_fn fn, void *arg);
-
-/* The next time after `now_ns` in the series of a repeating deadline, at most WEFT_NEVER - 1. */
-uint64_t weft__next_due(uint64_t due_ns, uint64_t every_ns, uint64_t now_ns);
 
 /* Call the callback of a popped timer; a repeating timer is armed again first. */
 void weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer);

@@ -18,7 +18,7 @@ PATIENCE = 300  # upper limit in seconds of every wait
 REQUESTS = 50
 
 QUANTILES = {"count", "mean", "p50", "p90", "p95", "p99", "max"}
-PHASES = {"timers", "first", "inbox", "threadlets", "wait", "done", "immediates", "closing",
+PHASES = {"timers", "inbox", "threadlets", "wait", "done", "immediates", "closing",
           "microtasks"}
 LOOP = {"number", "name", "state", "threadlets", "backend", "backend_reason", "turns", "wakes",
         "syscalls", "polls_skipped", "posts_accepted", "posts_executed", "posts_refused",

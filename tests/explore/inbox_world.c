@@ -75,8 +75,8 @@ note(struct world *w, void *arg)
 void
 run_producers(struct world *w)
 {
-	for (uint32_t left = w->inbox->listed[0].count; left > 0; left--) {
-		struct weft__producer *producer = weft__producer_begin(w->inbox, 0);
+	for (uint32_t left = w->inbox->listed.count; left > 0; left--) {
+		struct weft__producer *producer = weft__producer_begin(w->inbox);
 		uint32_t ran = 0;
 		weft_fn fn;
 		void *arg;

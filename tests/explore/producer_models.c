@@ -14,9 +14,8 @@ post(struct world *w, uintptr_t what)
 	int rc;
 
 	do
-		rc = weft__inbox_is_closed(inbox)
-		             ? WEFT_ESHUTDOWN
-		             : weft__producer_post(inbox, mark, (void *)what, 0);
+		rc = weft__inbox_is_closed(inbox) ? WEFT_ESHUTDOWN
+		                                  : weft__producer_post(inbox, mark, (void *)what);
 	while (rc == WEFT_EAGAIN && (weft__sys->yield(), true));
 	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
@@ -91,7 +90,7 @@ setup_hot(void *state)
 	post_one(w, 1);
 	take_all(w);
 	leave_producers(w);
-	EXPLORE_CHECK(w->inbox->listed[0].first->hot);
+	EXPLORE_CHECK(w->inbox->listed.first->hot);
 }
 
 /* The same queue, after the loop has stopped checking it. */
@@ -117,7 +116,7 @@ setup_four(void *state)
 	struct world *w = state;
 
 	setup(w);
-	weft__store(&w->inbox->slots_left[0], 4, WEFT__RELAXED);
+	weft__store(&w->inbox->slots_left, 4, WEFT__RELAXED);
 	w->inbox->slots_max = 128; /* queues begin with two entries */
 }
 
@@ -139,7 +138,7 @@ setup_full(void *state)
 	struct world *w = state;
 
 	setup(w);
-	weft__store(&w->inbox->slots_left[0], 1, WEFT__RELAXED);
+	weft__store(&w->inbox->slots_left, 1, WEFT__RELAXED);
 	post_one(w, 1);
 	weft__thread_end(weft__thread_self());
 }
@@ -154,7 +153,7 @@ setup_two_producers(void *state)
 	struct weft__producer *roomy;
 
 	setup(w);
-	weft__store(&w->inbox->slots_left[0], 3, WEFT__RELAXED);
+	weft__store(&w->inbox->slots_left, 3, WEFT__RELAXED);
 	w->inbox->slots_max = 128; /* queues begin with two entries */
 	post_one(w, UNORDERED);
 	take_all(w);
@@ -284,7 +283,7 @@ static void
 find_full(void *state)
 {
 	struct world *w = state;
-	int rc = weft__producer_post(w->inbox, mark, (void *)UNORDERED, 0);
+	int rc = weft__producer_post(w->inbox, mark, (void *)UNORDERED);
 
 	/* The thread that adopts the queue finds it full; the other makes one for a single call. */
 	EXPLORE_CHECK(rc == WEFT_EAGAIN || rc == WEFT__AWAKE);

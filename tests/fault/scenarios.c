@@ -274,12 +274,6 @@ end_world(struct world *world)
 
 /* --- loop: everything that needs no descriptor -------------------------- */
 
-struct ticker {
-	struct world *world;
-	int64_t id;
-	int calls;
-};
-
 static void
 on_timer(weft_timer *timer, void *arg)
 {
@@ -288,17 +282,6 @@ on_timer(weft_timer *timer, void *arg)
 	if (timer->every_ns)
 		EXPECT(weft_timer_stop(timer) == 1);
 	world->left--;
-}
-
-static void
-on_interval(void *arg)
-{
-	struct ticker *ticker = arg;
-
-	if (++ticker->calls == 3) {
-		EXPECT(weft_schedule_clear(NULL, ticker->id, NULL) == 0);
-		ticker->world->left--;
-	}
 }
 
 static void
@@ -317,18 +300,14 @@ on_nested(void *arg)
 	accepted(world, weft_schedule_tick(NULL, on_call, world));
 	accepted(world, weft_schedule_immediate(NULL, on_call, world));
 	accepted(world, weft_schedule_timeout(NULL, 0, on_call, world));
-	accepted(world, weft_loop_post_first(NULL, on_call, world));
 	world->left--;
 }
 
 static void
-schedule_much(struct world *world, struct ticker *ticker)
+schedule_much(struct world *world)
 {
 	int64_t id;
 
-	*ticker = (struct ticker){ .world = world };
-	ticker->id = weft_schedule_interval(world->loop, 100 * WEFT_US, on_interval, ticker);
-	accepted(world, ticker->id);
 	for (int i = 0; i < 70; i++) /* more than a table and two slabs hold */
 		accepted(world,
 		         weft_schedule_timeout(world->loop, (uint64_t)i * WEFT_US, on_call, world));
@@ -336,9 +315,6 @@ schedule_much(struct world *world, struct ticker *ticker)
 	id = weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
 	if (id > 0)
 		EXPECT(weft_schedule_clear(world->loop, id, NULL) == 0);
-	id = weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
-	if (id > 0)
-		EXPECT(weft_schedule_set_background(world->loop, id, true) == 0);
 }
 
 static void
@@ -347,7 +323,6 @@ post_much(struct world *world, weft_node nodes[3])
 	accepted(world, weft_loop_post(world->loop, on_nested, world));
 	for (int i = 0; i < POSTS_MANY; i++)
 		accepted(world, weft_loop_post(world->loop, on_call, world));
-	accepted(world, weft_loop_post_first(world->loop, on_call, world));
 	for (int i = 0; i < 3; i++)
 		nodes[i] = (weft_node){ .fn = on_call, .arg = world };
 	accepted(world, weft_loop_post_node(world->loop, &nodes[0]));
@@ -369,7 +344,6 @@ static void
 run_loop(const char *backend)
 {
 	struct world world;
-	struct ticker ticker;
 	weft_node nodes[3];
 	weft_timer timers[20], guard = WEFT_INIT;
 
@@ -378,7 +352,7 @@ run_loop(const char *backend)
 	accepted(&world, weft_schedule_microtask(world.loop, on_call, &world));
 	post_much(&world, nodes);
 	start_timers(&world, timers);
-	schedule_much(&world, &ticker);
+	schedule_much(&world);
 	if (weft_timer_start(world.loop, &guard, weft_after(WAIT_NS), 0, on_leave, world.loop)
 	    == 0) {
 		weft_timer_set_background(&guard, true);

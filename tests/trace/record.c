@@ -162,7 +162,6 @@ post_from_outside(void *arg)
 	(void)arg;
 	for (int i = 0; i < 100; i++)
 		MUST(weft_loop_post(second, posted_on, NULL) == 0);
-	MUST(weft_loop_post_first(second, posted, NULL) == 0);
 	MUST(weft_loop_post_node(first, &node) == 0);
 	return NULL;
 }

@@ -47,7 +47,7 @@ on_cancel(weft_op *op, int why, void *arg)
 	(void)weft_op_finish(op, why);
 }
 
-enum { POST, FIRST, NUMBER, IMMEDIATE, WAKE, LEAVE, FINISH, DEEDS };
+enum { POST, NUMBER, IMMEDIATE, WAKE, LEAVE, FINISH, DEEDS };
 
 static void *
 do_deed(void *arg)
@@ -57,9 +57,6 @@ do_deed(void *arg)
 	switch (deed->what) {
 	case POST:
 		OK(weft_loop_post(deed->loop, count, &deed->ran));
-		break;
-	case FIRST:
-		OK(weft_loop_post_first(deed->loop, count, &deed->ran));
 		break;
 	case NUMBER:
 		CHECK(weft_schedule_timeout(deed->loop, 0, count, &deed->ran) > 0);

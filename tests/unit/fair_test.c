@@ -16,10 +16,10 @@
 #define PAIRS      300
 #define WARM_TURNS 16 /* iterations until all that was set up on the idle loop has arrived */
 
-enum source { POST, TIMER, IMMEDIATE, WATCH, FLOODS, FIRST = FLOODS, OP, SOURCES };
+enum source { POST, TIMER, IMMEDIATE, WATCH, FLOODS, OP = FLOODS, SOURCES };
 
 static const char *const names[SOURCES] = {
-	"post", "timer", "immediate", "watch", "first post", "op",
+	"post", "timer", "immediate", "watch", "op",
 };
 
 struct flooder {
@@ -108,8 +108,6 @@ become_ready(void)
 	quiet.call = call_count;
 	if (quiet.kind == POST)
 		OK(weft_loop_post(loop, be_run, NULL));
-	else if (quiet.kind == FIRST)
-		OK(weft_loop_post_first(loop, be_run, NULL));
 	else if (quiet.kind == TIMER)
 		OK(weft_timer_start(loop, &quiet.timer, weft_loop_now(loop), 0, be_fired, NULL));
 	else if (quiet.kind == IMMEDIATE)
@@ -215,7 +213,6 @@ bound_of(enum source kind, int kinds, int width)
 		return all <= BUDGET ? 1 : 2 * times(all, BUDGET);
 	case POST:
 	case IMMEDIATE:
-	case FIRST:
 		return times(all, BUDGET) + (all > BUDGET);
 	default: /* each poll reports only a part of a flood of descriptors */
 		all = 1 + (kinds & 1 << WATCH ? width_of(WATCH, width) : 0);

@@ -32,7 +32,7 @@ make_idle(struct idle *idle, int has)
 		OK(weft_timer_start(loop, &idle->timer, weft_after(HOUR), 0, note_timer,
 		                    MARK('t')));
 	if (has & A_NUMBER)
-		CHECK(weft_schedule_interval(loop, HOUR, note, MARK('n')) > 0);
+		CHECK(weft_schedule_timeout(loop, HOUR, note, MARK('n')) > 0);
 	if (has & A_WATCH)
 		watch(loop, &idle->watch, idle->pairs[0].fd, WEFT_READABLE);
 	if (has & AN_EDGE)

@@ -22,64 +22,40 @@ count(void *arg)
 
 /* --- order -------------------------------------------------------------- */
 
-TEST(posts_and_nodes_run_in_order_and_urgent_posts_run_first)
+TEST(posts_and_nodes_run_in_the_order_they_were_posted)
 {
 	weft_loop *loop = make();
 	weft_node b = { .fn = note, .arg = MARK('b') };
 	weft_node d = { .fn = note, .arg = MARK('d') };
 
 	OK(weft_loop_post(loop, note, MARK('a')));
-	OK(weft_loop_post_first(loop, note, MARK('1')));
 	OK(weft_loop_post_node(loop, &b));
 	OK(weft_loop_post(loop, note, MARK('c')));
 	OK(weft_loop_post_node(loop, &d));
-	OK(weft_loop_post_first(loop, note, MARK('2')));
 	OK(weft_loop_post(loop, note, MARK('e')));
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "12abcde");
-	OK(weft_loop_free(loop));
-}
-
-static uint64_t firsts, firsts_seen;
-
-static void
-look_at_firsts(void *arg)
-{
-	(void)arg;
-	firsts_seen = firsts;
-}
-
-TEST(all_of_many_urgent_posts_run_before_a_normal_post)
-{
-	weft_loop *loop = make();
-
-	OK(weft_loop_post(loop, look_at_firsts, NULL));
-	for (int i = 0; i < 5000; i++)
-		OK(weft_loop_post_first(loop, count, &firsts));
-	OK(weft_loop_run(loop));
-	CHECK_EQ(firsts_seen, 5000);
+	CHECK_STR(trace, "abcde");
 	OK(weft_loop_free(loop));
 }
 
 static void
-post_first_and_last(void *arg)
+post_last(void *arg)
 {
 	note(MARK('a'));
 	OK(weft_loop_post(arg, note, MARK('z')));
-	OK(weft_loop_post_first(arg, note, MARK('1')));
 }
 
-TEST(a_callback_may_make_normal_and_urgent_posts_to_its_loop)
+TEST(a_post_made_by_a_callback_runs_after_the_posts_made_before)
 {
 	weft_loop *loop = make_sized(2, 0);
 
-	OK(weft_loop_post(loop, post_first_and_last, loop));
+	OK(weft_loop_post(loop, post_last, loop));
 	for (const char *c = "bcde"; *c; c++)
 		OK(weft_loop_post(loop, note, MARK(*c)));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_STR(trace, "ab");
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "ab1cdez");
+	CHECK_STR(trace, "abcdez");
 	OK(weft_loop_free(loop));
 }
 
@@ -175,18 +151,17 @@ TEST(a_node_posted_to_run_before_the_wait_runs_once_after_all_else)
 	OK(weft_timer_start(loop, &timer, weft_after(HOUR), 0, note_timer, NULL));
 	OK(weft_loop_post(loop, note_and_flush, MARK('a')));
 	OK(weft_loop_post(loop, note_and_flush, MARK('b')));
-	OK(weft_loop_post_first(loop, note_and_flush, MARK('1')));
 	OK(weft_loop_post(loop, note, MARK('c')));
 	CHECK_EQ(weft_loop_run_once(loop, weft_after(WEFT_MS)), 1);
-	CHECK_STR(trace, "1abc.");
+	CHECK_STR(trace, "abc.");
 	OK(weft_loop_post(loop, note_and_flush, MARK('d')));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
-	CHECK_STR(trace, "1abc.d.");
+	CHECK_STR(trace, "abc.d.");
 	OK(weft_loop_post_before_wait(loop, &flush));
 	OK(weft_loop_post_before_wait(loop, &flush));
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "1abc.d..");
+	CHECK_STR(trace, "abc.d..");
 	OK(weft_loop_free(loop));
 }
 
@@ -272,7 +247,6 @@ stop_and_try(void *arg)
 	weft_loop_shutdown(loop);
 	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_post(loop, note, MARK('x')), WEFT_ESHUTDOWN);
-	CHECK_EQ(weft_loop_post_first(loop, note, MARK('x')), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_loop_post_node(loop, &node), WEFT_ESHUTDOWN);
 	OK(weft_loop_post_before_wait(loop, &flush));
 	OK(weft_loop_post_node(other, &node)); /* a refused node can be posted again */
@@ -502,40 +476,6 @@ check_waits(weft_loop *loop)
 	CHECK(weft_now() >= deadline_ns);
 }
 
-struct first {
-	weft_loop *loop;
-	int left;
-	bool other;
-};
-
-static void
-post_first_again(void *arg)
-{
-	struct first *w = arg;
-
-	if (w->left-- > 0)
-		OK(weft_loop_post_first(w->loop, post_first_again, w));
-	else
-		CHECK(w->other);
-}
-
-static void
-note_other(void *arg)
-{
-	*(bool *)arg = true;
-}
-
-TEST(urgent_posts_that_keep_coming_do_not_starve_normal_posts)
-{
-	struct first w = { make(), 5000, false };
-
-	OK(weft_loop_post_first(w.loop, post_first_again, &w));
-	OK(weft_loop_post(w.loop, note_other, &w.other));
-	OK(weft_loop_run(w.loop));
-	CHECK_EQ(w.left, -1);
-	OK(weft_loop_free(w.loop));
-}
-
 TEST(a_wake_ends_one_wait_only)
 {
 	weft_loop *loop = make();
@@ -568,13 +508,11 @@ TEST(a_post_without_function_or_loop_is_misuse)
 	weft_node empty = WEFT_INIT, node = { .fn = note };
 
 	CHECK_MISUSE(weft_loop_post(loop, NULL, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_post_first(loop, NULL, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_node(loop, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_node(loop, &empty), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_before_wait(loop, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_before_wait(loop, &empty), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post(NULL, note, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_post_first(NULL, note, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_node(NULL, &node), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_post_before_wait(NULL, &node), WEFT_EINVAL);
 	OK(weft_loop_start(loop));

@@ -8,36 +8,30 @@
 
 /* --- running ------------------------------------------------------------ */
 
-struct series {
-	uint64_t from_ns, every_ns;
-	int64_t id;
-	int ran, ends_at;
+struct once {
+	uint64_t due_ns;
+	int ran;
 	bool early;
 };
 
 static void
 follow(void *arg)
 {
-	struct series *s = arg;
+	struct once *once = arg;
 
-	s->ran++;
-	s->early |= weft_now() < s->from_ns + (uint64_t)s->ran * s->every_ns;
-	if (s->ran == s->ends_at)
-		OK(weft_schedule_clear(NULL, s->id, NULL));
+	once->ran++;
+	once->early |= weft_now() < once->due_ns;
 }
 
-TEST(a_timeout_runs_once_and_an_interval_until_cleared_and_neither_early)
+TEST(a_timeout_runs_once_and_not_early)
 {
 	weft_loop *loop = make();
-	struct series once = { weft_now(), WEFT_MS, 0, 0, 0, false };
-	struct series often = { weft_now(), 50 * WEFT_US, 0, 0, 5, false };
+	struct once once = { weft_now() + WEFT_MS, 0, false };
 
-	once.id = weft_schedule_timeout(loop, WEFT_MS, follow, &once);
-	often.id = weft_schedule_interval(loop, 50 * WEFT_US, follow, &often);
+	CHECK(weft_schedule_timeout(loop, WEFT_MS, follow, &once) > 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(once.ran, 1);
-	CHECK_EQ(often.ran, 5);
-	CHECK(!once.early && !often.early);
+	CHECK(!once.early);
 	OK(weft_loop_free(loop));
 }
 
@@ -100,7 +94,7 @@ TEST(timer_ids_come_from_one_sequence_and_are_never_reused)
 		if (i % 2)
 			id = weft_schedule_immediate(loop, note, NULL);
 		else
-			id = weft_schedule_interval(loop, HOUR, note, NULL);
+			id = weft_schedule_timeout(loop, HOUR, note, NULL);
 		CHECK(id > last);
 		OK(weft_schedule_clear(loop, id, NULL));
 		if (i % 100 == 0)
@@ -169,6 +163,14 @@ hit(void *arg)
 	++*(int *)arg;
 }
 
+/* Until the loop stops. */
+static void
+hit_again(void *arg)
+{
+	hit(arg);
+	(void)weft_loop_post(NULL, hit_again, arg);
+}
+
 static int64_t
 set_soon(weft_loop *loop, uint64_t chance, int *ran)
 {
@@ -201,7 +203,7 @@ TEST(exactly_one_of_a_clear_and_a_concurrent_expiry_wins)
 		int rc, at = i % BATCH;
 
 		if (i == COUNT / 2) /* from here on the loop never sleeps */
-			CHECK(weft_schedule_interval(loop, 1, hit, &turns) > 0);
+			OK(weft_loop_post(loop, hit_again, &turns));
 		for (int j = 0; at == 0 && j < BATCH; j++)
 			set[j] = set_soon(loop, test_random(&seed), &ran[i + j]);
 		if (at == 0)
@@ -214,38 +216,6 @@ TEST(exactly_one_of_a_clear_and_a_concurrent_expiry_wins)
 	stop_and_free(loop);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_EQ(ran[i] + cleared[i], 1);
-}
-
-struct ticker {
-	weft__a32 cleared;
-	int after; /* calls that began after the clear */
-};
-
-static void
-tick(void *arg)
-{
-	struct ticker *t = arg;
-
-	t->after += weft__load(&t->cleared, WEFT__ACQUIRE) != 0;
-}
-
-TEST(an_interval_cleared_by_another_thread_does_not_run_again)
-{
-	enum { COUNT = 2000 };
-	static struct ticker tickers[COUNT];
-	uint64_t seed = test_seed();
-	weft_loop *loop = make_started();
-
-	for (int i = 0; i < COUNT; i++) {
-		int64_t id = weft_schedule_interval(loop, 1, tick, &tickers[i]);
-
-		spin(&seed, 5 * WEFT_US);
-		OK(weft_schedule_clear(loop, id, NULL));
-		weft__store(&tickers[i].cleared, 1, WEFT__RELEASE);
-	}
-	stop_and_free(loop);
-	for (int i = 0; i < COUNT; i++) /* one call may have been under way */
-		CHECK(tickers[i].after <= 1);
 }
 
 #define SETS 5000
@@ -370,31 +340,12 @@ TEST(clears_by_another_thread_while_the_loop_sets_ids_are_exact)
 	OK(weft_loop_free(loop));
 }
 
-TEST(a_background_timer_id_does_not_keep_the_loop_alive)
-{
-	weft_loop *loop = make();
-	int64_t id = weft_schedule_interval(loop, HOUR, note, NULL);
-
-	CHECK_EQ(weft_schedule_set_background(loop, id + 1, true), WEFT_ENOENT);
-	OK(weft_schedule_set_background(loop, id, true));
-	OK(weft_loop_run(loop));
-	OK(weft_schedule_set_background(loop, id, false));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
-	OK(weft_schedule_set_background(loop, id, true));
-	CHECK(weft_schedule_timeout(loop, WEFT_US, note, MARK('t')) > 0);
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "t");
-	OK(weft_schedule_clear(loop, id, NULL));
-	CHECK_EQ(weft_schedule_set_background(loop, id, true), WEFT_ENOENT);
-	OK(weft_loop_free(loop));
-}
-
 static void *
 release_sleeper(void *arg)
 {
 	while (weft_loop_state(arg) != WEFT_SLEEPING)
 		sched_yield();
-	OK(weft_schedule_set_background(arg, ids[0], true));
+	OK(weft_schedule_clear(arg, ids[0], NULL));
 	OK(weft_schedule_clear(arg, ids[1], NULL));
 	return NULL;
 }
@@ -405,7 +356,7 @@ TEST(a_run_ends_when_another_thread_clears_what_kept_the_loop_alive)
 	pthread_t other;
 
 	ids[0] = weft_schedule_timeout(loop, HOUR, note, NULL);
-	ids[1] = weft_schedule_interval(loop, HOUR, note, NULL);
+	ids[1] = weft_schedule_timeout(loop, HOUR, note, NULL);
 	other = thread(release_sleeper, loop);
 	OK(weft_loop_run(loop));
 	OK(pthread_join(other, NULL));
@@ -423,7 +374,6 @@ set_and_stop(void *arg)
 	CHECK(weft_schedule_timeout(NULL, 0, note, MARK('t')) > 0);
 	weft_loop_shutdown(weft_loop_current());
 	CHECK_EQ(weft_schedule_timeout(NULL, 0, note, NULL), WEFT_ESHUTDOWN);
-	CHECK_EQ(weft_schedule_interval(NULL, 1, note, NULL), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_schedule_immediate(NULL, note, NULL), WEFT_ESHUTDOWN);
 	OK(weft_schedule_microtask(NULL, note, MARK('m')));
 }
@@ -479,7 +429,7 @@ queue_both(void *arg)
 	OK(weft_schedule_tick(NULL, note, MARK('t')));
 }
 
-#define KINDS 6
+#define KINDS 5
 
 static int64_t
 set(weft_loop *loop, int kind, int i)
@@ -491,10 +441,9 @@ set(weft_loop *loop, int kind, int i)
 	/* clang-format off */
 	switch (kind) {
 	case 0: return weft_loop_post(loop, queue_both, arg);
-	case 1: return weft_loop_post_first(loop, queue_both, arg);
-	case 2: return weft_loop_post_node(loop, &nodes[i]);
-	case 3: return weft_loop_post_before_wait(loop, &nodes[i]);
-	case 4: return weft_schedule_timeout(loop, 0, queue_both, arg);
+	case 1: return weft_loop_post_node(loop, &nodes[i]);
+	case 2: return weft_loop_post_before_wait(loop, &nodes[i]);
+	case 3: return weft_schedule_timeout(loop, 0, queue_both, arg);
 	default: return weft_schedule_immediate(loop, queue_both, arg);
 	}
 	/* clang-format on */
@@ -571,7 +520,6 @@ static void
 misuse(weft_loop *loop, weft_fn fn)
 {
 	CHECK_MISUSE(weft_schedule_timeout(loop, 1, fn, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_schedule_interval(loop, 1, fn, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_schedule_immediate(loop, fn, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_schedule_microtask(loop, fn, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_schedule_tick(loop, fn, NULL), WEFT_EINVAL);
@@ -584,7 +532,6 @@ TEST(a_timer_id_or_microtask_without_function_or_loop_is_misuse)
 	misuse(loop, NULL);
 	misuse(NULL, note);
 	CHECK_MISUSE(weft_schedule_clear(NULL, 1, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_schedule_set_background(NULL, 1, true), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
 	CHECK_MISUSE(weft_schedule_microtask(loop, note, NULL), WEFT_EWRONGLOOP);
 	CHECK_MISUSE(weft_schedule_tick(loop, note, NULL), WEFT_EWRONGLOOP);

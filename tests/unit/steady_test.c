@@ -77,13 +77,11 @@ static weft__a32 is_full, is_enough;
 static void *
 feed(void *arg)
 {
-	while (weft_loop_post(arg, count_round, NULL) == 0
-	       && weft_loop_post_first(arg, count_round, NULL) == 0)
+	while (weft_loop_post(arg, count_round, NULL) == 0)
 		;
 	weft__store(&is_full, 1, WEFT__RELEASE);
 	while (!weft__load(&is_enough, WEFT__RELAXED))
-		if (weft_loop_post(arg, count_round, NULL) != 0
-		    || weft_loop_post_first(arg, count_round, NULL) != 0)
+		if (weft_loop_post(arg, count_round, NULL) != 0)
 			sched_yield();
 	return NULL;
 }

@@ -362,7 +362,6 @@ post_all_the_time(void *arg)
 	(void)arg;
 	while (!weft__load(&over, WEFT__RELAXED)) {
 		(void)weft_loop_post(target, nothing, NULL);
-		(void)weft_loop_post_first(target, nothing, NULL);
 		OK(weft_loop_post_node(target, &node));
 		await_node(&node);
 	}

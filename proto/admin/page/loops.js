@@ -4,9 +4,9 @@
 
 const { make, find, say, number, rate, duration, bytes, percent } = globalThis.weft;
 const LINES_MAX = 6; /* loops with a line in the charts */
-const PHASES = ["timers", "first", "inbox", "threadlets", "done", "immediates", "closing",
+const PHASES = ["timers", "inbox", "threadlets", "done", "immediates", "closing",
 	"microtasks"];
-const PHASE_TEXT = { first: "urgent posts", done: "completed operations", inbox: "posts" };
+const PHASE_TEXT = { done: "completed operations", inbox: "posts" };
 const QUANTILES = ["p50", "p99", "max"];
 const COUNTERS = ["turns", "wakes", "syscalls", "polls_skipped", "posts_accepted",
 	"posts_executed", "posts_refused", "ops_started", "ops_finished", "timers_fired", "fds",

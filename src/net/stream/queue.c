@@ -35,20 +35,15 @@ give_chunk(struct weft__chunks *spare, struct weft__chunk *chunk)
 	spare->count++;
 }
 
-size_t
-weft__chunks_trim(struct weft__chunks *spare)
+void
+weft__chunks_fini(struct weft__chunks *spare)
 {
-	size_t bytes = 0;
-
 	while (spare->first) {
 		struct weft__chunk *chunk = spare->first;
 
 		spare->first = chunk->next;
-		bytes += sizeof(*chunk) + chunk->size;
 		weft__sys->release(chunk);
 	}
-	spare->count = 0;
-	return bytes;
 }
 
 static size_t

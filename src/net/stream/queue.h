@@ -51,8 +51,8 @@ int64_t weft__queue_find(const struct weft__queue *queue, const char *what,
 
 void weft__queue_clear(struct weft__queue *queue, struct weft__chunks *spare);
 
-/* Free the cached chunks.  Returns their size in bytes. */
-size_t weft__chunks_trim(struct weft__chunks *spare);
+/* Free the cached chunks. */
+void weft__chunks_fini(struct weft__chunks *spare);
 
 /* The first contiguous piece, and its size. */
 static inline size_t

@@ -12,38 +12,26 @@
 
 /* --- state shared by the streams of a loop ------------------------------ */
 
-static size_t
-trim_net(void *arg)
+static void
+end_net(void *arg)
 {
 	struct weft__net *net = arg;
-	size_t bytes = weft__chunks_trim(&net->chunks);
 
+	weft__chunks_fini(&net->chunks);
 	while (net->senders) {
 		struct weft__sender *sender = net->senders;
 
 		net->senders = sender->next;
-		bytes += sizeof(*sender);
 		weft__sys->release(sender);
 	}
 	while (net->writes) {
 		struct weft__write *write = net->writes;
 
 		net->writes = write->next;
-		bytes += sizeof(*write);
 		weft__sys->release(write);
 	}
-	net->sender_count = net->write_count = 0;
-	bytes += net->scratch ? WEFT__RECORD : 0;
 	weft__sys->release(net->scratch);
-	net->scratch = NULL;
-	return bytes;
-}
-
-static void
-end_net(void *arg)
-{
-	(void)trim_net(arg);
-	weft__sys->release(arg);
+	weft__sys->release(net);
 }
 
 struct weft__net *
@@ -51,7 +39,6 @@ weft__net_of(weft_loop *loop)
 {
 	if (!loop->net) {
 		loop->net = weft__alloc_zero(sizeof(struct weft__net));
-		loop->net_trim = trim_net;
 		loop->net_stop = weft__events_stop;
 		loop->net_end = end_net;
 	}

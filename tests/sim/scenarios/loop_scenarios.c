@@ -18,7 +18,6 @@ struct poster {
 		weft_node node;
 		struct poster *poster;
 		uint64_t number;
-		bool first;
 	} parcels[POSTS];
 	uint32_t refused;
 };
@@ -28,41 +27,34 @@ static struct {
 	struct order order;
 	struct poster posters[THREADS];
 	bool ended; /* a wait for the stop has returned */
-	bool others_ran;
 	weft__a32 executed;
 } mail;
 
-/* First posts have their own sources, numbered after those of the threads. */
 static void
 take_parcel(void *arg)
 {
 	const struct parcel *parcel = arg;
-	uint32_t source = parcel->poster->source;
 
 	if (mail.ended)
 		sim_fail("runs after the end");
-	order_take(&mail.order, source + (parcel->first ? THREADS : 0), parcel->number);
-	mail.others_ran |= !parcel->first;
+	order_take(&mail.order, parcel->poster->source, parcel->number);
 	count_up(&mail.executed);
 }
 
-/* Post in one of three ways; returns the result. */
+/* Post in one of two ways; returns the result. */
 static int
 post(struct poster *poster, struct parcel *parcel, uint32_t how)
 {
-	uint32_t source = poster->source + (how == 2 ? THREADS : 0);
-	uint64_t *given = &mail.order.given[source];
+	uint64_t *given = &mail.order.given[poster->source];
 	int rc;
 
-	*parcel = (struct parcel){ .poster = poster, .number = *given, .first = how == 2 };
+	*parcel = (struct parcel){ .poster = poster, .number = *given };
 	parcel->node.fn = take_parcel;
 	parcel->node.arg = parcel;
 	if (how == 0)
 		rc = weft_loop_post(poster->host->loop, take_parcel, parcel);
-	else if (how == 1)
-		rc = weft_loop_post_node(poster->host->loop, &parcel->node);
 	else
-		rc = weft_loop_post_first(poster->host->loop, take_parcel, parcel);
+		rc = weft_loop_post_node(poster->host->loop, &parcel->node);
 	*given += rc == 0;
 	return rc;
 }
@@ -73,7 +65,7 @@ post_all(void *arg)
 	struct poster *poster = arg;
 
 	for (int i = 0; i < POSTS; i++) {
-		int rc = post(poster, &poster->parcels[i], (uint32_t)sim_random_below(3));
+		int rc = post(poster, &poster->parcels[i], (uint32_t)sim_random_below(2));
 
 		sim_check(rc == 0 || rc == WEFT_EAGAIN || rc == WEFT_ESHUTDOWN);
 		if (poster->refused)
@@ -139,7 +131,7 @@ insist(void *arg)
 	struct poster *poster = arg;
 
 	for (int i = 0; i < POSTS; i++) {
-		uint32_t how = (uint32_t)sim_random_below(3);
+		uint32_t how = (uint32_t)sim_random_below(2);
 		uint64_t pause = WEFT_US;
 		int rc;
 
@@ -151,36 +143,17 @@ insist(void *arg)
 	}
 }
 
-static void
-check_none_ran(void *arg)
-{
-	(void)arg;
-	sim_check(!mail.others_ran);
-}
-
-/* Fill an idle loop: it accepts no more than it has room for, and first posts run first. */
+/* Fill an idle loop: it accepts no more than it has room for. */
 static void
 fill_idle(void *arg)
 {
 	struct poster *poster = &mail.posters[0];
-	uint32_t given[2] = { 0, 0 }, inbox_max = *(uint32_t *)arg;
-	int next = 0;
+	uint32_t given = 0, inbox_max = *(uint32_t *)arg;
+	int rc = 0;
 
-	while (next < POSTS - 1) {
-		bool first = sim_random_below(2);
-		int rc = post(poster, &poster->parcels[next], first ? 2 : 0);
-
-		sim_check(rc == 0 || rc == WEFT_EAGAIN);
-		if (rc == WEFT_EAGAIN)
-			break;
-		given[first]++;
-		next++;
-	}
-	sim_check(given[0] <= inbox_max && given[1] <= inbox_max);
-	if (given[1] < inbox_max)
-		while (weft_loop_post_first(poster->host->loop, check_none_ran, NULL)
-		       == WEFT_EAGAIN)
-			continue;
+	while (given < POSTS && (rc = post(poster, &poster->parcels[given], 0)) == 0)
+		given++;
+	sim_check((rc == 0 || rc == WEFT_EAGAIN) && given <= inbox_max);
 }
 
 static void
@@ -198,7 +171,7 @@ run_full(void *arg)
 	/* In its own thread: a thread keeps the room that it has taken until it ends. */
 	thread_join(thread_start("filler", fill_idle, &opts.inbox_max));
 	host_run(&mail.host);
-	while (count_of(&mail.executed) < mail.order.given[0] + mail.order.given[THREADS])
+	while (count_of(&mail.executed) < mail.order.given[0])
 		pause_ns(WEFT_US);
 	for (int i = 0; i < THREADS; i++)
 		threads[i] = thread_start("poster", insist, &mail.posters[i]);

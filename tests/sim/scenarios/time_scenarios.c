@@ -159,14 +159,13 @@ const struct sim_scenario sim_scenario_timers = { .name = "loop_timers", .run = 
 
 /* --- timer IDs -------------------------------------------------------- */
 
-enum { SETTERS = 3, CELLS = 100, TIMEOUT = 0, INTERVAL, IMMEDIATE };
+enum { SETTERS = 3, CELLS = 100, TIMEOUT = 0, IMMEDIATE };
 
 struct cell {
 	weft__a64 id; /* 0: not known yet */
 	uint64_t kind;
 	uint64_t due_ns;
 	weft__a32 runs, cleared;
-	bool late; /* an interval: it ran once after it was cleared */
 };
 
 static struct {
@@ -192,8 +191,7 @@ clear_cell(struct cell *cell)
 	sim_check(out == cell);
 	if (weft__exchange(&cell->cleared, 1, WEFT__ACQ_REL))
 		sim_fail("one number cleared twice");
-	if (cell->kind != INTERVAL)
-		count_up(&numbers.settled);
+	count_up(&numbers.settled);
 }
 
 static void
@@ -203,19 +201,12 @@ run_cell(void *arg)
 
 	if (numbers.ended)
 		sim_fail("runs after the end");
-	if (weft__load(&cell->cleared, WEFT__ACQUIRE)) {
-		/* An interval may have begun to run before it was cleared. */
-		if (cell->kind != INTERVAL || cell->late)
-			sim_fail("runs after it was cleared");
-		cell->late = true;
-	}
+	if (weft__load(&cell->cleared, WEFT__ACQUIRE))
+		sim_fail("runs after it was cleared");
 	time_check(cell->due_ns);
-	if (weft__add(&cell->runs, 1, WEFT__ACQ_REL) && cell->kind != INTERVAL)
+	if (weft__add(&cell->runs, 1, WEFT__ACQ_REL))
 		sim_fail("runs twice");
-	if (cell->kind != INTERVAL)
-		count_up(&numbers.settled);
-	else if (sim_random_below(4) == 0)
-		clear_cell(cell);
+	count_up(&numbers.settled);
 }
 
 static void
@@ -225,12 +216,10 @@ set_cell(struct cell *cell)
 	weft_loop *loop = numbers.host.loop;
 	int64_t id;
 
-	cell->kind = sim_random_below(3);
+	cell->kind = sim_random_below(2);
 	cell->due_ns = sim_time() + (cell->kind == IMMEDIATE ? 0 : delay_ns);
 	if (cell->kind == TIMEOUT)
 		id = weft_schedule_timeout(loop, delay_ns, run_cell, cell);
-	else if (cell->kind == INTERVAL)
-		id = weft_schedule_interval(loop, delay_ns + 1, run_cell, cell);
 	else
 		id = weft_schedule_immediate(loop, run_cell, cell);
 	sim_check(id > 0 || id == WEFT_ENOMEM || id == WEFT_ESHUTDOWN);
@@ -260,7 +249,7 @@ check_numbers(bool stopped)
 	for (int i = 0; i < CELLS; i++) {
 		struct cell *cell = &numbers.cells[i];
 		uint32_t runs = count_of(&cell->runs);
-		uint32_t ends = count_of(&cell->cleared) + (cell->kind == INTERVAL ? 0 : runs);
+		uint32_t ends = count_of(&cell->cleared) + runs;
 		uint64_t id = weft__load(&cell->id, WEFT__RELAXED);
 
 		if (!id && runs > 0)
@@ -277,14 +266,8 @@ await_numbers(void)
 {
 	uint32_t expected = 0;
 
-	for (int i = 0; i < CELLS; i++) {
-		struct cell *cell = &numbers.cells[i];
-
-		if (cell->kind == INTERVAL)
-			clear_cell(cell);
-		else
-			expected += weft__load(&cell->id, WEFT__RELAXED) != 0;
-	}
+	for (int i = 0; i < CELLS; i++)
+		expected += weft__load(&numbers.cells[i].id, WEFT__RELAXED) != 0;
 	await_count(&numbers.settled, expected);
 }
 
@@ -434,10 +417,8 @@ ask_for_callback(void)
 		return;
 	switch (sim_random_below(8)) {
 	case 0:
-		(void)weft_loop_post(tasks.loop, on_call, NULL);
-		break;
 	case 1:
-		(void)weft_loop_post_first(tasks.loop, on_call, NULL);
+		(void)weft_loop_post(tasks.loop, on_call, NULL);
 		break;
 	case 2:
 		(void)weft_loop_post_before_wait(tasks.loop, &tasks.last_node);

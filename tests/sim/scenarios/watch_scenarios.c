@@ -267,9 +267,8 @@ start_thing(struct thing *thing)
 
 	switch (sim_random_below(9)) {
 	case 0:
-		return weft_loop_post(loop, end_thing, thing);
 	case 1:
-		return weft_loop_post_first(loop, end_thing, thing);
+		return weft_loop_post(loop, end_thing, thing);
 	case 2:
 		return weft_timer_start(loop, &thing->timer, soon_ns, 0, end_timer, thing);
 	case 3:

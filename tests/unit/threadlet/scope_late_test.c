@@ -280,14 +280,13 @@ use_what_was_left(void *arg)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, leave_on_the_heap, arg) > 0);
 	OK(weft_scope_close(&scope));
-	CHECK(weft_loop_trim(NULL) >= 0);
 	CHECK_MISUSE(weft_scope_set_deadline(arg, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_MISUSE((int)weft_scope_go(arg, nap, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_scope_close(arg), WEFT_EINVAL);
 	return 0;
 }
 
-TEST(scope_left_open_on_the_heap_counts_as_closed_after_a_trim)
+TEST(scope_left_open_on_the_heap_counts_as_closed)
 {
 	weft_scope *scope = calloc(1, sizeof(*scope));
 
