@@ -1,7 +1,9 @@
 /* store.c - a store inside the program, and a threadlet that uses it. */
+#include <errno.h>
 #include <stdio.h>
 #include <store/store.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <weft/weft.h>
 
 static int
@@ -24,11 +26,17 @@ static int
 talk(weft_store *store)
 {
 	weft_stream *ours, *theirs;
-	int rc = weft_stream_open_pair(&ours, &theirs);
+	int fds[2], rc;
 
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return weft_fail(-errno, "socketpair: %s",
+		                 weft_strerror(-errno));
+	rc = weft_stream_open_fd(fds[0], false, &ours);
 	if (rc < 0)
 		return rc;
-	rc = weft_store_serve(store, theirs);
+	rc = weft_stream_open_fd(fds[1], false, &theirs);
+	if (rc == 0)
+		rc = weft_store_serve(store, theirs);
 	if (rc == 0)
 		rc = ask(ours, "SET visits 41\r\n");
 	if (rc == 0)

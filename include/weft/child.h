@@ -56,8 +56,7 @@ WEFT_API int weft_child_kill(weft_child *child, int signo);
 
 /* Get our end of the pipe to the child's descriptor 0, 1 or 2, as a stream or as a non-blocking
  * descriptor.  It is borrowed until the child is closed; use only one of the two forms.  A
- * stream may be closed earlier with weft_stream_close(), for example to end the child's input.  It
- * cannot be moved to another loop.
+ * stream may be closed earlier with weft_stream_close(), for example to end the child's input.
  * Return the stream or descriptor; NULL or WEFT_EINVAL if it is no pipe, is closed, or is
  * already used in the other form.
  * Thread: loop.  Blocks: no.  Since: 0.1. */

@@ -59,11 +59,6 @@ WEFT_API int weft_stream_connect_op(const char *address, const weft_stream_conne
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_open_fd(int fd, bool borrow, weft_stream **out);
 
-/* Make two streams that are connected to each other.
- * Returns 0 and fills both, or -errno.
- * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b);
-
 /* Read available bytes: at least one, at most `size`.
  * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED, WEFT_ENOBUFS
  * if the peer was dropped at write_max; -EIO from a terminal that has hung up.
@@ -105,13 +100,12 @@ WEFT_API int weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op,
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_skip(weft_stream *stream, size_t size);
 
-/* Write all bytes.  On error some of them may have been sent.
- * Return the count, WEFT_EPIPE, WEFT_ECONNRESET.
+/* Write all bytes.  On error some of them may have been sent.  To write from several buffers,
+ * use weft_stream_write_op() and weft_op_wait().
+ * Returns the count, WEFT_EPIPE, WEFT_ECONNRESET.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_stream_write(weft_stream *stream, const void *buf, size_t size,
                             uint64_t deadline_ns);
-WEFT_API ssize_t weft_stream_write_spans(weft_stream *stream, const weft_span *spans,
-                                  size_t count, uint64_t deadline_ns);
 
 /* Write as many bytes as the kernel accepts now, for use in callbacks.  The caller keeps the
  * rest.
@@ -138,12 +132,11 @@ WEFT_API int64_t weft_stream_write_file(weft_stream *stream, int fd, uint64_t of
                                  uint64_t size, uint64_t deadline_ns);
 
 /* Close our side for sending (half-close), after all queued writes.  The peer then reads the
- * end of the stream; we can continue to read.  The op finishes with 0.
- * Return 0, WEFT_EPIPE; the op: as every start (weft/op.h).
- * Thread: loop.  Blocks: suspends; no.  Since: 0.1. */
+ * end of the stream; we can continue to read.  With WEFT_NOWAIT, as in a callback, it returns
+ * WEFT_ETIMEDOUT while writes are queued: call it again when the last of them has finished.
+ * Returns 0, WEFT_EPIPE.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns);
-WEFT_API int weft_stream_shutdown_op(weft_stream *stream, weft_op *op,
-                                     uint64_t deadline_ns);
 
 /* Close the stream: waiting calls return WEFT_ESHUTDOWN, TLS sends its close_notify, and queued
  * writes are sent as long as the peer accepts bytes.  After linger_ns without progress (default
@@ -162,12 +155,6 @@ WEFT_API void weft_stream_reset(weft_stream *stream);
 /* End the current wait on the stream, or else the next one, with WEFT_EINTR, once.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_interrupt(weft_stream *stream);
-
-/* Move an idle stream, with its read queue, to `loop`.
- * Returns 0; WEFT_EBUSY if a caller reads or writes it, in one of its own callbacks, or if it
- * still receives and the caller is not a threadlet; WEFT_ESHUTDOWN if it is closed meanwhile.
- * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_stream_move(weft_stream *stream, weft_loop *loop);
 
 /* --- callbacks ------------------------------------------------------------ */
 
@@ -223,13 +210,6 @@ WEFT_API int weft_stream_get(weft_stream *stream, const char *name, int64_t *out
 WEFT_API int weft_stream_peer(weft_stream *stream, weft_addr *out);
 WEFT_API int weft_stream_local(weft_stream *stream, weft_addr *out);
 WEFT_API int weft_stream_fd(weft_stream *stream);
-
-typedef struct weft_creds { pid_t pid; uid_t uid; gid_t gid; } weft_creds;
-
-/* Get the credentials of the peer of a Unix stream.
- * Returns 0, WEFT_EINVAL for other kinds.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_stream_creds(weft_stream *stream, weft_creds *out);
 
 /* Pass a descriptor over a Unix stream, together with one byte.  send borrows `fd`; recv fills
  * `out` with a new descriptor, close-on-exec.  If another read consumes the byte, the

@@ -47,7 +47,6 @@ int      weft__os_set_option(int fd, int level, int name, const void *value,
                              socklen_t size);
 int      weft__os_get_option(int fd, int level, int name, void *value,
                              socklen_t *size);
-int      weft__os_socket_pair(int out[2]);
 int      weft__os_path_mode(int fd, mode_t mode);
 int64_t  weft__os_unsent(int fd);
 int      weft__os_path_remove(const char *path);
@@ -111,7 +110,6 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.peername = weft__os_peername, \
 	.set_option = weft__os_set_option, \
 	.get_option = weft__os_get_option, \
-	.socket_pair = weft__os_socket_pair, \
 	.path_mode = weft__os_path_mode, \
 	.unsent = weft__os_unsent, \
 	.path_remove = weft__os_path_remove, \

@@ -669,26 +669,6 @@ weft__os_get_option(int fd, int level, int name, void *value, socklen_t *size)
 }
 
 int
-weft__os_socket_pair(int out[2])
-{
-	int fds[2];
-	int rc = (int)weft__os_result(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = weft__os_set_cloexec(fds[i]);
-		if (rc == 0)
-			rc = weft__os_set_nonblock(fds[i]);
-		if (rc < 0) {
-			(void)close(fds[0]);
-			(void)close(fds[1]);
-		}
-	}
-	if (rc == 0)
-		__builtin_memcpy(out, fds, sizeof(fds));
-	return rc;
-}
-
-int
 weft__os_path_mode(int fd, mode_t mode)
 {
 	return (int)weft__os_result(fchmod(fd, mode));

@@ -177,7 +177,6 @@ struct weft__sys {
 	int (*peername)(int fd, struct sockaddr *addr, socklen_t *size);
 	int (*set_option)(int fd, int level, int name, const void *value, socklen_t size);
 	int (*get_option)(int fd, int level, int name, void *value, socklen_t *size);
-	int (*socket_pair)(int out[2]); /* two connected Unix stream sockets */
 	int64_t (*unsent)(int fd); /* bytes sent but not acknowledged by the peer */
 
 	/* Make a listening TCP socket ignore every new SYN.  Handshakes that have begun

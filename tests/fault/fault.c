@@ -566,14 +566,6 @@ on_get_option(int fd, int level, int name, void *value, socklen_t *size)
 }
 
 static int
-on_socket_pair(int out[2])
-{
-	int rc = strike(FAULT_socket_pair);
-
-	return rc ? rc : real.socket_pair(out);
-}
-
-static int
 on_path_mode(int fd, mode_t mode)
 {
 	int rc = strike(FAULT_path_mode);
@@ -793,7 +785,6 @@ wrap_sockets(void)
 	table.peername = on_peername;
 	table.set_option = on_set_option;
 	table.get_option = on_get_option;
-	table.socket_pair = on_socket_pair;
 	table.path_mode = on_path_mode;
 	table.unsent = on_unsent;
 	table.ignore_syn = on_ignore_syn;

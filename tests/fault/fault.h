@@ -30,7 +30,7 @@
 	X(identity)                                                            \
 	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
 	X(shutdown) X(sockname) X(peername) X(set_option) X(get_option)        \
-	X(socket_pair) X(path_mode) X(path_remove) X(unsent) X(ignore_syn)     \
+	X(path_mode) X(path_remove) X(unsent) X(ignore_syn)     \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(sendfile)                      \
 	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
 	X(host_find) X(host_name)                                              \

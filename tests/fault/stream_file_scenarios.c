@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "fault.h"
 #include "scenarios.h"
+#include "stream_pair.h"
 #include "strike.h"
 
 enum { FILE_SIZE = 9000, ALL = FILE_SIZE + 2 };
@@ -94,7 +95,7 @@ take(void *arg)
 static void
 play(struct post *post, weft_threadlet_fn say_it, weft_threadlet_fn hear_it)
 {
-	if (!went_well(weft_stream_open_pair(&post->a, &post->b), 0))
+	if (!went_well(open_stream_pair(&post->a, &post->b), 0))
 		return;
 	(void)went_well(weft_stream_set(post->a, "sndbuf", 2000), 0);
 	post->hear_left = start_on(&post->world, hear_it, post);

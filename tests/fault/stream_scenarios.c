@@ -9,6 +9,7 @@
 #include <string.h>
 #include "fault.h"
 #include "scenarios.h"
+#include "stream_pair.h"
 
 enum { MUCH = 8000, SOME = 1500, ALL = MUCH + 2 * SOME };
 
@@ -88,7 +89,7 @@ say_rest(struct talk *talk)
 static void
 play_pair(struct talk *talk)
 {
-	if (!went_in_time(weft_stream_open_pair(&talk->a, &talk->b), 0))
+	if (!went_in_time(open_stream_pair(&talk->a, &talk->b), 0))
 		return;
 	(void)went_in_time(weft_stream_set(talk->a, "sndbuf", 2000), 0);
 	talk->hear_left = start_on(&talk->world, hear, talk);
@@ -156,9 +157,7 @@ visit(struct talk *talk, bool rudely)
 	if (!talk->listener
 	    || !went_in_time(weft_stream_connect(talk->address, NULL, &stream, soon()), 0))
 		return;
-	if (say_hello(stream) && !rudely
-	    && went_in_time(weft_stream_move(stream, talk->world.loop), 0))
-		(void)say_hello(stream);
+	(void)say_hello(stream);
 	if (rudely)
 		weft_stream_reset(stream);
 	else

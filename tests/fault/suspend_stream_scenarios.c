@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "fault.h"
+#include "stream_pair.h"
 #include "suspend.h"
 
 /* A threadlet that is canceled before it runs has closed nothing. */
@@ -191,7 +192,7 @@ run_stream_read(void *arg)
 	weft_scope scope;
 
 	(void)arg;
-	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(open_stream_pair(&pipe.in, &pipe.out) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, hear, &pipe);
 	(void)start_in(&scope, NULL, speak, &pipe);
@@ -283,7 +284,7 @@ run_stream_write(void *arg)
 	load.whole = false;
 	for (int i = 0; i < MUCH; i++)
 		load.bytes[i] = (char)(i * 7 % 251);
-	EXPECT(weft_stream_open_pair(&load.in, &load.out) == 0);
+	EXPECT(open_stream_pair(&load.in, &load.out) == 0);
 	EXPECT(weft_stream_set(load.out, "sndbuf", 5000) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, pour, &load);
@@ -321,7 +322,7 @@ run_stream_file(void *arg)
 	for (int i = 0; i < MUCH; i++)
 		load.bytes[i] = (char)(i * 7 % 251);
 	EXPECT(pwrite(stage->file, load.bytes, MUCH, 0) == MUCH);
-	EXPECT(weft_stream_open_pair(&load.in, &load.out) == 0);
+	EXPECT(open_stream_pair(&load.in, &load.out) == 0);
 	EXPECT(weft_stream_set(load.out, "sndbuf", 5000) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, pour_file, &load);
@@ -378,7 +379,7 @@ run_stream_pass(void *arg)
 	weft_scope scope;
 
 	(void)arg;
-	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(open_stream_pair(&pipe.in, &pipe.out) == 0);
 	EXPECT(weft_stream_set(pipe.in, "fds", 1) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, take_fds, &pipe);
@@ -517,7 +518,7 @@ run_stream_close(void *arg)
 
 	(void)arg;
 	open_door(&door);
-	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(open_stream_pair(&pipe.in, &pipe.out) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, hear_the_end, &pipe);
 	(void)start_in(&scope, NULL, wait_at_door, &door);
@@ -553,7 +554,7 @@ plant_closed(void *arg)
 	weft_scope scope;
 
 	(void)arg;
-	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(open_stream_pair(&pipe.in, &pipe.out) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, hide_close, &pipe);
 	(void)nap(2);

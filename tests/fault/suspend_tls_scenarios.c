@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "fault.h"
+#include "stream_pair.h"
 #include "suspend.h"
 #include "tls_world.h"
 
@@ -171,7 +172,7 @@ open_wire(struct wire *wire)
 		wire->bytes[i] = (char)(i * 7 % 251);
 	EXPECT(weft_tls_open(&server, &wire->server.tls) == 0);
 	EXPECT(weft_tls_open(&client, &wire->client.tls) == 0);
-	EXPECT(weft_stream_open_pair(&wire->client.stream, &wire->server.stream) == 0);
+	EXPECT(open_stream_pair(&wire->client.stream, &wire->server.stream) == 0);
 	EXPECT(weft_stream_set(wire->client.stream, "sndbuf", 5000) == 0);
 }
 

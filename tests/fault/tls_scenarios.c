@@ -8,6 +8,7 @@
 #include <string.h>
 #include "fault.h"
 #include "scenarios.h"
+#include "stream_pair.h"
 #include "tls_world.h"
 
 enum { MUCH = 6000, PART = 2000 };
@@ -138,7 +139,7 @@ play_pair(struct wire *wire)
 {
 	struct end *client = &wire->client, *server = &wire->server;
 
-	if (!went_in_time(weft_stream_open_pair(&client->stream, &server->stream), 0))
+	if (!went_in_time(open_stream_pair(&client->stream, &server->stream), 0))
 		return;
 	(void)went_in_time(weft_stream_set(client->stream, "sndbuf", 2000), 0);
 	start_end(client, be_client);

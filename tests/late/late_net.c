@@ -230,14 +230,6 @@ call_write(struct waiter *w, uint64_t deadline_ns)
 }
 
 static int64_t
-call_write_spans(struct waiter *w, uint64_t deadline_ns)
-{
-	weft_span span = weft_text("x");
-
-	return weft_stream_write_spans(w->stream, &span, 1, deadline_ns);
-}
-
-static int64_t
 call_write_op(struct waiter *w, uint64_t deadline_ns)
 {
 	w->span = weft_text("x");
@@ -310,21 +302,6 @@ call_shutdown(struct waiter *w, uint64_t deadline_ns)
 
 	queue_byte(w);
 	rc = weft_stream_shutdown(w->stream, deadline_ns);
-	weft_op_cancel(&w->op);
-	(void)weft_op_wait(&w->op, WEFT_NEVER);
-	return rc;
-}
-
-static int64_t
-call_shutdown_op(struct waiter *w, uint64_t deadline_ns)
-{
-	weft_op op;
-	int64_t rc;
-
-	queue_byte(w);
-	OK(weft_op_init(&op, NULL, NULL, NULL));
-	OK(weft_stream_shutdown_op(w->stream, &op, deadline_ns));
-	rc = weft_op_wait(&op, WEFT_NEVER);
 	weft_op_cancel(&w->op);
 	(void)weft_op_wait(&w->op, WEFT_NEVER);
 	return rc;
@@ -671,13 +648,11 @@ const struct row late_net_rows[] = {
 	{ ROW(weft_scope_set_deadline), READS(call_in_bounded_scope) },
 	{ ROW(weft_abort_new_timeout), READS(call_in_aborted_scope) },
 	{ ROW(weft_stream_write), WRITES(call_write) },
-	{ ROW(weft_stream_write_spans), WRITES(call_write_spans) },
 	{ ROW(weft_stream_write_op), WRITES(call_write_op) },
 	{ ROW(weft_stream_write_file), WRITES(call_write_file), .is_waiting = has_read_file,
 	  .open = open_file, .close = close_file },
 	{ ROW(weft_stream_send_fd), WRITES(call_send_fd) },
 	{ ROW(weft_stream_shutdown), WRITES(call_shutdown) },
-	{ ROW(weft_stream_shutdown_op), WRITES(call_shutdown_op) },
 	{ ROW(weft_wait_fd), RECEIVES(call_wait_fd) },
 	{ ROW(weft_op_poll), RECEIVES(call_op_poll) },
 	{ ROW(weft_op_recv), RECEIVES(call_op_recv) },

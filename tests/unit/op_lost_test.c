@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/os.h"
+#include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
 #define SOON weft_after(10 * WEFT_S) /* never reached, unless an event is lost */
@@ -190,7 +191,7 @@ begin_all(void)
 	OK(weft_op_accept(&all.ops[TAKE], all.pairs[TAKE].fd, 0, SOON));
 	all.watched = make_pair();
 	OK(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_told, NULL));
-	OK(weft_stream_open_pair(&all.stream, &all.peer));
+	OK(open_stream_pair(&all.stream, &all.peer));
 	all.reader = weft_go(read_stream, NULL);
 	CHECK(all.reader > 0);
 	OK(weft_sleep_until(weft_after(WEFT_MS)));

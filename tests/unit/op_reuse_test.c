@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
+#include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
 #define SOON weft_after(10 * WEFT_S) /* never reached, unless an event is lost */
@@ -260,7 +261,7 @@ use_stream(void)
 {
 	weft_stream *a, *b;
 
-	OK(weft_stream_open_pair(&a, &b));
+	OK(open_stream_pair(&a, &b));
 	CHECK_EQ(weft_stream_fd(a), number);
 	talk(a, b);
 }
@@ -429,7 +430,7 @@ struct lender {
 static int
 lend_stream(struct lender *l)
 {
-	OK(weft_stream_open_pair(&l->stream, &l->peer));
+	OK(open_stream_pair(&l->stream, &l->peer));
 	if (l->used) {
 		static char bytes[65536]; /* too large for a threadlet's stack */
 		weft_span span = { bytes, sizeof(bytes) };

@@ -4,6 +4,7 @@
  */
 #include "base/sys.h"
 #include "base/valgrind.h"
+#include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
 /* --- the choice --------------------------------------------------------- */
@@ -73,7 +74,7 @@ TEST(two_loops_exchange_bytes)
 {
 	weft_loop *loops[2] = { make_started(), make_started() };
 
-	OK(weft_stream_open_pair(&ends[0], &ends[1]));
+	OK(open_stream_pair(&ends[0], &ends[1]));
 	for (int i = 0; i < 2; i++)
 		(void)go_on(loops[i], exchange, ends[i]);
 	while (weft__load(&done, WEFT__ACQUIRE) < 2)

@@ -247,16 +247,13 @@ writer_main(void *arg)
 	struct shell *shell = arg;
 	weft_stream *stream = weft_child_stream(shell->child, 0);
 	size_t size = strlen(shell->input);
-	weft_span spans[2];
+	ssize_t rc;
 
 	if (!stream)
 		return WEFT_ENOMEM;
-	if (size > 0) {
-		spans[0] = (weft_span){ shell->input, size };
-		spans[1] = (weft_span){ "\n", 1 }; /* end the last line */
-		(void)weft_stream_write_spans(stream, spans, shell->input[size - 1] == '\n' ? 1 : 2,
-		                              WEFT_NEVER);
-	}
+	rc = weft_stream_write(stream, shell->input, size, WEFT_NEVER);
+	if (rc > 0 && shell->input[size - 1] != '\n') /* end the last line */
+		(void)weft_stream_write(stream, "\n", 1, WEFT_NEVER);
 	weft_stream_close(stream);
 	return 0;
 }

@@ -258,21 +258,3 @@ weft_stream_fd(weft_stream *stream)
 
 	return rc < 0 ? rc : stream->fd;
 }
-
-int
-weft_stream_creds(weft_stream *stream, weft_creds *out)
-{
-	weft_creds creds = { 0 }; /* the layout of struct ucred */
-	socklen_t size = sizeof(creds);
-	int rc = weft__stream_check(stream, "weft_stream_creds");
-
-	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, "weft_stream_creds: out is NULL");
-	if (rc < 0)
-		return rc;
-	rc = weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERCRED, &creds, &size);
-	if (rc < 0 || creds.pid == 0)
-		return weft__fail(WEFT_EINVAL, "weft_stream_creds: not a Unix stream");
-	*out = creds;
-	return 0;
-}

@@ -184,23 +184,11 @@ stream_receive_end(weft_stream *stream, int64_t result)
 }
 
 static void
-wake_mover(weft_stream *stream)
-{
-	struct weft__waiter *waiter = stream->mover;
-
-	stream->mover = NULL;
-	if (waiter && weft__claim(waiter))
-		weft__wake(waiter, 0);
-}
-
-static void
 on_received(weft_op *op, int64_t result, void *arg)
 {
 	weft_stream *stream = arg;
 	bool last = !op->more; /* read first: taking bytes may cancel the op */
 
-	if (last)
-		wake_mover(stream);
 	if (stream->flags & WEFT__STREAM_CLOSING) {
 		if (last)
 			(void)weft__close_go_on(stream);
@@ -263,28 +251,6 @@ weft__receive_more(weft_stream *stream)
 		if (rc < 0)
 			stream->in_error = rc;
 	}
-}
-
-/* The wait is short: the op has been canceled.  The mover counts as an in-flight caller, so
- * that a concurrent close waits for it. */
-int
-weft__receive_stop(weft_stream *stream)
-{
-	struct weft__waiter waiter = { .what = "stream", .on = stream->fd, .deaf = true };
-
-	if (!stream->in.pending)
-		return 0;
-	if (!weft__self())
-		return weft__fail(
-			WEFT_EBUSY,
-			"weft_stream_move: the stream still receives; move it from a threadlet");
-	stream->flags |= WEFT__STREAM_PAUSED | WEFT__STREAM_MOVING;
-	weft_op_cancel(&stream->in);
-	stream->mover = &waiter;
-	stream->guests++;
-	(void)weft__wait(&waiter, WEFT_NEVER);
-	stream->flags &= ~(uint32_t)WEFT__STREAM_MOVING;
-	return weft__guest_leave(stream);
 }
 
 int

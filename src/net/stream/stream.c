@@ -1,4 +1,4 @@
-/* stream.c - streams: creation, the owner loop, moving and interrupting. */
+/* stream.c - streams: creation, the owner loop, and interrupting. */
 #include <errno.h>
 #include <sys/socket.h>
 #include "net/stream/stream.h"
@@ -74,18 +74,14 @@ weft__stream_make(int fd, uint32_t flags)
 void
 weft__stream_free(weft_stream *stream)
 {
-	struct weft__chunks none = { .count = WEFT__CHUNKS_SPARE };
 	weft_loop *loop = weft__stream_loop(stream);
 
-	/* A moved stream is not bound yet, so it cannot use the new loop's cache. */
-	weft__queue_clear(&stream->in_queue,
-	                  stream->flags & WEFT__STREAM_BOUND ? &weft__net_of(loop)->chunks : &none);
+	if (loop) /* else nothing was received */
+		weft__queue_clear(&stream->in_queue, &weft__net_of(loop)->chunks);
 	weft__passed_end(stream);
 	if (stream->keeper)
 		*stream->keeper = NULL;
 	weft__session_close(stream->tls);
-	if (stream->moved_to)
-		weft_loop_unref(stream->moved_to);
 	weft__notice_drop(&stream->notice);
 	if (stream->flags & WEFT__STREAM_BOUND)
 		weft_loop_unref(loop);
@@ -138,30 +134,6 @@ weft_stream_open_fd(int fd, bool borrow, weft_stream **out)
 	return 0;
 }
 
-int
-weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b)
-{
-	weft_stream *a, *b;
-	int fds[2], rc;
-
-	if (!out_a || !out_b)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_open_pair: out_a or out_b is NULL");
-	rc = weft__sys->socket_pair(fds);
-	if (rc < 0)
-		return weft_fail(rc, "socketpair: %s", weft_strerror(rc));
-	a = weft__stream_make(fds[0], WEFT__STREAM_LOCAL);
-	b = a ? weft__stream_make(fds[1], WEFT__STREAM_LOCAL) : NULL;
-	if (!b) {
-		(void)weft__sys->close(fds[0]);
-		(void)weft__sys->close(fds[1]);
-		weft__sys->release(a);
-		return WEFT_ENOMEM;
-	}
-	*out_a = a;
-	*out_b = b;
-	return 0;
-}
-
 /* --- the owner loop ----------------------------------------------------- */
 
 /* The backend's flags for the descriptor. */
@@ -189,9 +161,6 @@ introduce(weft_stream *stream, weft_loop *loop)
 	if (rc < 0)
 		return weft__fail(rc, "stream: the loop cannot register its descriptor");
 	(void)weft_loop_ref(loop);
-	if (stream->moved_to)
-		weft_loop_unref(stream->moved_to);
-	stream->moved_to = NULL;
 	stream->flags |= WEFT__STREAM_BOUND;
 	return 0;
 }
@@ -204,8 +173,6 @@ weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call)
 
 	if (!stream)
 		return weft__misuse(WEFT_EINVAL, call);
-	if (!its)
-		its = stream->moved_to;
 	if (its && loop && its != loop)
 		return weft__misuse(WEFT_EWRONGLOOP, call);
 	if (!its)
@@ -215,8 +182,6 @@ weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call)
 		return rc;
 	if (stream->flags & WEFT__STREAM_CLOSING)
 		return weft__fail(WEFT_ESHUTDOWN, "stream: it was already closed");
-	if (stream->flags & WEFT__STREAM_MOVING)
-		return weft__fail(WEFT_EBUSY, "stream: it is being moved to another loop");
 	return stream->flags & WEFT__STREAM_BOUND ? 0 : introduce(stream, its);
 }
 
@@ -243,56 +208,6 @@ weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	if (rc == 0 && weft__notice_take(&stream->notice))
 		rc = WEFT_EINTR;
 	return rc;
-}
-
-/* Set the loop of an unbound stream.  The stream is bound at its first use there. */
-static void
-promise_to(weft_stream *stream, weft_loop *loop)
-{
-	(void)weft_loop_ref(loop);
-	if (stream->moved_to)
-		weft_loop_unref(stream->moved_to);
-	stream->moved_to = loop;
-}
-
-static int
-take_from_loop(weft_stream *stream, weft_loop *from)
-{
-	int rc;
-
-	if (stream->reader || stream->reader_op || stream->out || stream->guests > 0
-	    || (stream->flags & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN | WEFT__STREAM_CALLED)))
-		return weft__fail(
-			WEFT_EBUSY,
-			"weft_stream_move: the stream is in use by a reader, a writer or a "
-			"callback");
-	rc = weft__receive_stop(stream);
-	if (rc < 0)
-		return rc;
-	weft__ready_forget(&from->backend, stream->fd);
-	weft__notice_drop(&stream->notice);
-	stream->flags &= ~(uint32_t)WEFT__STREAM_BOUND;
-	stream->in.loop = NULL;
-	return 0;
-}
-
-int
-weft_stream_move(weft_stream *stream, weft_loop *loop)
-{
-	int rc = weft__stream_check(stream, "weft_stream_move");
-	weft_loop *from = stream ? weft__stream_loop(stream) : NULL;
-
-	if (rc < 0)
-		return rc;
-	if (!loop)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_move: loop is NULL");
-	rc = from ? take_from_loop(stream, from) : 0;
-	if (rc < 0)
-		return rc;
-	promise_to(stream, loop);
-	if (from)
-		weft_loop_unref(from);
-	return 0;
 }
 
 /* --- interrupting ------------------------------------------------------- */

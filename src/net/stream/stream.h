@@ -1,6 +1,6 @@
 /* stream.h - streams: the definitions that the files of this layer share.  Private.
  *
- * The files: stream.c (creation, owner loop, moving), receive.c (the receive op, and delivery
+ * The files: stream.c (creation, owner loop), receive.c (the receive op, and delivery
  * of its bytes), read.c (read calls), send.c (the write queue and the send op), write.c (write
  * calls), close.c (closing), events.c (callbacks), option.c (properties), queue.c (received
  * bytes), secure.c (TLS), pass.c (descriptor passing), write_file.c (files).
@@ -112,7 +112,6 @@ enum {
 	WEFT__STREAM_BOUND = 1 << 11,   /* its loop has registered the descriptor */
 	WEFT__STREAM_AGAIN = 1 << 12,   /* `again` is posted */
 	WEFT__STREAM_CALLED = 1 << 13,  /* a callback is on the stack */
-	WEFT__STREAM_MOVING = 1 << 14,  /* is being moved to another loop */
 	WEFT__STREAM_PASSES = 1 << 15,  /* accepts passed descriptors */
 	WEFT__STREAM_LOCAL = 1 << 16,   /* a Unix socket */
 	WEFT__STREAM_OPS = 1 << 17,     /* the program has started ops on it */
@@ -150,15 +149,12 @@ struct weft_stream {
 	size_t      queued;   /* bytes of the write queue */
 	uint64_t    queued_files; /* bytes of files that are being written */
 
-	union {
-		weft_loop    *moved_to; /* the future loop; NULL: it has a loop, or none yet */
-		weft_stream **link;     /* if started: the pointer to this stream in the list */
-	};
+	weft_stream **link;   /* if started: the pointer to this stream in the list */
 	size_t      passed_at; /* bytes of the queue before the byte that `passed` came with */
 	struct weft__stream_calls events;
 	void       *arg;
 	weft_node   again;    /* calls on_data for the remaining bytes */
-	struct weft__waiter *closer, *mover;
+	struct weft__waiter *closer;
 
 	uint32_t    read_max, high_water, low_water;
 	uint64_t    write_max, linger_ns;
@@ -193,7 +189,7 @@ int weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call
 static inline int
 weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
 {
-	const uint32_t all = WEFT__STREAM_BOUND | WEFT__STREAM_CLOSING | WEFT__STREAM_MOVING;
+	const uint32_t all = WEFT__STREAM_BOUND | WEFT__STREAM_CLOSING;
 	weft_loop *its = stream ? weft__stream_loop(stream) : NULL;
 
 	/* The common case: the stream is open and belongs to this loop. */
@@ -222,10 +218,6 @@ int weft__stream_explain(const weft_stream *stream, const char *call, int error)
 
 /* Start receiving if the stream can receive and the queue has room.  Returns 0 or an error. */
 int weft__receive_start(weft_stream *stream);
-
-/* Stop receiving, and wait until the op has ended.  Returns 0, WEFT_EBUSY outside a threadlet,
- * or WEFT_ESHUTDOWN if the stream was closed meanwhile. */
-int weft__receive_stop(weft_stream *stream);
 
 /* Receive without waiting, into the queue or into `buf`.  `must`: try even if the backend does
  * not expect bytes.  Returns the count, 0 at the end, or an error; -EAGAIN if there are no

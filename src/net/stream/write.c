@@ -93,20 +93,19 @@ send_some(weft_stream *stream, const weft_span *spans, size_t count, bool must)
 }
 
 ssize_t
-weft_stream_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
-                        uint64_t deadline_ns)
+weft_stream_write(weft_stream *stream, const void *buf, size_t size, uint64_t deadline_ns)
 {
+	weft_span span = { buf, size };
 	int rc = weft__stream_wait(stream, deadline_ns, "weft_stream_write");
-	size_t size = 0;
 	int64_t sent;
 
 	if (rc == 0)
-		rc = check_spans(spans, count, &size);
+		rc = check_spans(&span, 1, &size);
 	if (rc == 0)
 		rc = weft__send_check(stream);
 	if (rc < 0)
 		return rc;
-	sent = send_some(stream, spans, count, deadline_ns == WEFT_NOWAIT);
+	sent = send_some(stream, &span, 1, deadline_ns == WEFT_NOWAIT);
 	if (sent < 0)
 		return sent;
 	if ((size_t)sent == size) {
@@ -115,15 +114,7 @@ weft_stream_write_spans(weft_stream *stream, const weft_span *spans, size_t coun
 	}
 	if (deadline_ns == WEFT_NOWAIT)
 		return WEFT_ETIMEDOUT;
-	return weft__send_wait(stream, rest_of(spans, count, size, (size_t)sent), deadline_ns);
-}
-
-ssize_t
-weft_stream_write(weft_stream *stream, const void *buf, size_t size, uint64_t deadline_ns)
-{
-	weft_span span = { buf, size };
-
-	return weft_stream_write_spans(stream, &span, 1, deadline_ns);
+	return weft__send_wait(stream, rest_of(&span, 1, size, (size_t)sent), deadline_ns);
 }
 
 ssize_t
@@ -244,44 +235,19 @@ weft_stream_write_op(weft_stream *stream, const weft_span *spans, size_t count, 
 
 /* --- closing the sending side ------------------------------------------- */
 
-static int
-check_shutdown(const weft_stream *stream)
-{
-	if (stream->flags & WEFT__STREAM_PLAIN)
-		return weft__fail(WEFT_EINVAL, "weft_stream_shutdown: the stream is not a socket");
-	return weft__send_check(stream);
-}
-
 int
 weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns)
 {
 	int rc = weft__stream_wait(stream, deadline_ns, "weft_stream_shutdown");
 
+	if (rc == 0 && (stream->flags & WEFT__STREAM_PLAIN))
+		rc = weft__fail(WEFT_EINVAL, "weft_stream_shutdown: the stream is not a socket");
 	if (rc == 0)
-		rc = check_shutdown(stream);
+		rc = weft__send_check(stream);
 	if (rc == 0 && deadline_ns == WEFT_NOWAIT && stream->first)
 		rc = WEFT_ETIMEDOUT;
 	if (rc < 0)
 		return rc;
 	return (int)weft__send_wait(stream, (struct weft__write){ .kind = WEFT__WRITE_LAST },
 	                            deadline_ns);
-}
-
-int
-weft_stream_shutdown_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns)
-{
-	struct weft__write *write;
-	int rc = begin_op(stream, op, deadline_ns, &write);
-
-	if (rc < 0)
-		return rc;
-	rc = check_shutdown(stream);
-	if (rc < 0) {
-		weft__write_give(op->loop, write);
-		(void)weft_op_finish(op, rc);
-		return 0;
-	}
-	*write = (struct weft__write){ .kind = WEFT__WRITE_LAST };
-	queue_op(stream, write, op);
-	return 0;
 }

@@ -343,16 +343,6 @@ sys_get_option(int fd, int level, int name, void *value, socklen_t *size)
 	return (int)leave(SIM_CALL_get_option, fd, name, rc);
 }
 
-static int
-sys_socket_pair(int out[2])
-{
-	int rc = enter(SIM_CALL_socket_pair);
-
-	if (rc == 0)
-		rc = sim_socketpair(out);
-	return (int)leave(SIM_CALL_socket_pair, 0, 0, rc);
-}
-
 /* There is no file system: a path is only a name. */
 static int
 sys_path_mode(int fd, mode_t mode)
@@ -644,7 +634,6 @@ const struct weft__sys sim_sys = {
 	.peername = sys_peername,
 	.set_option = sys_set_option,
 	.get_option = sys_get_option,
-	.socket_pair = sys_socket_pair,
 	.path_mode = sys_path_mode,
 	.unsent = sys_unsent,
 	.ignore_syn = sys_ignore_syn,

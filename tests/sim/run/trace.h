@@ -18,7 +18,7 @@
 	X(set_cpus) X(close)                                                   \
 	X(read) X(write) X(pipe) X(set_nonblock) X(kind) X(identity) X(socket) X(bind)     \
 	X(listen) X(accept) X(connect) X(so_error) X(shutdown) X(sockname)     \
-	X(peername) X(set_option) X(get_option) X(socket_pair)                 \
+	X(peername) X(set_option) X(get_option)                                \
 	X(path_mode) X(path_remove) X(unsent) X(ignore_syn)                    \
 	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
 	X(host_find) X(host_name)                                              \

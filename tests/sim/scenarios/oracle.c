@@ -438,3 +438,27 @@ peer_pair(int out[2])
 	while (!make_tcp_pair(out))
 		continue;
 }
+
+int
+open_stream_pair(weft_stream **out_a, weft_stream **out_b)
+{
+	weft_stream *a;
+	int fds[2], rc = sim_socketpair(fds);
+
+	if (rc < 0)
+		return rc;
+	rc = weft_stream_open_fd(fds[0], false, &a);
+	if (rc < 0) {
+		(void)weft__sys->close(fds[0]);
+		(void)weft__sys->close(fds[1]);
+		return rc;
+	}
+	rc = weft_stream_open_fd(fds[1], false, out_b);
+	if (rc < 0) {
+		weft_stream_reset(a);
+		(void)weft__sys->close(fds[1]);
+		return rc;
+	}
+	*out_a = a;
+	return 0;
+}

@@ -20,6 +20,7 @@
 #include <weft/loop.h>
 #include <weft/op.h>
 #include <weft/schedule.h>
+#include <weft/stream.h>
 #include <weft/timer.h>
 #include <weft/watch.h>
 #include "sim/run/sim.h"
@@ -131,6 +132,9 @@ int peer_socket(void);
 
 /* A connected pair of stream sockets, TCP or AF_UNIX. */
 void peer_pair(int out[2]);
+
+/* Two streams that are connected to each other.  Returns 0 and fills both, or an error. */
+int open_stream_pair(weft_stream **out_a, weft_stream **out_b);
 
 /* Connect and wait for some seconds at most; 0 or -errno. */
 int peer_connect(int fd, const struct sockaddr_in *name);

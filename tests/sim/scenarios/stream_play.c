@@ -2,7 +2,7 @@
  *
  * A client connects, or makes a pair, and sends the number of its connection.  Then both ends
  * read and write at random, with deadlines, from threadlets or by callbacks.  They are closed
- * by others, interrupted, canceled, and moved to the other loop.
+ * by others, interrupted and canceled.
  *
  *   1. What is read is what was written, in order; at the end all of it, unless an error was
  *      reported.
@@ -33,7 +33,6 @@ struct end {
 	bool helped;         /* a helper may close it */
 	bool sends;          /* `op` is pending */
 	uint32_t interrupts;
-	uint32_t where;
 	struct once once;
 	weft_op op;
 	weft_span span;
@@ -169,14 +168,13 @@ end_told(struct end *end)
 }
 
 static struct end *
-end_new(weft_stream *stream, bool serves, uint32_t where)
+end_new(weft_stream *stream, bool serves)
 {
 	struct end *end = &play.ends[play.ends_used++];
 
 	sim_check(play.ends_used <= 2 * CONNS);
 	end->stream = stream;
 	end->serves = serves;
-	end->where = where;
 	once_begin(&end->once);
 	count_up(&play.started);
 	return end;
@@ -301,30 +299,6 @@ act_shut(struct end *end)
 	return judge(end, rc, deadline_ns);
 }
 
-static int run_end(void *arg);
-
-/* Move it to the other loop, where another threadlet uses it from then on. */
-static bool
-act_move(struct end *end, bool *left)
-{
-	uint32_t where = 1 - end->where;
-	weft_go_opts opts = { .loop = play.hosts[where].loop };
-	int rc;
-
-	if (end->helped)
-		return true;
-	rc = weft_stream_move(end->stream, opts.loop);
-	if (rc != 0)
-		sim_fail("a move gives %d", rc);
-	end->where = where;
-	*left = true;
-	if (weft_go_with(&opts, run_end, end) > 0)
-		return false;
-	close_end(end); /* no threadlet has it */
-	count_up(&play.ended);
-	return false;
-}
-
 static int
 meddle(void *arg)
 {
@@ -371,14 +345,12 @@ learn_number(struct end *end)
 }
 
 static bool
-take_step(struct end *end, bool *left)
+take_step(struct end *end)
 {
 	uint64_t what = sim_random_below(16);
 
 	if (what == 0)
 		return act_shut(end);
-	if (what == 1 && sim_random_below(2))
-		return act_move(end, left);
 	return what < 8 ? act_write(end) : act_read(end);
 }
 
@@ -403,17 +375,14 @@ static int
 run_end(void *arg)
 {
 	struct end *end = arg;
-	bool more = end->conn || learn_number(end), left = false;
+	bool more = end->conn || learn_number(end);
 
 	if (end->stream) {
 		limit_linger(end->stream);
 		start_helper(end);
 	}
-	for (int i = 0; i < STEPS && more && end->stream; i++) {
-		more = take_step(end, &left);
-		if (left)
-			return 0;
-	}
+	for (int i = 0; i < STEPS && more && end->stream; i++)
+		more = take_step(end);
 	if (more && end->stream && sim_random_below(2) && act_shut(end))
 		while (end->stream && end->shut && act_read(end))
 			continue;
@@ -524,14 +493,12 @@ static const weft_stream_events events = { .on_data = on_data, .on_close = on_cl
 
 /* With a threadlet on any loop, or with callbacks on the current loop. */
 static void
-serve(weft_stream *stream, uint32_t here)
+serve(weft_stream *stream)
 {
-	uint32_t where = (uint32_t)sim_random_below(HOSTS);
-	weft_go_opts opts = { .loop = play.hosts[where].loop };
-	struct end *end = end_new(stream, true, where);
+	weft_go_opts opts = { .loop = play.hosts[sim_random_below(HOSTS)].loop };
+	struct end *end = end_new(stream, true);
 
 	if (sim_random_below(2)) {
-		end->where = here;
 		if (weft_stream_start(stream, NULL, &events, end) == 0) {
 			limit_linger(stream);
 			return;
@@ -557,7 +524,7 @@ run_acceptor(void *arg)
 			rc = WEFT_ECONNREFUSED;
 		judge_opening("an accept", rc, deadline_ns);
 		if (rc == 0)
-			serve(stream, 0);
+			serve(stream);
 		else if (rc != WEFT_ETIMEDOUT)
 			(void)weft_sleep_until(weft_after(WEFT_MS));
 	}
@@ -568,16 +535,16 @@ run_acceptor(void *arg)
 
 /* A stream to a served end, or NULL. */
 static weft_stream *
-reach(uint32_t where, uint64_t deadline_ns)
+reach(uint64_t deadline_ns)
 {
 	weft_stream *stream = NULL, *other = NULL;
 	bool pair = sim_random_below(4) == 0;
-	int rc = pair ? weft_stream_open_pair(&stream, &other)
+	int rc = pair ? open_stream_pair(&stream, &other)
 	              : weft_stream_connect(play.address, NULL, &stream, deadline_ns);
 
 	sim_check((rc == 0) == (stream != NULL));
 	if (rc == 0 && pair)
-		serve(other, where);
+		serve(other);
 	if (pair)
 		judge_opening("a pair", rc, WEFT_NOWAIT);
 	else
@@ -587,7 +554,7 @@ reach(uint32_t where, uint64_t deadline_ns)
 }
 
 static void
-visit(uint32_t where)
+visit(void)
 {
 	uint64_t deadline_ns = weft_after(sim_random_below(WEFT_S / 4));
 	weft_stream *stream;
@@ -598,10 +565,10 @@ visit(uint32_t where)
 	if (play.conns_used == CONNS)
 		return;
 	play.conns_used++;
-	stream = reach(where, deadline_ns);
+	stream = reach(deadline_ns);
 	if (!stream)
 		return;
-	end = end_new(stream, false, where);
+	end = end_new(stream, false);
 	end->conn = &play.conns[number];
 	n = weft_stream_write(stream, &number, 1, deadline_ns);
 	if (n == 1) {
@@ -616,11 +583,9 @@ visit(uint32_t where)
 static int
 run_client(void *arg)
 {
-	uint32_t where = weft_loop_current() == play.hosts[1].loop;
-
 	(void)arg;
 	for (int i = 0; i < 3 && weft_check_canceled() == 0; i++) {
-		visit(where);
+		visit();
 		(void)weft_sleep_until(draw_deadline());
 	}
 	count_up(&play.clients);

@@ -143,7 +143,7 @@ start_all(void *arg)
 	for (int i = 0; i < PAIRS; i++) {
 		struct end *a = &play.ends[2 * i], *b = a + 1;
 
-		if (weft_stream_open_pair(&a->stream, &b->stream) < 0)
+		if (open_stream_pair(&a->stream, &b->stream) < 0)
 			continue;
 		start_end(a);
 		start_end(b);

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <termios.h>
 #include <unistd.h>
+#include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
 enum line_kind {
@@ -86,7 +87,7 @@ open_ends(enum line_kind kind)
 	int fds[2];
 
 	if (kind == LINE_PAIR) {
-		OK(weft_stream_open_pair(&ends.a, &ends.b));
+		OK(open_stream_pair(&ends.a, &ends.b));
 		return ends;
 	}
 	if (kind == LINE_PIPE) {

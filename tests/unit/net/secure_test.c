@@ -57,7 +57,7 @@ run_ends(weft_threadlet_fn client, struct line *line)
 static void
 run_line(weft_threadlet_fn client, struct line *line)
 {
-	OK(weft_stream_open_pair(&line->a, &line->b));
+	OK(open_stream_pair(&line->a, &line->b));
 	run_ends(client, line);
 }
 
@@ -273,7 +273,7 @@ count_handshakes(void *arg)
 
 	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	weft_stream_close(line->a);
-	OK(weft_stream_open_pair(&line->a, &line->b));
+	OK(open_stream_pair(&line->a, &line->b));
 	CHECK(weft_go(be_server, line) > 0);
 	CHECK(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER)
 	      < 0);
@@ -314,7 +314,7 @@ TEST(plain_bytes_where_tls_begins_are_refused)
 	struct line line = { .result = 0 };
 
 	make_world();
-	OK(weft_stream_open_pair(&line.a, &line.b));
+	OK(open_stream_pair(&line.a, &line.b));
 	run_threadlet(send_plain_first, &line);
 	drop_world();
 }
@@ -337,7 +337,7 @@ TEST(handshake_ends_at_its_deadline)
 	struct line line = { .result = 0 };
 
 	make_world();
-	OK(weft_stream_open_pair(&line.a, &line.b));
+	OK(open_stream_pair(&line.a, &line.b));
 	run_threadlet(wait_for_silence, &line);
 	drop_world();
 }

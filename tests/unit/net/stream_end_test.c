@@ -9,11 +9,11 @@
 /* A stream whose other end is a plain descriptor, and a second stream, the bell.  A byte on the
  * bell makes the loop close the first one. */
 struct scene {
-	weft_loop *loop, *other;
+	weft_loop *loop;
 	weft_stream *stream, *bell;
 	int far, bell_far;
 	ssize_t result;
-	int moved, calls;
+	int calls;
 	char got[16];
 };
 
@@ -93,160 +93,6 @@ TEST(close_while_the_end_arrives_does_not_break_a_waiting_reader)
 TEST(close_while_bytes_arrive_does_not_break_a_waiting_reader)
 {
 	close_under_reader("abcd", 4);
-}
-
-/* --- moving --------------------------------------------------------------- */
-
-static int
-move_away(void *arg)
-{
-	struct scene *scene = arg;
-	char byte;
-
-	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	scene->calls = 1;
-	scene->moved = weft_stream_move(scene->stream, scene->other);
-	scene->calls = 2;
-	return 0;
-}
-
-static int
-close_meanwhile(void *arg)
-{
-	struct scene *scene = arg;
-
-	while (scene->calls == 0)
-		OK(weft_yield());
-	if (scene->calls == 1)
-		weft_stream_close(scene->stream);
-	return 0;
-}
-
-TEST(close_during_a_move_fails_the_move)
-{
-	struct scene scene;
-
-	open_scene(&scene);
-	scene.other = make();
-	scene.moved = 1;
-	(void)go_on(scene.loop, close_meanwhile, &scene);
-	(void)go_on(scene.loop, move_away, &scene);
-	weft_stream_close(scene.bell);
-	end_scene(&scene);
-	CHECK(scene.moved == WEFT_ESHUTDOWN || scene.moved == 0);
-	if (scene.moved == 0)
-		weft_stream_close(scene.stream);
-	OK(weft_loop_free(scene.other));
-	(void)close(scene.far);
-}
-
-static int
-read_meanwhile(void *arg)
-{
-	struct scene *scene = arg;
-
-	while (scene->calls == 0)
-		OK(weft_yield());
-	if (scene->calls == 1)
-		scene->result = weft_stream_read(scene->stream, scene->got, 4, weft_after(WEFT_MS));
-	return 0;
-}
-
-TEST(read_during_a_move_is_refused)
-{
-	struct scene scene;
-
-	open_scene(&scene);
-	scene.other = make();
-	(void)go_on(scene.loop, read_meanwhile, &scene);
-	(void)go_on(scene.loop, move_away, &scene);
-	weft_stream_close(scene.bell);
-	OK(weft_loop_run(scene.loop));
-	if (scene.result) {
-		CHECK_EQ(scene.result, WEFT_EBUSY);
-		CHECK_EQ(scene.moved, 0);
-	}
-	weft_stream_close(scene.stream);
-	end_scene(&scene);
-	OK(weft_loop_free(scene.other));
-	(void)close(scene.far);
-}
-
-static void
-on_end_move(weft_stream *stream, const void *data, ssize_t size, void *arg)
-{
-	struct scene *scene = arg;
-
-	(void)data;
-	CHECK_EQ(size, 0);
-	CHECK_EQ(weft_stream_move(stream, scene->other), WEFT_EBUSY);
-	scene->calls++;
-	weft_stream_close(stream);
-}
-
-TEST(callback_cannot_move_its_own_stream)
-{
-	static const weft_stream_events events = { .on_data = on_end_move };
-	struct scene scene;
-
-	open_scene(&scene);
-	scene.other = make();
-	OK(weft_stream_start(scene.stream, scene.loop, &events, &scene));
-	(void)close(scene.far);
-	weft_stream_close(scene.bell);
-	end_scene(&scene);
-	CHECK_EQ(scene.calls, 1);
-	OK(weft_loop_free(scene.other));
-}
-
-static int
-move_interrupted(void *arg)
-{
-	struct scene *scene = arg;
-
-	CHECK_EQ(weft_stream_write(scene->stream, "!", 1, WEFT_NOWAIT), 1);
-	weft_stream_interrupt(scene->stream); /* both the write and the interrupt are in progress */
-	OK(weft_stream_move(scene->stream, scene->other));
-	return 0;
-}
-
-static int
-interrupt_later(void *arg)
-{
-	struct scene *scene = arg;
-
-	OK(weft_yield());
-	weft_stream_interrupt(scene->stream);
-	return 0;
-}
-
-static int
-read_twice(void *arg)
-{
-	struct scene *scene = arg;
-	char byte;
-
-	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, WEFT_NEVER), WEFT_EINTR);
-	CHECK(weft_go(interrupt_later, scene) > 0);
-	CHECK_EQ(weft_stream_read(scene->stream, &byte, 1, weft_after(HOUR)), WEFT_EINTR);
-	weft_stream_close(scene->stream);
-	return 0;
-}
-
-TEST(moved_stream_with_a_pending_interrupt_receives_the_next_one)
-{
-	struct scene scene;
-
-	open_scene(&scene);
-	scene.other = make();
-	weft_stream_close(scene.bell);
-	(void)go_on(scene.loop, move_interrupted, &scene);
-	OK(weft_loop_run(scene.loop));
-	(void)go_on(scene.other, read_twice, &scene);
-	OK(weft_loop_run(scene.other));
-	OK(weft_loop_free(scene.other));
-	end_scene(&scene);
-	(void)close(scene.far);
 }
 
 /* --- buffers from on_buffer ----------------------------------------------- */
@@ -345,59 +191,6 @@ TEST(on_close_follows_the_end_of_the_last_write_after_a_reset)
 }
 
 /* --- interrupts from other threads and processes -------------------------- */
-
-#define MOVES 200
-
-struct chase {
-	weft_stream *stream;
-	weft_loop *next;
-	weft__a32 over;
-};
-
-static void *
-interrupt_often(void *arg)
-{
-	struct chase *chase = arg;
-
-	while (!weft__load(&chase->over, WEFT__RELAXED))
-		weft_stream_interrupt(chase->stream);
-	return NULL;
-}
-
-static int
-use_and_move(void *arg)
-{
-	struct chase *chase = arg;
-	char byte;
-	ssize_t n = weft_stream_read(chase->stream, &byte, 1, weft_after(WEFT_MS / 100));
-
-	CHECK(n == WEFT_EINTR || n == WEFT_ETIMEDOUT);
-	OK(weft_stream_move(chase->stream, chase->next));
-	return 0;
-}
-
-TEST(interrupt_never_touches_a_loop_that_the_stream_has_left)
-{
-	struct chase chase = { .next = NULL };
-	weft_loop *loop = make();
-	pthread_t hunter;
-	int far;
-
-	chase.stream = open_half(&far);
-	hunter = thread(interrupt_often, &chase);
-	for (int i = 0; i < MOVES; i++) {
-		chase.next = make();
-		(void)go_on(loop, use_and_move, &chase);
-		OK(weft_loop_run(loop));
-		OK(weft_loop_free(loop));
-		loop = chase.next;
-	}
-	weft__store(&chase.over, 1, WEFT__RELAXED);
-	OK(pthread_join(hunter, NULL));
-	weft_stream_close(chase.stream);
-	OK(weft_loop_free(loop));
-	(void)close(far);
-}
 
 static int
 fork_and_interrupt(void *arg)

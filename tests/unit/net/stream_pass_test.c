@@ -344,36 +344,6 @@ TEST(descriptors_can_be_enabled_after_bytes_were_read)
 	close_pipe(&p);
 }
 
-static int
-move_with_one(void *arg)
-{
-	struct passing *p = arg;
-	const void *seen;
-	int64_t value;
-	int fd;
-
-	OK(weft_stream_set(p->ends.b, "fds", 1));
-	OK(weft_stream_get(p->ends.b, "fds", &value));
-	CHECK_EQ(value, 1);
-	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
-	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
-	CHECK_EQ(weft_stream_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
-	OK(weft_stream_move(p->ends.b, weft_loop_current()));
-	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-	check_passed(p, fd);
-	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-	check_passed(p, fd);
-	return close_both(p);
-}
-
-TEST(stream_moves_with_its_received_descriptor)
-{
-	struct passing p = open_passing(LINE_PAIR);
-
-	run_threadlet(move_with_one, &p);
-	close_pipe(&p);
-}
-
 static void
 on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {

@@ -5,7 +5,6 @@
 
 struct line {
 	weft_stream *near, *far;
-	weft_loop *other;
 	int step;
 };
 
@@ -47,14 +46,13 @@ hear(weft_stream *stream, const char *text)
 static int
 write_in_pieces(void *arg)
 {
-	const weft_span spans[] = { { "d", 1 }, { "", 0 }, { "ef", 2 } };
 	struct line line;
 
 	(void)arg;
 	connect_line(&line);
 	say(line.near, "a");
 	say(line.near, "bc");
-	CHECK_EQ(weft_stream_write_spans(line.near, spans, 3, WEFT_NEVER), 3);
+	say(line.near, "def");
 	CHECK_EQ(weft_stream_write(line.near, "g", 1, WEFT_NOWAIT), 1);
 	CHECK_EQ(write(weft_stream_fd(line.near), "h", 1), 1);
 	OK(weft_stream_shutdown(line.near, WEFT_NEVER));
@@ -206,38 +204,6 @@ interrupt_after_write(void *arg)
 TEST(interrupt_does_not_drop_written_bytes)
 {
 	run_threadlet(interrupt_after_write, NULL);
-}
-
-static int
-go_on_there(void *arg)
-{
-	struct line *line = arg;
-
-	say(line->near, "there");
-	weft_stream_close(line->near);
-	return 0;
-}
-
-static int
-write_and_move(void *arg)
-{
-	struct line *line = arg;
-
-	connect_line(line);
-	say(line->near, "here, ");
-	OK(weft_stream_move(line->near, line->other));
-	(void)go_on(line->other, go_on_there, line);
-	hear(line->far, "here, there");
-	weft_stream_close(line->far);
-	return 0;
-}
-
-TEST(stream_can_be_moved_after_a_write)
-{
-	struct line line = { .other = make_started() };
-
-	run_threadlet(write_and_move, &line);
-	stop_and_free(line.other);
 }
 
 static int

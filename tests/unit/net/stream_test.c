@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
 /* --- two connected ends -------------------------------------------------- */
@@ -18,7 +19,7 @@ open_line(void)
 {
 	struct line line = { .result = 0 };
 
-	OK(weft_stream_open_pair(&line.a, &line.b));
+	OK(open_stream_pair(&line.a, &line.b));
 	return line;
 }
 
@@ -312,7 +313,6 @@ fill_a(void *arg)
 
 	CHECK_EQ(weft_stream_write(line->a, much, sizeof(much), weft_after(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_stream_write_spans(line->a, spans, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_stream_write_some(line->a, spans, 3), 0);
 	weft_stream_close(line->b);
 	CHECK_EQ(weft_stream_write(line->a, "y", 1, WEFT_NEVER), WEFT_EPIPE);
@@ -501,7 +501,6 @@ static int
 look_at_options(void *arg)
 {
 	struct line *line = arg;
-	weft_creds creds = { 0 };
 	int64_t value;
 
 	CHECK_EQ(weft_stream_set(line->a, "nonsense", 1), WEFT_ENOENT);
@@ -514,8 +513,6 @@ look_at_options(void *arg)
 	OK(weft_stream_set(line->a, "sndbuf", 30000));
 	OK(weft_stream_get(line->a, "sndbuf", &value));
 	CHECK(value >= 30000);
-	OK(weft_stream_creds(line->a, &creds));
-	CHECK_EQ(creds.pid, getpid());
 	return close_both(line);
 }
 
@@ -535,58 +532,6 @@ TEST(open_fd_of_a_bad_descriptor_is_refused_and_null_streams_are_ignored)
 	weft_stream_close(NULL);
 	weft_stream_reset(NULL);
 	weft_stream_interrupt(NULL);
-}
-
-/* --- several loops ------------------------------------------------------- */
-
-struct handover {
-	struct line line;
-	weft_loop *to;
-	weft_event moved, done;
-};
-
-static int
-read_elsewhere(void *arg)
-{
-	struct handover *h = arg;
-	char buf[8];
-
-	OK(weft_event_wait(&h->moved, WEFT_NEVER));
-	CHECK_EQ(weft_stream_read_exact(h->line.a, buf, 4, WEFT_NEVER), 4);
-	CHECK(memcmp(buf, "bcde", 4) == 0);
-	weft_stream_close(h->line.a);
-	weft_event_set(&h->done);
-	return 0;
-}
-
-static int
-move_away(void *arg)
-{
-	struct handover *h = arg;
-	const void *seen;
-	char buf[8];
-
-	CHECK_EQ(weft_stream_write(h->line.b, "abc", 3, WEFT_NEVER), 3);
-	CHECK_EQ(weft_stream_peek(h->line.a, 3, &seen, WEFT_NEVER), 3);
-	OK(weft_stream_skip(h->line.a, 1));
-	OK(weft_stream_move(h->line.a, h->to));
-	weft_event_set(&h->moved);
-	CHECK_EQ(weft_stream_write(h->line.b, "de", 2, WEFT_NEVER), 2);
-	CHECK_EQ(weft_stream_read(h->line.b, buf, 8, WEFT_NEVER), 0);
-	OK(weft_event_wait(&h->done, WEFT_NEVER));
-	weft_stream_close(h->line.b);
-	return 0;
-}
-
-TEST(idle_stream_moves_to_another_loop_with_its_buffered_bytes)
-{
-	struct handover h = { .moved = WEFT_SHARED_INIT, .done = WEFT_SHARED_INIT };
-
-	h.line = open_line();
-	h.to = make_started();
-	(void)go_on(h.to, read_elsewhere, &h);
-	run_threadlet(move_away, &h);
-	stop_and_free(h.to);
 }
 
 /* --- closed while another threadlet uses it ------------------------------- */

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
 static weft_chan *empty, *full;
@@ -205,7 +206,7 @@ read_late(void *arg)
 	char byte;
 
 	(void)arg;
-	OK(weft_stream_open_pair(&pair[0], &pair[1]));
+	OK(open_stream_pair(&pair[0], &pair[1]));
 	CHECK_EQ(weft_stream_read(pair[0], &byte, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	check_detail("weft_stream_read", WEFT_ETIMEDOUT);
 	weft_stream_close(pair[0]);
