@@ -1,4 +1,4 @@
-/* weft/addr.h - network addresses: parse, format, compare, list interfaces.
+/* weft/addr.h - network addresses: parse, format, compare.
  *
  * All calls use the same text forms: tcp://host:port, tls://host:port, udp://host:port,
  * unix:/path, unix:@abstract, unixdgram:/path, fd:N.  IPv6 addresses are in brackets,
@@ -48,19 +48,6 @@ WEFT_API bool weft_addr_equal(const weft_addr *a, const weft_addr *b);
  * Returns true if it is.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_is_local(const weft_addr *addr);
-
-typedef struct weft_interface {
-	char      name[16];
-	uint32_t  index;
-	uint32_t  flags;      /* IFF_* */
-	weft_addr addr;
-	uint32_t  prefix_bits;
-} weft_interface;
-
-/* List the network interfaces of this machine, one entry for each address.
- * Returns the number of entries, which may exceed `max`; fills the first `max`.
- * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_addr_interfaces(weft_interface *out, size_t max);
 
 WEFT_END
 #endif

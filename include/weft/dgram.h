@@ -38,18 +38,12 @@ typedef struct weft_message {
 WEFT_API int weft_dgram_open(const char *address, const weft_dgram_opts *opts,
                              weft_dgram **out);
 
-/* Send up to `count` messages; borrows them.
+/* Send up to `count` messages; borrows them.  A callback passes WEFT_NOWAIT, and gets
+ * WEFT_ETIMEDOUT if there is no room.
  * Returns the number sent, at least one; or -errno, ICMP errors included.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_dgram_send(weft_dgram *dgram, const weft_message *messages,
                              size_t count, uint64_t deadline_ns);
-
-/* Send messages as an op, which finishes with the number sent; messages and bytes belong to it
- * until then.  Any number of ops may be queued, up to write_max bytes; then WEFT_ENOBUFS.
- * Returns as every start (weft/op.h).
- * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages,
-                                size_t count, weft_op *op, uint64_t deadline_ns);
 
 /* Receive available messages: at least one, at most `count`; fills size, addr and truncated.
  * Returns the number, or -errno.
@@ -70,34 +64,13 @@ WEFT_API int weft_dgram_start(weft_dgram *dgram, weft_loop *loop,
                               weft_dgram_fn fn, void *arg);
 WEFT_API int weft_dgram_stop(weft_dgram *dgram);
 
-/* Set whether the callbacks are background work: they then do not keep weft_loop_run() from
- * returning.  Off by default.  May be called at any time; stop and start keep the setting.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_dgram_set_background(weft_dgram *dgram, bool on);
-
-/* Join or leave the multicast `group` on interface `index` (0: any).
- * Returns 0, or -errno.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group,
-                                  uint32_t index, bool on);
-
-/* Set and get a numeric option by name: broadcast, ttl, multicast_ttl, multicast_loop,
- * multicast_interface, rcvbuf, sndbuf, write_max; get only: queued (bytes of ops not yet sent).
- * Return 0, WEFT_ENOENT, WEFT_EINVAL.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_dgram_set(weft_dgram *dgram, const char *name, int64_t value);
-WEFT_API int weft_dgram_get(weft_dgram *dgram, const char *name, int64_t *out);
-
-/* Get the address that the socket is bound to, and its descriptor.  The descriptor is borrowed:
- * only weft_dgram_close() may close it, and ends waits on it with WEFT_ESHUTDOWN.
+/* Get the address that the socket is bound to, and its descriptor, for setsockopt(2): buffers,
+ * TTL, multicast groups.  The descriptor is borrowed: only weft_dgram_close() may close it, and
+ * ends waits on it with WEFT_ESHUTDOWN.
  * Return 0 (the descriptor).
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dgram_local(weft_dgram *dgram, weft_addr *out);
 WEFT_API int weft_dgram_fd(weft_dgram *dgram);
-
-/* End the current wait on the socket, or else the next one, with WEFT_EINTR, once.
- * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_dgram_interrupt(weft_dgram *dgram);
 
 /* Close the socket: waiting calls return WEFT_ESHUTDOWN.  Takes it; accepts NULL; not
  * cancelable.

@@ -79,19 +79,10 @@ WEFT_API int weft_listener_start(weft_listener *listener, weft_loop *loop,
                                  weft_accept_fn fn, void *arg);
 WEFT_API int weft_listener_stop(weft_listener *listener);
 
-/* Set whether the callbacks are background work: they then do not keep weft_loop_run() from
- * returning.  Off by default.  May be called at any time; stop and start keep the setting.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_listener_set_background(weft_listener *listener, bool on);
-
 /* Get the address that the listener is bound to, with the port that the system chose.
  * Returns 0.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_listener_local(weft_listener *listener, weft_addr *out);
-
-/* End the current accept, or else the next one, with WEFT_EINTR, once.
- * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_listener_interrupt(weft_listener *listener);
 
 /* Close the listener: waiting calls return WEFT_ESHUTDOWN.  Connections in the backlog first go
  * to the callback or to weft_listener_serve(), as far as connections_max permits; the others

@@ -54,7 +54,6 @@ int64_t  weft__os_recv(int fd, void *buf, size_t size, int flags);
 int64_t  weft__os_send(int fd, const void *buf, size_t size, int flags);
 int64_t  weft__os_recvmsg(int fd, struct msghdr *msg, int flags);
 int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
-int      weft__os_interfaces(struct weft_interface *out, size_t max);
 int      weft__os_interface_index(const char *name);
 int      weft__os_host_find(const char *name, struct weft__host *out, size_t max);
 int      weft__os_host_name(const struct weft__host *host, char *out, size_t max);
@@ -117,7 +116,6 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.send = weft__os_send, \
 	.recvmsg = weft__os_recvmsg, \
 	.sendmsg = weft__os_sendmsg, \
-	.interfaces = weft__os_interfaces, \
 	.interface_index = weft__os_interface_index, \
 	.host_find = weft__os_host_find, \
 	.host_name = weft__os_host_name, \

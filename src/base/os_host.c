@@ -1,6 +1,7 @@
-/* os_host.c - host names and addresses, by the system's resolver. */
+/* os_host.c - host names and addresses, by the system's resolver, and names of interfaces. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -78,4 +79,12 @@ weft__os_host_name(const struct weft__host *host, char *out, size_t max)
 	rc = getnameinfo(is6 ? (const struct sockaddr *)&in6 : (const struct sockaddr *)&in,
 	                 is6 ? sizeof(in6) : sizeof(in), out, (socklen_t)max, NULL, 0, NI_NAMEREQD);
 	return rc == 0 ? (int)strlen(out) : error_of(rc);
+}
+
+int
+weft__os_interface_index(const char *name)
+{
+	unsigned index = if_nametoindex(name);
+
+	return index ? (int)index : -errno;
 }

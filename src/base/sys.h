@@ -24,7 +24,6 @@ struct pollfd;
 struct sigaction;
 struct sockaddr;
 struct weft__thread;
-struct weft_interface;
 
 /* The type of a descriptor, as far as it matters for waiting. */
 enum {
@@ -205,10 +204,7 @@ struct weft__sys {
 	 * has no such call. */
 	int64_t (*sendfile)(int fd, int file, uint64_t offset, size_t size);
 
-	/* The machine's network interfaces with their addresses: returns their number and fills
-	 * the first `max`.  interface_index returns the index of an interface by name.  Or
-	 * -errno. */
-	int (*interfaces)(struct weft_interface *out, size_t max);
+	/* The index of a network interface by its name; or -errno. */
 	int (*interface_index)(const char *name);
 
 	/* Host lookups by the system's resolver.  These block.  host_find returns the number of

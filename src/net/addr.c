@@ -219,11 +219,3 @@ weft_addr_is_local(const weft_addr *addr)
 		return weft__addr_family(addr) == AF_UNIX;
 	}
 }
-
-int
-weft_addr_interfaces(weft_interface *out, size_t max)
-{
-	int rc = weft__sys->interfaces(out, max);
-
-	return rc < 0 ? weft_fail(rc, "weft_addr_interfaces: %s", weft_strerror(rc)) : rc;
-}

@@ -21,6 +21,7 @@
 #define PATH_AT        offsetof(struct sockaddr_un, sun_path)
 #define PATH_MAX_BYTES (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 #define NAME_MAX_BYTES 253 /* of a host name */
+#define SCOPE_MAX      16  /* of the name of an interface, with its NUL */
 
 static const struct scheme {
 	const char *text;
@@ -99,7 +100,7 @@ set_inet6(struct weft__addr_parts *parts, const uint8_t ip[16], uint32_t scope)
 static int
 read_scope(const struct reader *reader, const char *at, size_t size, uint32_t *out)
 {
-	char name[sizeof(((weft_interface *)0)->name)];
+	char name[SCOPE_MAX];
 	int rc;
 
 	if (weft__digits_read(at, size, UINT32_MAX, out) && *out > 0)

@@ -1,4 +1,6 @@
 /* guard_test.c - which requests the admin endpoint answers, and which it refuses. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <weft/listener.h>
@@ -255,23 +257,22 @@ TEST(admin_without_a_token_listens_only_on_loopback)
 static bool
 find_outside(char *out, size_t room)
 {
-	weft_interface all[64];
-	int count = weft_addr_interfaces(all, 64);
+	struct ifaddrs *all, *one;
+	char text[INET_ADDRSTRLEN];
 
-	for (int i = 0; i < count && i < 64; i++) {
-		struct sockaddr_storage storage = { 0 };
-		char text[WEFT_ADDR_TEXT_MAX], *colon;
+	OK(getifaddrs(&all));
+	for (one = all; one; one = one->ifa_next)
+		if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET
+		    && !(one->ifa_flags & IFF_LOOPBACK))
+			break;
+	if (one) {
+		const struct sockaddr_in *in = (const void *)one->ifa_addr;
 
-		memcpy(&storage, all[i].addr.bytes, all[i].addr.size);
-		if (storage.ss_family != AF_INET || all[i].flags & IFF_LOOPBACK
-		    || weft_addr_format(&all[i].addr, text, sizeof(text)) < 0)
-			continue;
-		colon = strrchr(text, ':');
-		(void)snprintf(out, room, "tcp://%.*s:0", (int)(colon - strrchr(text, '/') - 1),
-		               strrchr(text, '/') + 1);
-		return true;
+		(void)snprintf(out, room, "tcp://%s:0",
+		               inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)));
 	}
-	return false;
+	freeifaddrs(all);
+	return one != NULL;
 }
 
 struct mounted {

@@ -598,14 +598,6 @@ on_path_remove(const char *path)
 }
 
 static int
-on_interfaces(struct weft_interface *out, size_t max)
-{
-	int rc = strike(FAULT_interfaces);
-
-	return rc ? rc : real.interfaces(out, max);
-}
-
-static int
 on_interface_index(const char *name)
 {
 	int rc = strike(FAULT_interface_index);
@@ -795,7 +787,6 @@ wrap_sockets(void)
 	table.sendmmsg = on_sendmmsg;
 	table.host_find = on_host_find;
 	table.host_name = on_host_name;
-	table.interfaces = on_interfaces;
 	table.interface_index = on_interface_index;
 	table.recvmsg = on_recvmsg;
 	table.sendmsg = on_sendmsg;

@@ -32,7 +32,7 @@
 	X(shutdown) X(sockname) X(peername) X(set_option) X(get_option)        \
 	X(path_mode) X(path_remove) X(unsent) X(ignore_syn)     \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(sendfile)                      \
-	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
+	X(recvmmsg) X(sendmmsg) X(interface_index)                             \
 	X(host_find) X(host_name)                                              \
 	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)          \
 	X(signal_take) X(signal_give) X(spawn) X(pid_open) X(reap) X(kill)     \

@@ -397,6 +397,7 @@ struct door {
 	weft_listener *listener;
 	char address[WEFT_ADDR_TEXT_MAX];
 	weft_stream *peer, *guest;
+	weft_threadlet acceptor;
 };
 
 static void
@@ -441,7 +442,7 @@ knock(void *arg)
 	RETRY(went, try_door(door));
 	EXPECT((went == WELL) == (door->guest != NULL));
 	if (went != WELL) /* so that accept does not wait for it */
-		weft_listener_interrupt(door->listener);
+		(void)weft_interrupt(door->acceptor);
 	return 0;
 }
 
@@ -470,7 +471,7 @@ run_connect(void *arg)
 	(void)arg;
 	open_door(&door);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
-	(void)start_in(&scope, NULL, let_in_or_end, &door);
+	door.acceptor = start_in(&scope, NULL, let_in_or_end, &door);
 	(void)start_in(&scope, NULL, knock, &door);
 	EXPECT(weft_scope_close(&scope) == 0);
 	let_in = door.peer != NULL;

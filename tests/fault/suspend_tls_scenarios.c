@@ -215,6 +215,7 @@ struct door {
 	weft_tls *client;
 	char address[WEFT_ADDR_TEXT_MAX];
 	bool over; /* no client will connect */
+	weft_threadlet acceptor;
 };
 
 static void
@@ -266,7 +267,7 @@ visit(void *arg)
 		weft_stream_close(stream);
 	}
 	door->over = true;
-	weft_listener_interrupt(door->listener);
+	(void)weft_interrupt(door->acceptor);
 	return 0;
 }
 
@@ -312,11 +313,12 @@ run_tls_connect(void *arg)
 		return 0;
 	open_door(&door);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
-	if (start_in(&scope, NULL, let_in, &door) < 0)
+	door.acceptor = start_in(&scope, NULL, let_in, &door);
+	if (door.acceptor < 0)
 		close_door(&door);
 	if (start_in(&scope, NULL, visit, &door) < 0) {
 		door.over = true;
-		weft_listener_interrupt(door.listener);
+		(void)weft_interrupt(door.acceptor);
 	}
 	EXPECT(weft_scope_close(&scope) == 0);
 	close_door(&door);

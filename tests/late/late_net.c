@@ -609,16 +609,6 @@ call_dgram_send(struct waiter *w, uint64_t deadline_ns)
 	return weft_dgram_send(w->object, &m, 1, deadline_ns);
 }
 
-static int64_t
-call_dgram_send_op(struct waiter *w, uint64_t deadline_ns)
-{
-	weft_message m = message(w, 1);
-
-	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_dgram_send_op(w->object, &m, 1, &w->op, deadline_ns));
-	return weft_op_wait(&w->op, WEFT_NEVER);
-}
-
 /* clang-format off */
 #define ROW(call_) .call = #call_
 #define READS(call_it_) \
@@ -674,8 +664,6 @@ const struct row late_net_rows[] = {
 	  .finish = close_dgram, .feed = send_line },
 	{ ROW(weft_dgram_send), .prepare = open_full_dgram, .call_it = call_dgram_send,
 	  .finish = close_dgram, .feed = make_room },
-	{ ROW(weft_dgram_send_op), .prepare = open_full_dgram,
-	  .call_it = call_dgram_send_op, .finish = close_dgram, .feed = make_room },
 	{ NULL },
 };
 /* clang-format on */

@@ -32,17 +32,6 @@ weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *messages, s
 	                                                    : weft__dgram_check(dgram, call);
 }
 
-static void
-on_notice(struct weft__notice *notice)
-{
-	weft_dgram *dgram = (weft_dgram *)(void *)notice;
-
-	if (dgram->reader)
-		weft__op_ask(weft__op_of(dgram->reader), WEFT_EINTR);
-	else
-		weft__dgram_interrupt_send(dgram);
-}
-
 int
 weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 {
@@ -53,13 +42,11 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 		return 0;
 	if (own)
 		return weft__misuse(WEFT_EWRONGLOOP, "dgram: the socket belongs to another loop");
-	dgram->notice.tell = on_notice;
 	rc = weft__loop_open_backend(loop);
-	if (rc == 0)
-		rc = weft__notice_settle(&dgram->notice, loop);
 	if (rc < 0)
 		return rc;
 	(void)weft_loop_ref(loop);
+	weft__store(&dgram->loop, (uintptr_t)loop, WEFT__RELAXED);
 	weft__assert(weft_op_init(&dgram->writer, loop, weft__dgram_on_writer, dgram) == 0);
 	weft_op_set_background(&dgram->writer, true);
 	if (!dgram->borrowed)
@@ -88,13 +75,6 @@ weft__dgram_return(int rc, const char *call)
 {
 	(void)weft__stayed(weft__self());
 	return rc < 0 ? weft_fail(rc, "%s: %s", call, weft_strerror(rc)) : rc;
-}
-
-void
-weft_dgram_interrupt(weft_dgram *dgram)
-{
-	if (dgram)
-		weft__notice_send(&dgram->notice);
 }
 
 int
@@ -131,8 +111,6 @@ dgram_release(weft_dgram *dgram)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
 
-	if (loop)
-		weft__notice_drop(&dgram->notice);
 	if (dgram->path.size > 0) /* it may have been removed already */
 		(void)dgram_kernel(dgram)->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (!dgram->borrowed && loop)

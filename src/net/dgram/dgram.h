@@ -1,7 +1,7 @@
 /* dgram.h - a datagram socket: the definitions that its files share.  Private.
  *
  * The files: dgram_open.c, dgram_recv.c, dgram_send.c, dgram_batch.c, dgram_face.c (callbacks),
- * dgram_option.c, and dgram.c (owner loop, closing).
+ * and dgram.c (owner loop, closing).
  *
  *   1. `refs` counts what will still use the struct: a threadlet that waits to receive, and the
  *      ops `writer` and `life` while they are pending.  A closed socket is freed when there are
@@ -11,7 +11,7 @@
  *   3. fn is not NULL from the first start until the last call was made.  `life` is pending
  *      during that time, and its end makes the last call: so that call comes from the loop,
  *      once.
- *   4. `sends` are custom ops of their callers.  `writer` is pending while there are any.
+ *   4. `sends` are ops of threadlets that wait.  `writer` is pending while there are any.
  *
  * Needs: threadlet, loop.  Thread: the loop's, once it has one.
  */
@@ -21,7 +21,7 @@
 #include <netinet/udp.h>
 #include <weft/dgram.h>
 #include "net/addr.h"
-#include "net/stream/notice.h"
+#include "loop/loop.h"
 
 /* The control message that makes UDP split a large message into datagrams; 0: not available. */
 #if defined(UDP_SEGMENT) && !defined(WEFT_PORTABLE)
@@ -34,7 +34,7 @@
 #define WEFT__DGRAM_BATCH 32u
 
 struct weft_dgram {
-	struct weft__notice notice; /* first: a weft__notice is cast to its weft_dgram */
+	weft__aptr loop;     /* its weft_loop, or 0; set by the first call that waits */
 	int        fd;
 	int        family;
 	bool       borrowed;
@@ -46,10 +46,7 @@ struct weft_dgram {
 	weft_op   *reader;   /* the op of a threadlet that waits to receive, or NULL */
 
 	struct weft__node_list sends;
-	uint64_t   queued;   /* bytes of `sends` */
-	uint64_t   write_max;
 	size_t     join_max; /* larger messages are not joined to trains */
-	uint32_t   multicast_interface; /* as it was set; the kernel does not report it */
 	weft_op    writer;   /* waits for room, */
 	bool       stuck;    /* or sleeps, because poll reported room where there was none */
 
@@ -65,7 +62,7 @@ struct weft_dgram {
 static inline weft_loop *
 weft__dgram_loop(const weft_dgram *dgram)
 {
-	return weft__notice_loop(&dgram->notice);
+	return (weft_loop *)weft__load(&dgram->loop, WEFT__RELAXED);
 }
 
 /* --- dgram.c ------------------------------------------------------------ */
@@ -109,9 +106,6 @@ int weft__dgram_send_batch(weft_dgram *dgram, const weft_message *messages, uint
 
 /* Finish all sends with `why`. */
 void weft__dgram_end_sends(weft_dgram *dgram, int why);
-
-/* Interrupt the first of the sends. */
-void weft__dgram_interrupt_send(weft_dgram *dgram);
 
 /* The callback of `writer`: there is room, or the wait has ended. */
 void weft__dgram_on_writer(weft_op *op, int64_t result, void *arg);

@@ -144,10 +144,3 @@ weft_dgram_stop(weft_dgram *dgram)
 		(void)weft_watch_stop(&dgram->watch);
 	return rc;
 }
-
-void
-weft_dgram_set_background(weft_dgram *dgram, bool on)
-{
-	if (weft__dgram_check(dgram, "weft_dgram_set_background") == 0)
-		weft_watch_set_background(&dgram->watch, on);
-}

@@ -8,8 +8,6 @@
 #include "base/thread.h"
 #include "net/dgram/dgram.h"
 
-#define WRITE_MAX ((uint64_t)1 << 20)
-
 static int
 set_flag(const weft_dgram *dgram, int level, int name, int value)
 {
@@ -200,7 +198,6 @@ weft_dgram_open(const char *address, const weft_dgram_opts *opts, weft_dgram **o
 	if (!dgram)
 		return weft__fail(WEFT_ENOMEM, "weft_dgram_open: out of memory");
 	dgram->fd = -1;
-	dgram->write_max = WRITE_MAX;
 	rc = open_parts(dgram, address ? &parts : NULL, opts);
 	if (rc == 0) {
 		*out = dgram;

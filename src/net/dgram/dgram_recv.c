@@ -97,8 +97,6 @@ wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 
 	if (rc == 0)
 		rc = weft__dgram_use(dgram, weft__self()->sched->loop);
-	if (rc == 0 && weft__notice_take(&dgram->notice))
-		rc = weft__fail(WEFT_EINTR, "weft_dgram_recv: interrupted");
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);
@@ -109,8 +107,6 @@ wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 	dgram->refs++;
 	rc = (int)weft__op_wait(&op, "dgram");
 	dgram->reader = NULL;
-	if (rc == WEFT_EINTR)
-		(void)weft__notice_take(&dgram->notice);
 	if (dgram->closing)
 		rc = weft__fail(WEFT_ESHUTDOWN, "weft_dgram_recv: the socket was closed");
 	weft__dgram_unref(dgram);

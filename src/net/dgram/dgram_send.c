@@ -1,7 +1,7 @@
 /* dgram_send.c - sends datagrams.
  *
- * A call tries at once if the queue is empty.  Otherwise it is queued as a custom op, which the
- * op `writer` sends when there is room.  The queue consists of the callers' ops, in their
+ * A call tries at once if the queue is empty.  Otherwise it waits for an op, in a queue of which
+ * the op `writer` sends when there is room.  The queue consists of the callers' ops, in their
  * memory, so nothing is allocated.
  *
  *   1. If the kernel has sent only a part of a batch, the rest is tried again until the kernel
@@ -42,16 +42,6 @@ try_send(weft_dgram *dgram, const weft_message *messages, size_t count)
 
 /* --- the queue ---------------------------------------------------------- */
 
-static uint64_t
-bytes_of(const weft_message *messages, size_t count)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++)
-		bytes += messages[i].size;
-	return bytes;
-}
-
 /* Until the op finishes, its result is the number of its messages. */
 static size_t
 count_of(const struct weft__op *op)
@@ -64,14 +54,12 @@ dgram_send_push(weft_dgram *dgram, struct weft__op *op, const weft_message *mess
 {
 	op->owned = messages;
 	op->result = (int64_t)count;
-	dgram->queued += bytes_of(messages, count);
 	weft__node_append(&dgram->sends, weft__op_node(op));
 }
 
 static void
 dgram_send_finish(weft_dgram *dgram, struct weft__op *op, int64_t result)
 {
-	dgram->queued -= bytes_of(op->owned, count_of(op));
 	weft__node_remove(&dgram->sends, weft__op_node(op));
 	(void)weft_op_finish((weft_op *)(void *)op, result);
 }
@@ -100,15 +88,6 @@ dgram_send_drop(weft_dgram *dgram, struct weft__op *op, int why)
 	dgram_send_finish(dgram, op, why);
 	if (!dgram->sends.first && dgram->writer.pending)
 		weft__op_ask(weft__op_of(&dgram->writer), WEFT_ECANCELED);
-}
-
-void
-weft__dgram_interrupt_send(weft_dgram *dgram)
-{
-	struct weft__op *op = first_of(dgram);
-
-	if (op && weft__notice_take(&dgram->notice))
-		dgram_send_drop(dgram, op, WEFT_EINTR);
 }
 
 /* Send what there is room for.  True if something was sent or failed. */
@@ -161,7 +140,7 @@ weft__dgram_on_writer(weft_op *op, int64_t result, void *arg)
 	weft__dgram_unref(dgram);
 }
 
-/* --- ops ---------------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------ */
 
 static void
 dgram_send_on_cancel(weft_op *op, int why, void *arg)
@@ -174,40 +153,11 @@ WEFT__COLD static int
 dgram_send_begin(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
                  uint64_t deadline_ns)
 {
-	int rc = weft__dgram_use(dgram, op->loop);
+	int rc = weft_op_begin(op, dgram_send_on_cancel, dgram, deadline_ns);
 
-	if (rc == 0)
-		rc = weft_op_begin(op, dgram_send_on_cancel, dgram, deadline_ns);
 	if (rc == 0)
 		dgram_send_push(dgram, weft__op_of(op), messages, count);
 	return rc;
-}
-
-int
-weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
-                   uint64_t deadline_ns)
-{
-	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_send_op");
-	bool first;
-
-	if (rc == 0 && (!op || !op->loop))
-		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_send_op: op is NULL or not initialized");
-	if (rc < 0)
-		return rc;
-	first = !dgram->sends.first;
-	rc = dgram_send_begin(dgram, messages, count, op, deadline_ns);
-	if (rc < 0)
-		return rc;
-	if (first)
-		(void)flush(dgram);
-	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED) != 0)
-		return 0; /* already finished */
-	if (dgram->queued > dgram->write_max)
-		dgram_send_drop(dgram, weft__op_of(op), WEFT_ENOBUFS);
-	else
-		weft__dgram_interrupt_send(dgram);
-	wait_for_room(dgram);
-	return 0;
 }
 
 static int
@@ -216,8 +166,6 @@ wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count, uint
 	weft_op op;
 	int rc = weft__dgram_use(dgram, weft__self()->sched->loop);
 
-	if (rc == 0 && weft__notice_take(&dgram->notice))
-		rc = weft__fail(WEFT_EINTR, "weft_dgram_send: interrupted");
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);

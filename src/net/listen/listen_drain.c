@@ -43,7 +43,7 @@ weft__listener_begin_drain(weft_listener *listener)
 	return listener->fd >= 0 && (listener->flags & WEFT__LISTENER_SHARES)
 	       && (listener->flags & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
 	       && weft__sys->ignore_syn(listener->fd) == 0
-	       && weft_op_init(&listener->drain, weft__notice_loop(&listener->notice), on_drained,
+	       && weft_op_init(&listener->drain, weft__listener_loop(listener), on_drained,
 	                       listener)
 	                  == 0
 	       && weft_op_begin(&listener->drain, on_drain_asked, listener, weft_after(DRAIN_NS))

@@ -11,12 +11,6 @@
 #define REST_NS         (20 * WEFT_MS)
 #define DEAD_MAX        16 /* aborted connections skipped in a row */
 
-static weft_loop *
-loop_of(const weft_listener *listener)
-{
-	return weft__notice_loop(&listener->notice);
-}
-
 static bool
 listener_is_wanted(const weft_listener *listener)
 {
@@ -122,7 +116,7 @@ hand_out_later(weft_listener *listener)
 	if (listener->flags & WEFT__LISTENER_HANDING)
 		return;
 	listener->handing = (weft_node){ .fn = on_handing, .arg = listener };
-	if (weft_loop_post_node(loop_of(listener), &listener->handing) == 0)
+	if (weft_loop_post_node(weft__listener_loop(listener), &listener->handing) == 0)
 		listener->flags |= WEFT__LISTENER_HANDING;
 }
 
@@ -151,7 +145,7 @@ shake_hands(void *arg)
 static void
 begin_handshake(weft_listener *listener, weft_stream *stream)
 {
-	const weft_go_opts opts = { .name = "handshake", .loop = loop_of(listener) };
+	const weft_go_opts opts = { .name = "handshake", .loop = weft__listener_loop(listener) };
 	struct shaking *shaking = weft__sys->alloc(sizeof(*shaking));
 
 	if (shaking) {
@@ -162,7 +156,7 @@ begin_handshake(weft_listener *listener, weft_stream *stream)
 		}
 	}
 	weft__sys->release(shaking);
-	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
+	weft__count(&weft__listener_loop(listener)->counts.accepts_shed, 1);
 	weft_stream_reset(stream);
 }
 
@@ -172,7 +166,7 @@ begin_handshake(weft_listener *listener, weft_stream *stream)
 static uint32_t
 left_of(weft_listener *listener)
 {
-	uint64_t turn = weft__count_get(&loop_of(listener)->counts.turns);
+	uint64_t turn = weft__count_get(&weft__listener_loop(listener)->counts.turns);
 
 	if (listener->turn != turn) {
 		listener->turn = turn;
@@ -188,12 +182,12 @@ adopt(weft_listener *listener, int fd)
 	weft_stream *stream = weft__stream_make(
 		fd, weft__addr_family(&listener->local) == AF_UNIX ? WEFT__STREAM_LOCAL : 0);
 
-	weft__count(&loop_of(listener)->counts.accepted, 1);
-	weft__ready_disown(&loop_of(listener)->backend, fd);
+	weft__count(&weft__listener_loop(listener)->counts.accepted, 1);
+	weft__ready_disown(&weft__listener_loop(listener)->backend, fd);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
 	listener->left -= left_of(listener) > 0;
 	if (!stream) {
-		weft__count(&loop_of(listener)->counts.accepts_shed, 1);
+		weft__count(&weft__listener_loop(listener)->counts.accepts_shed, 1);
 		(void)weft__sys->close(fd);
 		weft__quota_leave(listener->quota);
 		return;
@@ -210,7 +204,7 @@ adopt(weft_listener *listener, int fd)
 static bool
 permit(weft_listener *listener)
 {
-	weft_loop *loop = loop_of(listener);
+	weft_loop *loop = weft__listener_loop(listener);
 	bool was_full = listener->flags & WEFT__LISTENER_FULL;
 
 	if (listener->flags & WEFT__LISTENER_PERMIT)
@@ -229,7 +223,7 @@ permit(weft_listener *listener)
 static int
 accept_live(const weft_listener *listener)
 {
-	struct weft__backend *backend = &loop_of(listener)->backend;
+	struct weft__backend *backend = &weft__listener_loop(listener)->backend;
 	int fd = -EAGAIN;
 
 	for (int i = 0; i < DEAD_MAX; i++) {
@@ -276,9 +270,9 @@ on_rested(weft_timer *timer, void *arg)
 static void
 rest(weft_listener *listener)
 {
-	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
-	if (weft_timer_start(loop_of(listener), &listener->timer, weft_after(REST_NS), 0, on_rested,
-	                     listener)
+	weft__count(&weft__listener_loop(listener)->counts.accepts_shed, 1);
+	if (weft_timer_start(weft__listener_loop(listener), &listener->timer, weft_after(REST_NS),
+	                     0, on_rested, listener)
 	    == 0)
 		listener->flags |= WEFT__LISTENER_RESTS;
 }
@@ -328,9 +322,7 @@ weft__listener_go_on(weft_listener *listener)
 	    || (listener->flags & WEFT__LISTENER_RESTS) || is_put_off(listener)
 	    || !permit(listener))
 		return;
-	weft_op_set_background(&listener->op,
-	                       !(listener->flags & WEFT__LISTENER_STARTED)
-	                               || (listener->flags & WEFT__LISTENER_BACKGROUND));
+	weft_op_set_background(&listener->op, !(listener->flags & WEFT__LISTENER_STARTED));
 	rc = weft_op_accept(&listener->op, listener->fd, 0, WEFT_NEVER);
 	if (rc < 0 && is_final(rc))
 		listener->error = rc;
@@ -344,19 +336,10 @@ on_room(void *arg)
 	weft__listener_go_on(arg);
 }
 
-static void
-listener_notify(struct weft__notice *notice)
-{
-	weft_listener *listener = weft__notice_listener(notice);
-
-	if (listener->waiter && weft__notice_take(notice))
-		end_waiter(listener, WEFT_EINTR);
-}
-
 int
 weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 {
-	weft_loop *its = listener ? loop_of(listener) : NULL;
+	weft_loop *its = listener ? weft__listener_loop(listener) : NULL;
 	int rc;
 
 	if (!listener || (its && loop && its != loop))
@@ -368,12 +351,9 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 		return rc;
 	if (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS))
 		return weft__fail(WEFT_ESHUTDOWN, "listener: it was already closed");
-	if (loop_of(listener))
+	if (weft__listener_loop(listener))
 		return 0;
-	rc = weft__notice_settle(&listener->notice, its);
-	if (rc < 0)
-		return rc;
-	(void)weft_loop_ref(its);
+	weft__store(&listener->loop, (uintptr_t)weft_loop_ref(its), WEFT__RELAXED);
 	return weft_op_init(&listener->op, its, on_accepted, listener);
 }
 
@@ -461,8 +441,6 @@ weft_listener_accept(weft_listener *listener, weft_stream **out, uint64_t deadli
 	if (deadline_ns == WEFT_NOWAIT)
 		return accept_now(listener, out);
 	rc = weft__may_wait(deadline_ns);
-	if (rc == 0 && weft__notice_take(&listener->notice))
-		rc = WEFT_EINTR;
 	return rc < 0 ? rc : weft__listener_next(listener, out, deadline_ns);
 }
 
@@ -498,7 +476,7 @@ stand(weft_listener *listener)
 
 	if (listener->standing.pending)
 		return 0;
-	rc = weft_op_init(&listener->standing, loop_of(listener), on_stood, listener);
+	rc = weft_op_init(&listener->standing, weft__listener_loop(listener), on_stood, listener);
 	if (rc < 0)
 		return rc;
 	weft_op_set_background(&listener->standing, true);
@@ -524,7 +502,7 @@ weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
 	listener->fn = fn;
 	listener->arg = arg;
 	listener->flags |= WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED;
-	weft_listener_set_background(listener, listener->flags & WEFT__LISTENER_BACKGROUND);
+	weft_op_set_background(&listener->op, false);
 	weft__listener_go_on(listener);
 	if (listener->error)
 		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED);
@@ -545,28 +523,15 @@ weft_listener_stop(weft_listener *listener)
 	return 0;
 }
 
-void
-weft_listener_set_background(weft_listener *listener, bool on)
-{
-	if (weft__listener_use(listener, NULL, "weft_listener_set_background") < 0)
-		return;
-	if (on)
-		listener->flags |= WEFT__LISTENER_BACKGROUND;
-	else
-		listener->flags &= ~(uint32_t)WEFT__LISTENER_BACKGROUND;
-	weft_op_set_background(&listener->op, on || !(listener->flags & WEFT__LISTENER_STARTED));
-}
-
 /* --- creation and freeing ----------------------------------------------- */
 
 static void
 listener_release(weft_listener *listener)
 {
-	weft_loop *loop = loop_of(listener);
+	weft_loop *loop = weft__listener_loop(listener);
 
 	if (listener->flags & WEFT__LISTENER_RESTS)
 		(void)weft_timer_stop(&listener->timer);
-	weft__notice_drop(&listener->notice);
 	if (loop)
 		weft_loop_unref(loop);
 	if (listener->flags & WEFT__LISTENER_PERMIT)
@@ -595,7 +560,6 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 		weft__sys->release(listener);
 		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
 	}
-	listener->notice.tell = listener_notify;
 	listener->forks = weft__load(&weft__program.forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
@@ -624,20 +588,13 @@ weft_listener_local(weft_listener *listener, weft_addr *out)
 	return 0;
 }
 
-void
-weft_listener_interrupt(weft_listener *listener)
-{
-	if (listener)
-		weft__notice_send(&listener->notice);
-}
-
 /* --- closing ------------------------------------------------------------ */
 
 /* Close the socket and remove its path: no new connections come. */
 static void
 close_socket(weft_listener *listener)
 {
-	weft_loop *loop = loop_of(listener);
+	weft_loop *loop = weft__listener_loop(listener);
 
 	if (loop && loop->backend.ops)
 		weft__ready_forget(&loop->backend, listener->fd);
@@ -709,7 +666,7 @@ void
 weft_listener_close(weft_listener *listener)
 {
 	struct weft__waiter waiter = { .what = "close", .deaf = true };
-	weft_loop *loop = listener ? loop_of(listener) : NULL;
+	weft_loop *loop = listener ? weft__listener_loop(listener) : NULL;
 	bool drains, waits;
 
 	if (!listener || (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS)))

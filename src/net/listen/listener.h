@@ -28,7 +28,6 @@ enum {
 	WEFT__LISTENER_STARTED = 1 << 2, /* the callback is active */
 	WEFT__LISTENER_CLOSING = 1 << 3,
 	WEFT__LISTENER_CALLED = 1 << 4,  /* the callback is on the stack */
-	WEFT__LISTENER_BACKGROUND = 1 << 5,
 	WEFT__LISTENER_PERMIT = 1 << 6,  /* the next connection is already counted */
 	WEFT__LISTENER_SERVED = 1 << 7,  /* by weft_listener_serve() */
 	WEFT__LISTENER_OWED = 1 << 8,    /* the callback is still owed its last call */
@@ -56,7 +55,7 @@ bool weft__handshake(struct weft__handshakes *all, weft_stream *stream);
 void weft__handshakes_cut(struct weft__handshakes *all);
 
 struct weft_listener {
-	struct weft__notice  notice; /* owner loop and interrupt flag */
+	weft__aptr           loop;   /* its weft_loop, or 0 */
 	int                  fd;
 	uint32_t             flags;
 	uint32_t             budget, left; /* accepts per loop iteration, for callbacks; what is
@@ -86,8 +85,11 @@ struct weft_listener {
 	weft_addr            local;
 };
 
-#define weft__notice_listener(n) \
-	((weft_listener *)(void *)((char *)(n) - offsetof(weft_listener, notice)))
+static inline weft_loop *
+weft__listener_loop(const weft_listener *listener)
+{
+	return (weft_loop *)weft__load(&listener->loop, WEFT__RELAXED);
+}
 
 /* Open a socket that listens at `address`.  Returns the socket, or an error with its text. */
 int weft__listen(const char *address, const weft_listener_opts *opts, weft_addr *local,

@@ -141,8 +141,6 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 
 	for (;;) {
 		rc = weft__may_wait(deadline_ns);
-		if (rc == 0 && weft__notice_take(&listener->notice))
-			rc = WEFT_EINTR;
 		if (rc == 0)
 			rc = weft__listener_next(listener, &stream, deadline_ns);
 		if (rc < 0)

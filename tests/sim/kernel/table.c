@@ -491,23 +491,6 @@ sys_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	return (int)leave(SIM_CALL_sendmmsg, fd, count, done ? done : rc);
 }
 
-/* One interface, with one address. */
-static int
-sys_interfaces(struct weft_interface *out, size_t max)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	int rc = enter(SIM_CALL_interfaces);
-
-	if (rc == 0 && max > 0) {
-		*out = (weft_interface){ .name = "lo", .index = 1, .prefix_bits = 8 };
-		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		memcpy(out->addr.bytes, &in, sizeof(in));
-		out->addr.size = sizeof(in);
-		out->addr.kind = SOCK_STREAM;
-	}
-	return (int)leave(SIM_CALL_interfaces, (int64_t)max, 0, rc == 0 ? 1 : rc);
-}
-
 static int
 sys_interface_index(const char *name)
 {
@@ -647,7 +630,6 @@ const struct weft__sys sim_sys = {
 	.sendfile = sys_sendfile,
 	.host_find = sys_host_find,
 	.host_name = sys_host_name,
-	.interfaces = sys_interfaces,
 	.interface_index = sys_interface_index,
 	.poll = sys_poll,
 	.epoll_create = sys_epoll_create,

@@ -20,7 +20,7 @@
 	X(listen) X(accept) X(connect) X(so_error) X(shutdown) X(sockname)     \
 	X(peername) X(set_option) X(get_option)                                \
 	X(path_mode) X(path_remove) X(unsent) X(ignore_syn)                    \
-	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
+	X(recvmmsg) X(sendmmsg) X(interface_index)                             \
 	X(host_find) X(host_name)                                              \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(poll) X(epoll_create)          \
 	X(epoll_ctl) X(epoll_wait) X(eventfd)                                  \

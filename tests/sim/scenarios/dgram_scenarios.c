@@ -30,6 +30,7 @@ struct client {
 	weft_addr at;
 	uint32_t id, asked;
 	struct once once;
+	weft__a64 threadlet; /* its ID, or 0 */
 };
 
 static struct {
@@ -38,6 +39,7 @@ static struct {
 	weft_addr at_server, at_face, at_nobody;
 	struct client clients[CLIENTS];
 	struct once server_once, face_once;
+	weft__a64 server_threadlet;
 	weft__a32 done, healed, over, interrupts, eintrs;
 } mail;
 
@@ -112,6 +114,7 @@ serve(void *arg)
 	int rc;
 
 	(void)arg;
+	weft__store(&mail.server_threadlet, (uint64_t)weft_self(), WEFT__RELAXED);
 	once_begin(&mail.server_once);
 	do {
 		size_t size = sim_random_below(8) ? sizeof(room[0]) : 5;
@@ -199,6 +202,7 @@ run_client(void *arg)
 	struct client *client = arg;
 	int tries = 0;
 
+	weft__store(&client->threadlet, (uint64_t)weft_self(), WEFT__RELAXED);
 	for (int i = 0; i < ROUNDS; i++)
 		if (ask(client, places[sim_random_below(3)]))
 			(void)hear(client);
@@ -297,7 +301,9 @@ meddle(void *arg)
 		uint64_t who = sim_random_below(CLIENTS + 1);
 
 		(void)weft__add(&mail.interrupts, 1, WEFT__RELAXED);
-		weft_dgram_interrupt(who < CLIENTS ? mail.clients[who].dgram : mail.server);
+		(void)weft_interrupt((weft_threadlet)weft__load(
+			who < CLIENTS ? &mail.clients[who].threadlet : &mail.server_threadlet,
+			WEFT__RELAXED));
 		pause_ns(sim_random_below(UINT64_C(1) << sim_random_below(21)));
 	}
 }

@@ -32,6 +32,7 @@ static struct {
 	struct host host, other;
 	weft_redis *redis;
 	weft_listener *listener;
+	weft_threadlet server; /* that serves `listener` */
 	char address[WEFT_ADDR_TEXT_MAX + 8];
 	struct ask asks[CALLERS * CALLS];
 	weft__a32 opened, ended, closed;
@@ -151,6 +152,7 @@ run_server(void *arg)
 	weft_addr addr;
 
 	(void)arg;
+	play.server = weft_self();
 	while (weft_listener_open("tcp://127.0.0.1:0", NULL, &play.listener) < 0)
 		continue;
 	sim_check(weft_listener_local(play.listener, &addr) == 0);
@@ -300,8 +302,7 @@ close_all(void *arg)
 {
 	(void)arg;
 	weft_redis_close(play.redis);
-	if (play.listener)
-		weft_listener_interrupt(play.listener);
+	(void)weft_interrupt(play.server);
 	count_up(&play.closed);
 	return 0;
 }

@@ -467,29 +467,6 @@ TEST(ipv6_scope_can_be_an_interface_name)
 	check_text(text, want);
 }
 
-TEST(network_interfaces_are_listed)
-{
-	weft_interface list[64];
-	int count = weft_addr_interfaces(list, 64);
-	bool found = false;
-
-	CHECK(count >= 0);
-	CHECK_EQ(weft_addr_interfaces(NULL, 0), count);
-	for (int i = 0; i < count && i < 64; i++) {
-		weft_addr loopback = parse("tcp://127.0.0.1:0");
-
-		CHECK_EQ(list[i].index, if_nametoindex(list[i].name));
-		CHECK(strlen(format(&list[i].addr)) > 0);
-		CHECK(list[i].prefix_bits <= 128);
-		if (weft_addr_equal(&list[i].addr, &loopback)) {
-			CHECK(list[i].flags & IFF_LOOPBACK);
-			CHECK_EQ(list[i].prefix_bits, 8);
-			found = true;
-		}
-	}
-	CHECK(found || count == 0);
-}
-
 /* --- passwords -------------------------------------------------------------- */
 
 static void

@@ -206,24 +206,6 @@ TEST(callback_is_called_when_its_loop_stops)
 	OK(weft_loop_free(loop));
 }
 
-TEST(background_socket_does_not_keep_the_loop_alive)
-{
-	weft_loop *loop = start_it();
-
-	weft_dgram_set_background(reader.dgram, true);
-	OK(weft_loop_run(loop));
-	OK(weft_dgram_stop(reader.dgram));
-	OK(weft_dgram_start(reader.dgram, NULL, on_messages, &reader));
-	OK(weft_loop_run(loop));
-	CHECK_EQ(reader.calls, 0);
-	weft_dgram_set_background(reader.dgram, false);
-	reader.act = close_inside;
-	send_some(1);
-	OK(weft_loop_run(loop));
-	CHECK_EQ(reader.ends, 1);
-	OK(weft_loop_free(loop));
-}
-
 TEST(connection_refused_is_reported_and_does_not_end_delivery)
 {
 	weft_addr none = nowhere();
@@ -281,27 +263,25 @@ TEST(socket_cannot_be_started_on_another_loop)
 	end_it(loop);
 }
 
-/* Both directions on one socket: send ops do not disturb the receive callback. */
-static struct probe sender = { .name = 's' };
-static weft_message answer;
+/* Both directions on one socket: a send in the callback does not disturb the delivery. */
+static int answers;
 
 static void
 answer_it(struct reader *r)
 {
-	if (r->messages < 50 && !sender.op.pending)
-		OK(weft_dgram_send_op(r->dgram, &answer, 1, &sender.op, WEFT_NEVER));
+	if (r->messages < 50 && send_text(r->dgram, &r->at, "again") == 1)
+		answers++;
 }
 
-TEST(receive_callback_and_send_ops_work_together)
+TEST(receive_callback_may_send)
 {
 	weft_loop *loop = start_it();
 
-	init(loop, &sender);
-	answer = letter("again", &reader.at);
+	answers = 0;
 	reader.act = answer_it;
 	send_some(1);
 	while (reader.messages < 50)
 		turn(loop);
-	CHECK_EQ(sender.result, 1);
+	CHECK(answers >= 49);
 	end_it(loop);
 }

@@ -1,4 +1,4 @@
-/* dgram_send_test.c - threadlets and ops that wait for room to send datagrams. */
+/* dgram_send_test.c - threadlets that wait for room to send datagrams. */
 #include <errno.h>
 #include <unistd.h>
 #include "unit/net/letters.h"
@@ -6,14 +6,7 @@
 static weft_dgram *dgram; /* the sender */
 static weft_addr at;      /* the destination */
 
-static void
-open_it(void)
-{
-	dgram = open_at(LOOPBACK);
-	at = local_of(dgram);
-}
-
-/* --- threadlets --------------------------------------------------------- */
+/* --- one ---------------------------------------------------------------- */
 
 /* `dgram` sends to `sink`, whose queue is full. */
 static weft_dgram *sink;
@@ -95,6 +88,8 @@ TEST(threadlet_waits_for_room_to_send)
 	wait_for_sink(false);
 }
 
+static weft_threadlet waiting;
+
 static int
 end_later(void *arg)
 {
@@ -110,7 +105,8 @@ end_later(void *arg)
 static void
 interrupt_fn(void *arg)
 {
-	weft_dgram_interrupt(arg);
+	(void)arg;
+	OK(weft_interrupt(waiting));
 }
 
 static void
@@ -126,7 +122,7 @@ end_sender(bool connected, weft_fn end, int want)
 	weft_loop *loop = make();
 
 	open_full(connected);
-	go_on(loop, send_waiting, &want);
+	waiting = go_on(loop, send_waiting, &want);
 	go_on(loop, end_later, &end);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "tw");
@@ -142,187 +138,98 @@ TEST(send_waiting_for_room_ends_on_interrupt_and_on_close)
 	end_sender(false, close_fn, WEFT_ESHUTDOWN);
 }
 
-/* --- ops ---------------------------------------------------------------- */
+/* --- several ------------------------------------------------------------ */
+
+struct sender {
+	const char *text; /* the first letter is noted at the end */
+	uint64_t deadline_ns;
+	weft_threadlet id;
+	int result;
+};
+
+static int
+send_one(void *arg)
+{
+	struct sender *sender = arg;
+	weft_message message = letter(sender->text, &at);
+
+	sender->result = weft_dgram_send(dgram, &message, 1, sender->deadline_ns);
+	note(MARK(sender->text[0]));
+	return 0;
+}
 
 static void
-send_op(weft_loop *loop, struct probe *p, weft_message *message, uint64_t deadline_ns)
+start_sender(weft_loop *loop, struct sender *sender, const char *text, uint64_t deadline_ns)
 {
-	init(loop, p);
-	OK(weft_dgram_send_op(dgram, message, 1, &p->op, deadline_ns));
-	CHECK(p->op.pending);
-}
-
-TEST(send_op_sends_at_once_if_there_is_room)
-{
-	weft_loop *loop = make();
-	weft_message message;
-	struct probe p = { .name = 'p' };
-
-	open_it();
-	message = letter("to myself", &at);
-	send_op(loop, &p, &message, WEFT_NOWAIT);
-	CHECK_MISUSE(weft_dgram_send_op(dgram, &message, 1, &p.op, WEFT_NEVER), WEFT_EBUSY);
-	CHECK_GOT(dgram, "to myself");
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&p, 1);
-	weft_dgram_close(dgram);
-	OK(weft_loop_free(loop));
-}
-
-static int64_t
-queued(void)
-{
-	int64_t bytes = -1;
-
-	OK(weft_dgram_get(dgram, "queued", &bytes));
-	return bytes;
+	*sender = (struct sender){ .text = text, .deadline_ns = deadline_ns };
+	sender->id = go_on(loop, send_one, sender);
 }
 
 static void
 send_in_order(bool connected)
 {
 	weft_loop *loop = make();
-	weft_message one, two;
-	struct probe a = { .name = 'a' }, b = { .name = 'b' };
+	struct sender a, b;
 
 	open_full(connected);
-	one = letter("one", &at);
-	two = letter("second", &at);
-	send_op(loop, &a, &one, WEFT_NEVER);
-	send_op(loop, &b, &two, WEFT_NEVER);
+	start_sender(loop, &a, "a", WEFT_NEVER);
+	start_sender(loop, &b, "b", WEFT_NEVER);
 	turns(loop, 3);
-	CHECK_EQ(queued(), 9);
 	CHECK_EQ(send_text(dgram, &at, "not before them"), WEFT_ETIMEDOUT);
 	drain_sink(sent);
 	CHECK_EQ(send_text(dgram, &at, "nor now"), WEFT_ETIMEDOUT);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
-	CHECK_ENDED(&a, 1);
-	CHECK_ENDED(&b, 1);
-	CHECK_EQ(queued(), 0);
-	CHECK_GOT(sink, "one");
-	CHECK_GOT(sink, "second");
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(b.result, 1);
+	CHECK_GOT(sink, "a");
+	CHECK_GOT(sink, "b");
 	close_full();
 	OK(weft_loop_free(loop));
 }
 
-TEST(send_ops_wait_for_room_and_keep_their_order)
+TEST(threadlets_that_wait_to_send_keep_their_order)
 {
 	send_in_order(true);
 	send_in_order(false);
 }
 
-TEST(queue_of_send_ops_is_limited)
+TEST(canceled_or_late_send_does_not_affect_the_others)
 {
 	weft_loop *loop = make();
-	weft_message message;
-	struct probe a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
+	struct sender a, b, c;
 
 	open_full(true);
-	OK(weft_dgram_set(dgram, "write_max", 12));
-	message = letter("123456", &at);
-	send_op(loop, &a, &message, WEFT_NEVER);
-	send_op(loop, &b, &message, WEFT_NEVER);
-	send_op(loop, &c, &message, WEFT_NEVER);
-	CHECK_EQ(queued(), 12);
-	turns(loop, 2);
-	CHECK_STR(trace, "c");
-	CHECK_ENDED(&c, WEFT_ENOBUFS);
-	weft_dgram_close(dgram);
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "cab");
-	CHECK_ENDED(&a, WEFT_ESHUTDOWN);
-	CHECK_ENDED(&b, WEFT_ESHUTDOWN);
-	weft_dgram_close(sink);
-	OK(weft_loop_free(loop));
-}
-
-TEST(canceled_or_late_send_op_does_not_affect_the_others)
-{
-	weft_loop *loop = make();
-	weft_message message;
-	struct probe a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
-
-	open_full(true);
-	message = letter("x", &at);
-	send_op(loop, &a, &message, WEFT_NEVER);
-	send_op(loop, &b, &message, weft_after(WEFT_MS));
-	send_op(loop, &c, &message, WEFT_NEVER);
-	weft_op_cancel(&a.op);
-	while (b.op.pending)
-		(void)weft_loop_run_once(loop, WEFT_NEVER);
-	CHECK_STR(trace, "ab");
-	CHECK_ENDED(&a, WEFT_ECANCELED);
-	CHECK_ENDED(&b, WEFT_ETIMEDOUT);
-	CHECK_EQ(queued(), 1);
+	start_sender(loop, &a, "a", WEFT_NEVER);
+	start_sender(loop, &b, "b", weft_after(WEFT_MS));
+	start_sender(loop, &c, "c", WEFT_NEVER);
+	turn(loop);
+	OK(weft_cancel(a.id));
+	while (strlen(trace) < 2)
+		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
+	CHECK_EQ(a.result, WEFT_ECANCELED);
+	CHECK_EQ(b.result, WEFT_ETIMEDOUT);
 	drain_sink(sent);
 	OK(weft_loop_run(loop));
-	CHECK_ENDED(&c, 1);
+	CHECK_EQ(c.result, 1);
+	CHECK_GOT(sink, "c");
 	close_full();
 	OK(weft_loop_free(loop));
 }
 
-TEST(send_op_past_its_deadline_still_uses_room_that_exists)
+TEST(loop_stop_ends_waiting_sends)
 {
 	weft_loop *loop = make();
-	weft_message message;
-	struct probe a = { .name = 'a' };
+	struct sender a, b;
 
 	open_full(false);
-	message = letter("x", &at);
-	send_op(loop, &a, &message, WEFT_NOWAIT);
-	drain_sink(sent);
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&a, 1);
-	close_full();
-	OK(weft_loop_free(loop));
-}
-
-static weft_message next_message;
-
-static void
-send_next(struct probe *p)
-{
-	send_op(p->op.loop, p->other, &next_message, WEFT_NEVER);
-}
-
-TEST(send_op_started_in_the_callback_of_the_last_one_is_sent)
-{
-	weft_loop *loop = make();
-	struct probe b = { .name = 'b' };
-	struct probe a = { .name = 'a', .act = send_next, .other = &b };
-
-	open_full(true);
-	next_message = letter("x", &at);
-	send_op(loop, &a, &next_message, WEFT_NEVER);
-	turns(loop, 2);
-	weft_dgram_interrupt(dgram);
-	turns(loop, 3);
-	CHECK_ENDED(&a, WEFT_EINTR);
-	CHECK(b.op.pending);
-	drain_sink(sent);
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&b, 1);
-	close_full();
-	OK(weft_loop_free(loop));
-}
-
-TEST(loop_stop_ends_send_ops)
-{
-	weft_loop *loop = make();
-	weft_message message;
-	struct probe a = { .name = 'a' }, b = { .name = 'b' };
-
-	open_full(false);
-	message = letter("x", &at);
-	send_op(loop, &a, &message, WEFT_NEVER);
-	send_op(loop, &b, &message, WEFT_NEVER);
+	start_sender(loop, &a, "a", WEFT_NEVER);
+	start_sender(loop, &b, "b", WEFT_NEVER);
 	turns(loop, 2);
 	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
-	CHECK_ENDED(&a, WEFT_ESHUTDOWN);
-	CHECK_ENDED(&b, WEFT_ESHUTDOWN);
-	CHECK_EQ(weft_dgram_send_op(dgram, &message, 1, &a.op, WEFT_NEVER), WEFT_ESHUTDOWN);
+	CHECK_EQ(a.result, WEFT_ECANCELED);
+	CHECK_EQ(b.result, WEFT_ECANCELED);
 	close_full();
 	OK(weft_loop_free(loop));
 }
@@ -330,15 +237,13 @@ TEST(loop_stop_ends_send_ops)
 TEST(waiting_for_a_full_peer_does_not_spin)
 {
 	weft_loop *loop = make();
-	weft_message message;
-	struct probe a = { .name = 'a' };
+	struct sender a;
 
 	open_full(false);
-	message = letter("x", &at);
 	count_calls();
-	send_op(loop, &a, &message, weft_after(20 * WEFT_MS));
+	start_sender(loop, &a, "a", weft_after(20 * WEFT_MS));
 	OK(weft_loop_run(loop));
-	CHECK_ENDED(&a, WEFT_ETIMEDOUT);
+	CHECK_EQ(a.result, WEFT_ETIMEDOUT);
 	CHECK(counted(&calls.waits) < 100);
 	count_no_more();
 	close_full();

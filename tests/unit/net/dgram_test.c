@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/sys.h"
 #include "unit/net/letters.h"
@@ -330,13 +332,11 @@ TEST(misuse_is_reported)
 	CHECK_MISUSE(weft_dgram_recv(a, NULL, 1, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_recv(a, &message, 0, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_send(NULL, &message, 1, WEFT_NOWAIT), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dgram_send_op(a, &message, 1, NULL, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_start(a, NULL, NULL, NULL), WEFT_EINVAL);
 	CHECK_EQ(weft_dgram_recv(a, &message, 1, WEFT_NEVER), WEFT_ENOSUSPEND);
 	CHECK_EQ(weft_dgram_send(a, &message, 1, WEFT_NEVER), WEFT_ENOSUSPEND);
 	weft_dgram_close(a);
 	weft_dgram_close(NULL);
-	weft_dgram_interrupt(NULL);
 }
 
 TEST(sockets_share_a_port_if_all_set_reuse_port)
@@ -381,68 +381,6 @@ TEST(descriptor_is_owned_or_borrowed)
 
 /* --- options ------------------------------------------------------------ */
 
-static int64_t
-get(weft_dgram *dgram, const char *name)
-{
-	int64_t value = -1;
-
-	OK(weft_dgram_get(dgram, name, &value));
-	return value;
-}
-
-static void
-check_options(const char *address)
-{
-	weft_dgram *a = open_at(address);
-
-	CHECK_EQ(get(a, "broadcast"), 0);
-	OK(weft_dgram_set(a, "broadcast", 1));
-	CHECK_EQ(get(a, "broadcast"), 1);
-	OK(weft_dgram_set(a, "ttl", 3));
-	CHECK_EQ(get(a, "ttl"), 3);
-	OK(weft_dgram_set(a, "multicast_ttl", 0));
-	CHECK_EQ(get(a, "multicast_ttl"), 0);
-	CHECK_EQ(get(a, "multicast_loop"), 1);
-	OK(weft_dgram_set(a, "multicast_loop", 0));
-	CHECK_EQ(get(a, "multicast_loop"), 0);
-	OK(weft_dgram_set(a, "rcvbuf", 20000));
-	CHECK(get(a, "rcvbuf") >= 20000);
-	OK(weft_dgram_set(a, "sndbuf", 30000));
-	CHECK(get(a, "sndbuf") >= 30000);
-	CHECK_EQ(get(a, "write_max"), 1 << 20);
-	OK(weft_dgram_set(a, "write_max", 5));
-	CHECK_EQ(get(a, "write_max"), 5);
-	CHECK_EQ(get(a, "queued"), 0);
-	weft_dgram_close(a);
-}
-
-TEST(options_are_set_and_read_by_name)
-{
-	check_options(LOOPBACK);
-	if (has_ipv6())
-		check_options("udp://:0");
-}
-
-TEST(invalid_options_are_refused)
-{
-	weft_dgram *a = open_at(LOOPBACK), *b = open_at("unixdgram:");
-	int64_t value = 77;
-
-	CHECK_EQ(weft_dgram_set(a, "nodelay", 1), WEFT_ENOENT);
-	CHECK_EQ(weft_dgram_get(a, "", &value), WEFT_ENOENT);
-	CHECK_EQ(weft_dgram_set(a, "ttl", 0), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set(a, "ttl", 256), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set(a, "broadcast", 2), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set(a, "rcvbuf", INT64_MAX), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set(a, "write_max", -1), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set(a, "queued", 1), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set(b, "ttl", 1), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_get(b, "ttl", &value), WEFT_EINVAL);
-	CHECK_EQ(value, 77);
-	weft_dgram_close(a);
-	weft_dgram_close(b);
-}
-
 TEST(broadcasts_must_be_enabled)
 {
 	weft_dgram_opts opts = { .broadcast = true };
@@ -455,9 +393,29 @@ TEST(broadcasts_must_be_enabled)
 	CHECK_EQ(rc, -EACCES);
 	weft_dgram_close(a);
 	OK(weft_dgram_open("udp://0.0.0.0:0", &opts, &b));
-	CHECK_EQ(get(b, "broadcast"), 1);
 	CHECK_EQ(send_text(b, &all, "x"), 1);
 	weft_dgram_close(b);
+}
+
+static void
+set_interface(weft_dgram *dgram, uint32_t index)
+{
+	struct ip_mreqn four = { .imr_ifindex = (int)index };
+	int fd = weft_dgram_fd(dgram), six = (int)index;
+
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &six, sizeof(six));
+	(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &four, sizeof(four));
+}
+
+static int
+set_group(weft_dgram *dgram, const weft_addr *group, uint32_t index, int what)
+{
+	struct group_req request = { .gr_interface = index };
+
+	memcpy(&request.gr_group, group->bytes, group->size);
+	return setsockopt(weft_dgram_fd(dgram),
+	                  request.gr_group.ss_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, what,
+	                  &request, sizeof(request));
 }
 
 /* Uses the loopback interface, so that nothing leaves the machine. */
@@ -473,30 +431,21 @@ check_group(const char *address, const char *group_text)
 	OK(weft_addr_parse(group_text, &group));
 	group.bytes[2] = at.bytes[2]; /* set the port */
 	group.bytes[3] = at.bytes[3];
-	OK(weft_dgram_set(a, "multicast_interface", lo));
-	CHECK_EQ(get(a, "multicast_interface"), lo);
-	OK(weft_dgram_set_group(b, &group, lo, true));
+	set_interface(a, lo);
+	OK(set_group(b, &group, lo, MCAST_JOIN_GROUP));
 	rc = send_text(a, &group, "to all");
 	CHECK(rc == 1 || rc == -ENETUNREACH); /* not every machine supports it */
 	if (rc == 1)
 		CHECK_GOT(b, "to all");
-	OK(weft_dgram_set_group(b, &group, lo, false));
-	CHECK_EQ(weft_dgram_set_group(b, &group, lo, false), -EADDRNOTAVAIL);
+	OK(set_group(b, &group, lo, MCAST_LEAVE_GROUP));
 	CHECK_EQ(send_text(a, &group, "to nobody"), rc);
 	CHECK_EQ(recv_text(b, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_dgram_close(a);
 	weft_dgram_close(b);
 }
 
-TEST(multicast_group_is_joined_and_left)
+TEST(multicast_group_is_joined_and_left_by_options_of_the_descriptor)
 {
-	weft_dgram *a = open_at("unixdgram:");
-	weft_addr path;
-
-	OK(weft_addr_parse("unixdgram:/x", &path));
-	CHECK_EQ(weft_dgram_set_group(a, &path, 0, true), WEFT_EINVAL);
-	CHECK_EQ(weft_dgram_set_group(a, NULL, 0, true), WEFT_EINVAL);
-	weft_dgram_close(a);
 	if (if_nametoindex("lo") == 0)
 		return;
 	check_group("udp://0.0.0.0:0", "udp://239.255.77.1:0");

@@ -224,10 +224,12 @@ TEST(socket_belongs_to_the_first_loop_that_waits_on_it)
 {
 	weft_loop *loop = make();
 	int want = WEFT_EINTR;
+	weft_threadlet id;
 
 	open_it();
-	weft_dgram_interrupt(dgram);
-	go_on(loop, recv_until, &want);
+	id = go_on(loop, recv_until, &want);
+	turns(loop, 2);
+	OK(weft_interrupt(id));
 	OK(weft_loop_run(loop));
 	run_threadlet(recv_elsewhere, NULL);
 	weft_dgram_close(dgram);
@@ -263,10 +265,9 @@ TEST(connection_refused_ends_a_receive)
 static int
 interrupt_it(void *arg)
 {
-	(void)arg;
 	OK(weft_yield());
-	weft_dgram_interrupt(dgram);
-	weft_dgram_interrupt(dgram); /* merged with the first, which is still pending */
+	OK(weft_interrupt(*(weft_threadlet *)arg));
+	OK(weft_interrupt(*(weft_threadlet *)arg)); /* merged with the first */
 	return 0;
 }
 
@@ -278,11 +279,11 @@ recv_interrupted(void *arg)
 	(void)arg;
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);
 	CHECK_EQ(recv_text(dgram, &got, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	weft_dgram_interrupt(dgram); /* applies to the next call that waits */
+	OK(weft_interrupt(weft_self())); /* applies to the next call that waits */
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	send_it("x");
-	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), 1);
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);
+	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), 1);
 	CHECK_EQ(recv_text(dgram, &got, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	return 0;
 }
@@ -290,10 +291,11 @@ recv_interrupted(void *arg)
 TEST(interrupt_ends_the_current_or_the_next_wait_once)
 {
 	weft_loop *loop = make();
+	weft_threadlet id;
 
 	open_it();
-	go_on(loop, recv_interrupted, NULL);
-	go_on(loop, interrupt_it, NULL);
+	id = go_on(loop, recv_interrupted, NULL);
+	go_on(loop, interrupt_it, &id);
 	OK(weft_loop_run(loop));
 	weft_dgram_close(dgram);
 	OK(weft_loop_free(loop));
@@ -302,6 +304,7 @@ TEST(interrupt_ends_the_current_or_the_next_wait_once)
 #define STORM 300
 
 static weft__a32 seen;
+static weft_threadlet interrupted;
 
 /* Sends an interrupt once the previous one was seen.  Every second time it first waits until
  * the loop sleeps. */
@@ -311,7 +314,7 @@ interrupt_often(void *arg)
 	for (uint32_t i = 0; i < STORM; i++) {
 		if (i % 2)
 			watch_for(arg, WEFT_SLEEPING);
-		weft_dgram_interrupt(dgram);
+		OK(weft_interrupt(interrupted));
 		while (weft__load(&seen, WEFT__ACQUIRE) == i)
 			sched_yield();
 	}
@@ -338,15 +341,11 @@ TEST(any_thread_may_interrupt_a_receive)
 
 	open_it();
 	weft__store(&seen, 0, WEFT__RELAXED);
+	interrupted = go_on(loop, count_interrupts, NULL);
 	other = thread(interrupt_often, loop);
-	go_on(loop, count_interrupts, NULL);
 	OK(weft_loop_run(loop));
 	OK(pthread_join(other, NULL));
-	weft_dgram_interrupt(dgram); /* in flight to a loop that does not run */
 	weft_dgram_close(dgram);
-	OK(weft_loop_post(loop, note, MARK('p')));
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "p");
 	OK(weft_loop_free(loop));
 }
 
@@ -416,13 +415,14 @@ TEST(descriptor_number_of_a_closed_socket_can_be_reused)
 {
 	weft_loop *loop = make();
 	int want = WEFT_EINTR, fd;
+	weft_threadlet id;
 	struct probe p = { .name = 'p' };
 	struct pair pair;
 
 	open_it();
 	fd = weft_dgram_fd(dgram);
-	go_on(loop, recv_until, &want);
-	go_on(loop, interrupt_it, NULL);
+	id = go_on(loop, recv_until, &want);
+	go_on(loop, interrupt_it, &id);
 	OK(weft_loop_run(loop));
 	weft_dgram_close(dgram);
 	pair = make_pair();
@@ -492,7 +492,6 @@ TEST(socket_may_be_closed_after_its_loop_has_stopped)
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "e");
 	CHECK_EQ(weft_dgram_fd(dgram), WEFT_ESHUTDOWN);
-	weft_dgram_interrupt(dgram);
 	weft_dgram_close(dgram);
 	OK(weft_loop_free(loop));
 }

@@ -339,12 +339,14 @@ static int
 disturb(void *arg)
 {
 	struct house *house = arg;
+	weft_threadlet id;
 	weft_stream *peer;
 
-	CHECK(weft_go(wait_for_guest, house) > 0);
+	id = weft_go(wait_for_guest, house);
+	CHECK(id > 0);
 	OK(weft_yield());
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NEVER), WEFT_EBUSY);
-	weft_listener_interrupt(house->listener);
+	OK(weft_interrupt(id));
 	while (house->last_error == 0)
 		OK(weft_yield());
 	CHECK_EQ(house->last_error, WEFT_EINTR);
@@ -589,9 +591,6 @@ TEST(stopped_listener_leaves_connections_queued_until_it_is_started_again)
 	CHECK_EQ(house.calls, 0);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
-	weft_listener_set_background(house.listener, true);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
-	weft_listener_set_background(house.listener, false);
 	while (house.guests < 1)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
