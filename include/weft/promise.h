@@ -50,11 +50,6 @@ WEFT_API weft_promise *weft_promise_new(weft_loop *loop);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_new_op(weft_loop *loop, weft_op **out);
 
-/* Call `fn(NULL, out, arg)` and make a promise of its outcome.
- * Returns the promise, or NULL without memory; then `fn` was not called.
- * Thread: any.  Blocks: as `fn`.  Since: 0.1. */
-WEFT_API weft_promise *weft_promise_try(weft_loop *loop, weft_then_fn fn, void *arg);
-
 /* Call `fn(NULL, out, arg)` on a new threadlet and make a promise of its outcome.  This turns
  * any suspending call, for example on streams or HTTP, into a promise.
  * Returns the promise, or NULL.
@@ -90,13 +85,6 @@ WEFT_API int weft_promise_reject(weft_promise *promise, weft_value reason);
 WEFT_API weft_promise *weft_promise_then(weft_promise *promise,
                                          weft_then_fn fulfilled,
                                          weft_then_fn rejected, void *arg);
-
-/* Chain a function that runs for either outcome.  The new promise gets the outcome of
- * `promise`; if `fn` fails, it is rejected with the error of `fn`.  Takes `promise`.
- * Returns as weft_promise_then().
- * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API weft_promise *weft_promise_finally(weft_promise *promise,
-                                            int (*fn)(void *arg), void *arg);
 
 /* Combine `count` promises, which are taken; the array is borrowed.  all: the list of all
  * values, or the first rejection.  all_settled: the list of all promises, once each has

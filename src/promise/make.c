@@ -86,20 +86,6 @@ settle_by(weft_promise *promise, weft_then_fn fn, void *arg)
 		(void)weft__promise_fail(promise, rc);
 }
 
-weft_promise *
-weft_promise_try(weft_loop *loop, weft_then_fn fn, void *arg)
-{
-	weft_promise *promise = NULL;
-
-	if (!fn)
-		(void)weft__misuse(WEFT_EINVAL, "weft_promise_try: fn is NULL");
-	else
-		promise = weft_promise_new(loop);
-	if (promise)
-		settle_by(promise, fn, arg);
-	return promise;
-}
-
 struct task {
 	weft_promise *promise;
 	weft_then_fn fn;

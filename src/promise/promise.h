@@ -38,8 +38,7 @@ enum { WEFT__UNCARED, WEFT__CARED, WEFT__REPORTED };
 /* The kind of a promise.  The last two are the first member of a larger struct. */
 enum {
 	WEFT__PROMISE_PLAIN,
-	WEFT__PROMISE_THEN,    /* made by weft_promise_then(), */
-	WEFT__PROMISE_FINALLY, /* by weft_promise_finally() */
+	WEFT__PROMISE_THEN,    /* made by weft_promise_then() */
 	WEFT__PROMISE_OP,      /* struct op_promise, in make.c */
 	WEFT__PROMISE_ABORT,   /* weft_abort, in abort.c */
 };
@@ -86,11 +85,7 @@ struct weft_promise {
 	};
 	weft_promise        *before;  /* referenced: had landed when this was chained to it */
 	struct weft__reaction chain;  /* reaction to the promise before; and the handlers */
-	union {
-		weft_then_fn fulfilled;
-		int        (*always)(void *arg);
-	};
-	weft_then_fn         rejected;
+	weft_then_fn         fulfilled, rejected;
 	void                *arg;
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft_promise) == 128, "a promise is two cache lines");

@@ -75,7 +75,7 @@ begin_to_follow(weft_promise *promise)
 static bool
 is_chained(const weft_promise *promise)
 {
-	return promise->kind == WEFT__PROMISE_THEN || promise->kind == WEFT__PROMISE_FINALLY;
+	return promise->kind == WEFT__PROMISE_THEN;
 }
 
 /* The reaction by which a promise follows another; NULL without memory. */
@@ -235,27 +235,24 @@ failure(int rc, weft_value out)
 	};
 }
 
-/* Call the handler for the outcome of `before`.  Without one, or after a finally handler, the
- * outcome is passed on.  Fills `how`, by which the promise settles. */
+/* Call the handler for the outcome of `before`.  Without one the outcome is passed on.  Fills
+ * `how`, by which the promise settles. */
 static void
 call_handler(weft_promise *promise, weft_promise *before, struct weft__settling *how)
 {
 	bool is_rejected = weft__promise_outcome(before) == WEFT_REJECTED;
-	bool is_finally = promise->kind == WEFT__PROMISE_FINALLY;
 	weft_then_fn fn = is_rejected ? promise->rejected : promise->fulfilled;
 	weft_value out = { 0 };
 	int rc = 0;
 
 	weft__failure_of(weft__thread_self())->text = NULL;
-	if (is_rejected && (fn || is_finally))
+	if (is_rejected && fn)
 		(void)weft__promise_error(before);
-	if (is_finally)
-		rc = promise->always(promise->arg);
-	else if (fn)
+	if (fn)
 		rc = fn(&before->value, &out, promise->arg);
 	if (rc < 0) {
 		*how = failure(rc, out);
-	} else if (is_finally || !fn) {
+	} else if (!fn) {
 		how->source = before;
 	} else {
 		how->outcome = WEFT_FULFILLED;
@@ -414,7 +411,6 @@ is_served(const weft_promise *promise, bool is_here)
 
 struct handlers {
 	weft_then_fn fulfilled, rejected;
-	int (*always)(void *arg);
 	void *arg;
 };
 
@@ -425,16 +421,12 @@ make_next(const weft_promise *before, const struct handlers *handlers, bool is_h
 		                    .size = sizeof(*before),
 		                    .refs = 2,
 		                    .travels = !is_here,
-		                    .kind = handlers->always ? WEFT__PROMISE_FINALLY
-		                                             : WEFT__PROMISE_THEN };
+		                    .kind = WEFT__PROMISE_THEN };
 	weft_promise *promise = how.loop ? weft__promise_make(&how) : NULL;
 
 	if (!promise)
 		return NULL;
-	if (handlers->always)
-		promise->always = handlers->always;
-	else
-		promise->fulfilled = handlers->fulfilled;
+	promise->fulfilled = handlers->fulfilled;
 	promise->rejected = handlers->rejected;
 	promise->arg = handlers->arg;
 	promise->chain.run = run_chain;
@@ -481,14 +473,6 @@ WEFT__FLATTEN weft_promise *
 weft_promise_then(weft_promise *promise, weft_then_fn fulfilled, weft_then_fn rejected, void *arg)
 {
 	struct handlers handlers = { .fulfilled = fulfilled, .rejected = rejected, .arg = arg };
-
-	return chain(promise, &handlers);
-}
-
-weft_promise *
-weft_promise_finally(weft_promise *promise, int (*fn)(void *arg), void *arg)
-{
-	struct handlers handlers = { .always = fn, .arg = arg };
 
 	return chain(promise, &handlers);
 }

@@ -160,8 +160,10 @@ sleep_first(const weft_value *in, weft_value *out, void *arg)
 }
 
 static int
-fail_finally(void *arg)
+fail_after_all(const weft_value *in, weft_value *out, void *arg)
 {
+	(void)in;
+	(void)out;
 	(void)arg;
 	return weft_fail(WEFT_EPROTO, "after all");
 }
@@ -181,7 +183,7 @@ settle_odds(struct play *play)
 	else if (two)
 		EXPECT(weft_promise_reject(two, weft_value_text("odd")) == 0);
 	keep(play, one);
-	keep(play, weft_promise_finally(two, fail_finally, NULL));
+	keep(play, weft_promise_then(two, fail_after_all, fail_after_all, NULL));
 }
 
 static void
@@ -216,12 +218,9 @@ combine_odds(struct play *play)
 static void
 make_odds(struct play *play)
 {
-	weft_loop *loop = play->world.loop;
-
 	play->odd_count = 0;
 	settle_odds(play);
-	keep(play, weft_promise_try(loop, make_value, play));
-	keep(play, weft_promise_go(loop, sleep_first, play));
+	keep(play, weft_promise_go(play->world.loop, sleep_first, play));
 	sleep_by_op(play);
 	combine_odds(play);
 }

@@ -344,11 +344,12 @@ read_reply(const weft_value *in, weft_value *out, void *arg)
 }
 
 static int
-close_stream(void *arg)
+close_stream(const weft_value *in, weft_value *out, void *arg)
 {
 	const void *bytes;
 
 	(void)arg;
+	*out = *in;
 	CHECK_EQ(weft_stream_peek(stream, 3, &bytes, WEFT_NOWAIT), 3);
 	CHECK(memcmp(bytes, "bye", 3) == 0);
 	note(MARK('r'));
@@ -368,7 +369,7 @@ talk(void *arg)
 	OK(weft_stream_connect_op(address, NULL, &stream, op, WEFT_NEVER));
 	p = weft_promise_then(p, write_hello, NULL, NULL);
 	p = weft_promise_then(p, read_reply, NULL, NULL);
-	end = weft_promise_finally(p, close_stream, NULL);
+	end = weft_promise_then(p, close_stream, NULL, NULL);
 }
 
 static void
@@ -411,7 +412,7 @@ TEST(the_error_text_of_an_op_travels_with_its_error)
 	in_both_ways(connect_in_vain, check_refused);
 }
 
-/* --- try ------------------------------------------------------------------ */
+/* --- functions that settle a promise ---------------------------------------- */
 
 static int
 give_token(const weft_value *in, weft_value *out, void *arg)
@@ -447,46 +448,6 @@ give_nothing(const weft_value *in, weft_value *out, void *arg)
 	CHECK(!in);
 	note(arg);
 	return 0;
-}
-
-static void
-try_each(void *arg)
-{
-	weft_value value;
-	weft_promise *inner;
-
-	p = weft_promise_try(arg, give_token, MARK('a'));
-	CHECK_STR(trace, "a"); /* called at once */
-	end_fulfilled(p, 4);
-	p = weft_promise_try(arg, give_reason, MARK('b'));
-	also_note(p, 'r');
-	end_rejected(p, 4);
-	p = weft_promise_try(arg, fail, MARK(WEFT_EPROTO));
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_EPROTO);
-	CHECK_STR(weft_detail(), "as it was to");
-	drop(p);
-	inner = weft_promise_new(arg);
-	end = weft_promise_try(arg, give_promise, inner);
-	check_pending(end);
-	OK(weft_promise_resolve(inner, integer(2)));
-	drop(inner);
-	p = weft_promise_try(arg, give_nothing, MARK('n'));
-	CHECK_EQ(weft_promise_state(p, &value), WEFT_FULFILLED);
-	CHECK(!value.type);
-	drop(p);
-}
-
-static void
-check_tried(void)
-{
-	CHECK_STR(trace, "abpnr");
-	end_fulfilled(end, 2);
-	CHECK_EQ(owners(&token) + owners(&other), 0);
-}
-
-TEST(try_calls_its_function_at_once_and_settles_a_promise)
-{
-	in_both_ways(try_each, check_tried);
 }
 
 /* --- go ------------------------------------------------------------------- */
@@ -535,6 +496,40 @@ TEST(go_starts_a_threadlet_that_settles_a_promise)
 	in_both_ways(go_each, check_gone_through);
 }
 
+static weft_promise *nothing;
+
+static void
+go_by_each_result(void *arg)
+{
+	weft_promise *inner = weft_promise_new(arg);
+
+	p = weft_promise_go(arg, give_reason, MARK('b'));
+	also_note(p, 'r');
+	end = weft_promise_go(arg, give_promise, inner);
+	nothing = weft_promise_go(arg, give_nothing, MARK('n'));
+	OK(weft_promise_resolve(inner, integer(2)));
+	drop(inner);
+}
+
+static void
+check_each_result(void)
+{
+	weft_value value;
+
+	CHECK_STR(trace, "bpnr");
+	end_rejected(p, 4);
+	end_fulfilled(end, 2);
+	CHECK_EQ(weft_promise_state(nothing, &value), WEFT_FULFILLED);
+	CHECK(!value.type);
+	drop(nothing);
+	CHECK_EQ(owners(&token) + owners(&other), 0);
+}
+
+TEST(go_settles_by_a_reason_a_promise_or_no_value)
+{
+	in_both_ways(go_by_each_result, check_each_result);
+}
+
 static int
 sleep_for_ever(const weft_value *in, weft_value *out, void *arg)
 {
@@ -558,18 +553,14 @@ TEST(a_threadlet_canceled_by_the_stop_of_its_loop_rejects_its_promise)
 	end_rejected(end, WEFT_ECANCELED);
 }
 
-TEST(try_and_go_without_a_function_or_on_a_stopped_loop_are_refused)
+TEST(go_without_a_function_or_on_a_stopped_loop_is_refused)
 {
 	weft_loop *loop = make();
 
-	CHECK_MISUSE(weft_promise_try(loop, NULL, NULL) ? 1 : 0, 0);
 	CHECK_MISUSE(weft_promise_go(loop, NULL, NULL) ? 1 : 0, 0);
 	CHECK_MISUSE(weft_promise_go(NULL, sleep_in_vain, NULL) ? 1 : 0, 0);
 	weft_loop_shutdown(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK(!weft_promise_go(loop, sleep_in_vain, NULL));
-	p = weft_promise_try(loop, give_token, MARK('a'));
-	end_rejected(p, WEFT_ESHUTDOWN);
-	CHECK_EQ(owners(&token), 0);
 	OK(weft_loop_free(loop));
 }

@@ -1,6 +1,6 @@
 /* promise_model_test.c - random graphs of promises, compared with a model.
  *
- * A graph is a list of nodes.  Each node is made from earlier ones: new, then, finally, or a
+ * A graph is a list of nodes.  Each node is made from earlier ones: new, then, or a
  * combination of several.  Random actions follow: resolve, reject, follow, drop.  The model is
  * the same list without the library's mechanisms: no queues, no reference counts.  It derives
  * how each node ends from the nodes that it was made from.  Where the outcome depends on the
@@ -18,7 +18,7 @@
 #define VALUES 64
 #define GRAPHS 3000
 
-enum node_kind { NEW, THEN, FINALLY, ALL, ALL_SETTLED, ANY, RACE };
+enum node_kind { NEW, THEN, ALL, ALL_SETTLED, ANY, RACE };
 
 /* How a node ends, as far as the model knows. */
 struct ending {
@@ -50,7 +50,7 @@ static int value_count;
 static uint64_t chance;
 
 /* The mistake that the model makes on purpose. */
-static enum { NOTHING, HANDLES_ALL, FORGETS_FINALLY, ANY_IS_ALL } mistake;
+static enum { NOTHING, HANDLES_ALL, ANY_IS_ALL } mistake;
 static bool found;
 
 #define EXPECT(cond)                               \
@@ -101,15 +101,6 @@ on_error(const weft_value *in, weft_value *out, void *arg)
 	return handle(arg, out, true);
 }
 
-static int
-on_end(void *arg)
-{
-	struct node *node = arg;
-
-	node->calls++;
-	return node->fails ? weft_fail(WEFT_EPROTO, "by chance") : 0;
-}
-
 /* --- making ----------------------------------------------------------------- */
 
 /* One of the first `limit` nodes whose promise is still held.  The first node always is. */
@@ -158,13 +149,11 @@ make_chained(struct node *node)
 	weft_promise *before = use(&node->before[0]);
 
 	node->count = 1;
-	node->handles_value = node->kind == THEN && below(3) > 0;
-	node->handles_error = node->kind == THEN && below(3) > 0;
+	node->handles_value = below(3) > 0;
+	node->handles_error = below(3) > 0;
 	node->fails = below(4) == 0;
-	return node->kind == FINALLY
-	               ? weft_promise_finally(before, on_end, node)
-	               : weft_promise_then(before, node->handles_value ? on_value : NULL,
-	                                   node->handles_error ? on_error : NULL, node);
+	return weft_promise_then(before, node->handles_value ? on_value : NULL,
+	                         node->handles_error ? on_error : NULL, node);
 }
 
 static void
@@ -175,12 +164,11 @@ add_node(weft_loop *loop)
 
 	*node = (struct node){ .follows = -1, .number = 100 + node_count };
 	node->kind = kind < 3   ? NEW
-	             : kind < 7 ? THEN
-	             : kind < 8 ? FINALLY
+	             : kind < 8 ? THEN
 	                        : (enum node_kind)(ALL + kind - 8);
-	node->promise = node->kind == NEW       ? weft_promise_new(loop)
-	                : node->kind <= FINALLY ? make_chained(node)
-	                                        : make_many(node);
+	node->promise = node->kind == NEW    ? weft_promise_new(loop)
+	                : node->kind == THEN ? make_chained(node)
+	                                     : make_many(node);
 	CHECK(node->promise != NULL);
 	node_count++;
 }
@@ -269,11 +257,6 @@ model_chained(const struct node *node)
 {
 	struct ending before = model_of(node->before[0]);
 
-	if (node->kind == FINALLY) {
-		if (!node->fails || mistake == FORGETS_FINALLY)
-			return before;
-		return model_settled(WEFT_REJECTED, WEFT_EPROTO);
-	}
 	if (mistake == HANDLES_ALL && node->handles_value)
 		return model_handler(node);
 	return (before.outcome == WEFT_FULFILLED ? node->handles_value : node->handles_error)
@@ -309,9 +292,9 @@ model_of(int index)
 	struct node *node = &nodes[index];
 
 	if (!node->ending.outcome)
-		node->ending = node->kind == NEW       ? model_new(node)
-		               : node->kind <= FINALLY ? model_chained(node)
-		                                       : model_many(node);
+		node->ending = node->kind == NEW    ? model_new(node)
+		               : node->kind == THEN ? model_chained(node)
+		                                    : model_many(node);
 	return node->ending;
 }
 
@@ -351,8 +334,6 @@ handler_fits(const struct node *node)
 {
 	weft_outcome before;
 
-	if (node->kind == FINALLY)
-		return true;
 	if (node->kind != THEN)
 		return false;
 	before = nodes[node->before[0]].ending.outcome;

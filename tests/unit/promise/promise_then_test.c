@@ -374,58 +374,6 @@ TEST(error_texts_travel_only_with_their_own_errors)
 	in_both_ways(fail_with_texts, check_texts);
 }
 
-/* --- finally ------------------------------------------------------------ */
-
-static int
-end_well(void *arg)
-{
-	note(arg);
-	return 1;
-}
-
-static int
-end_badly(void *arg)
-{
-	note(arg);
-	return weft_fail(WEFT_EPROTO, "badly");
-}
-
-static void
-end_in_either_case(void *arg)
-{
-	weft_promise *good = weft_promise_new(arg), *bad = weft_promise_new(arg);
-
-	end = weft_promise_finally(hold(good), end_well, MARK('a'));
-	end = weft_promise_finally(end, NULL, NULL);
-	end = weft_promise_then(end, note_and_add, NULL, MARK('b'));
-	p = weft_promise_finally(hold(bad), end_well, MARK('c'));
-	p = weft_promise_then(p, note_it, NULL, MARK('-'));
-	q = weft_promise_finally(hold(good), end_badly, MARK('d'));
-	drop(weft_promise_finally(weft_promise_then(hold(bad), NULL, NULL, NULL), end_well,
-	                          MARK('e')));
-	OK(weft_promise_resolve(good, alone(&token, 5)));
-	OK(weft_promise_reject(bad, alone(&other, 6)));
-	drop(good);
-	drop(bad);
-}
-
-static void
-check_either_case(void)
-{
-	CHECK_STR(trace, "adceb");
-	end_fulfilled(end, 6);
-	end_rejected(p, 6);
-	CHECK_EQ(weft_await(q, NULL, WEFT_NOWAIT), WEFT_EPROTO);
-	CHECK_STR(weft_detail(), "badly");
-	drop(q);
-	CHECK_EQ(owners(&token) + owners(&other), 0);
-}
-
-TEST(finally_passes_the_outcome_on_unless_it_fails)
-{
-	in_both_ways(end_in_either_case, check_either_case);
-}
-
 /* --- values ------------------------------------------------------------- */
 
 static int
@@ -526,7 +474,6 @@ TEST(null_promises_are_refused_or_ignored)
 	weft_value value = integer(5);
 
 	CHECK(!weft_promise_then(NULL, note_it, NULL, NULL));
-	CHECK(!weft_promise_finally(NULL, end_well, NULL));
 	CHECK(!weft_promise_ref(NULL));
 	CHECK(!weft_promise_unref(NULL));
 	CHECK_EQ(weft_promise_state(NULL, &value), WEFT_PENDING);
@@ -685,7 +632,7 @@ TEST(promises_of_a_stopped_loop_are_rejected_and_cannot_be_chained)
 	CHECK_EQ(weft_promise_resolve(p, alone(&other, 1)), WEFT_EALREADY);
 	CHECK_EQ(owners(&other), 0);
 	CHECK(!weft_promise_then(hold(p), note_it, note_it, MARK('-')));
-	CHECK(!weft_promise_finally(hold(q), end_well, MARK('-')));
+	CHECK(!weft_promise_then(hold(q), note_it, NULL, MARK('-')));
 	both[0] = hold(q);
 	both[1] = hold(p);
 	end = weft_promise_all(both, 2);
