@@ -1,7 +1,8 @@
 /* weft/dns.h - name resolution, forward and reverse, without blocking a loop.
  *
- * Uses the hosts file, the search list and resolv.conf.  Each loop caches answers for their
- * TTL, at least one second and at most one hour, up to 1,024 names.  Concurrent queries for the
+ * Uses the hosts file, the search list and resolv.conf, which it reads again after a minute.
+ * Each loop caches answers for their TTL, at least one second and at most one hour, up to 1,024
+ * names.  Concurrent queries for the
  * same name share one answer.  Names below "localhost" resolve to this host without a query.
  * Give internationalized names in their ASCII form (xn--...).  weft_stream_connect() resolves names
  * itself.
@@ -29,24 +30,12 @@ WEFT_BEGIN
 WEFT_API int weft_dns_resolve(const char *address, weft_addr *out, size_t max,
                               uint64_t deadline_ns);
 
-/* Resolve as an op, which finishes with the number of addresses; `out` belongs to it until
- * then.
- * Returns as every start (weft/op.h); WEFT_EAGAIN if 10,000 names are queued.
- * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_dns_resolve_op(const char *address, weft_addr *out, size_t max,
-                                 weft_op *op, uint64_t deadline_ns);
-
 /* Find the host name of `addr`.
  * Returns its length, WEFT_EMSGSIZE if it does not fit `max` with its NUL, and errors as
  * weft_dns_resolve().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_dns_reverse(const weft_addr *addr, char *out, size_t max,
                               uint64_t deadline_ns);
-
-/* Clear this loop's cache and read the configuration again.  Queries in progress are sent
- * again, or answered without caching the answer.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_dns_reset(void);
 
 WEFT_END
 #endif

@@ -10,8 +10,9 @@
 #include "net/dns/dns.h"
 #include "threadlet/threadlet.h"
 
-#define FAR   (WEFT_NEVER - 1)
-#define AGAIN (3600 * WEFT_S) /* a period, so that firing does not disarm the timer */
+#define FAR       (WEFT_NEVER - 1)
+#define REREAD_NS (60 * WEFT_S)   /* until the configuration is read again for a query */
+#define AGAIN     (3600 * WEFT_S) /* a period, so that firing does not disarm the timer */
 
 /* --- the resolver ------------------------------------------------------- */
 
@@ -80,7 +81,18 @@ weft__dns_set_timer(struct weft__dns *dns)
 static int
 open_engine(struct weft__dns *dns)
 {
-	return dns->engine ? 0 : weft__dns_engine_open(dns);
+	if (dns->engine)
+		return 0;
+	dns->read_ns = weft__loop_time(dns->loop);
+	return weft__dns_engine_open(dns);
+}
+
+/* The configuration, which the engine reads when it opens, may have changed since then. */
+static bool
+is_old(const struct weft__dns *dns)
+{
+	return dns->engine && dns->queue.first
+	       && weft__loop_time(dns->loop) - dns->read_ns >= REREAD_NS;
 }
 
 static void
@@ -121,7 +133,7 @@ on_timer(weft_timer *timer, void *arg)
 	struct weft__dns_name *name;
 
 	(void)timer;
-	if (dns->reopen && dns->engine)
+	if (dns->engine && (dns->reopen || is_old(dns)))
 		weft__dns_engine_close(dns, false);
 	dns->reopen = false;
 	for (uint32_t i = 0; i < weft__dns_engine_max; i++) {
@@ -341,14 +353,12 @@ check_op(weft_op *op)
 	int rc;
 
 	if (!op || !op->loop)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dns_resolve_op: op is NULL or not initialized");
-	rc = weft__loop_check(op->loop, "weft_dns_resolve_op: not on its loop's thread");
+		return weft__misuse(WEFT_EINVAL, "weft_dns_resolve: op is NULL or not initialized");
+	rc = weft__loop_check(op->loop, "weft_dns_resolve: not on its loop's thread");
 	if (rc < 0)
 		return rc;
-	return op->pending
-	               ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve_op: the op is already pending")
-	               : 0;
+	return op->pending ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve: the op is already pending")
+	                   : 0;
 }
 
 static int
@@ -384,8 +394,8 @@ split(const char *address, struct weft__addr_parts *out)
 }
 
 int
-weft_dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op,
-                    uint64_t deadline_ns)
+weft__dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op,
+                     uint64_t deadline_ns)
 {
 	struct weft__dns_wait asked = { .op = op, .out = out, .max = max };
 	struct weft__addr_parts parts;
@@ -393,7 +403,7 @@ weft_dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op
 
 	if (!address || !out || max == 0)
 		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dns_resolve_op: address or out is NULL, or max is 0");
+		                    "weft_dns_resolve: address or out is NULL, or max is 0");
 	rc = check_op(op);
 	if (rc == 0)
 		rc = split(address, &parts);
@@ -418,7 +428,7 @@ weft_dns_resolve(const char *address, weft_addr *out, size_t max, uint64_t deadl
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);
-	rc = weft_dns_resolve_op(address, out, max, &op, deadline_ns);
+	rc = weft__dns_resolve_op(address, out, max, &op, deadline_ns);
 	return rc < 0 ? rc : told(weft__op_wait(&op, "dns"), address);
 }
 
@@ -468,20 +478,4 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 	if (rc < 0 && rc != WEFT_EMSGSIZE && weft_addr_format(addr, text, sizeof(text)) > 0)
 		(void)told(rc, text);
 	return rc;
-}
-
-void
-weft_dns_reset(void)
-{
-	weft_loop *loop = weft__thread_self()->loop;
-	struct weft__dns *dns;
-
-	if (weft__loop_check(loop, "weft_dns_reset: this thread has no loop") < 0)
-		return;
-	dns = loop->names;
-	if (!dns)
-		return;
-	weft__dns_forget(dns);
-	dns->reopen = true;
-	weft__dns_poke(dns);
 }

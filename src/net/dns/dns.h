@@ -80,7 +80,6 @@ struct weft__dns_name {
 	int       error;
 	void     *job;           /* of the engine, while ASKED */
 	uint8_t   state;
-	bool      stale;         /* queried before a reset: not to be cached */
 	struct weft__host place; /* the address; family 0: it is a name */
 	char      host[];        /* in lower case; or "" */
 };
@@ -104,6 +103,7 @@ struct weft__dns {
 	weft_loop *loop;
 	weft_timer timer;        /* armed while a name is QUEUED or ASKED */
 	void      *engine;       /* NULL: not open */
+	uint64_t   read_ns;      /* when the configuration was read */
 	bool       reopen;       /* the configuration must be read again */
 	bool       ending;
 	uint64_t   seed;         /* of the hashes */
@@ -117,6 +117,11 @@ struct weft__dns {
 
 /* The resolver of `loop`, created on first use; NULL if out of memory. */
 struct weft__dns *weft__dns_of(weft_loop *loop);
+
+/* Resolve as weft_dns_resolve() does, as an op, which finishes with the number of addresses; `out`
+ * belongs to it until then.  Returns as every start, or WEFT_EAGAIN. */
+int weft__dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op,
+                         uint64_t deadline_ns);
 
 /* Change the settings of a resolver that is not in use.  The texts stay the caller's.  Returns
  * 0 or WEFT_ENOMEM. */
@@ -149,9 +154,6 @@ struct weft__dns_name *weft__dns_next(struct weft__dns *dns);
  * name back without an answer. */
 void weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer);
 void weft__dns_unasked(struct weft__dns_name *name);
-
-/* Drop all cached answers, and do not cache the answers of current queries. */
-void weft__dns_forget(struct weft__dns *dns);
 
 /* Free all names and waits.  The ops of the waits are not finished. */
 void weft__dns_clear(struct weft__dns *dns);

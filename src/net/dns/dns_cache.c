@@ -243,7 +243,6 @@ weft__dns_next(struct weft__dns *dns)
 		return NULL;
 	dns_cache_take_out(&dns->queue, name);
 	name->state = WEFT__DNS_ASKED;
-	name->stale = false;
 	dns->asked++;
 	return name;
 }
@@ -332,7 +331,7 @@ weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer)
 	end_asking(name);
 	show(name, answer);
 	tell_all(name); /* invariant 2 */
-	if (name->stale || !lasts || !dns_cache_keep(name, answer)) {
+	if (!lasts || !dns_cache_keep(name, answer)) {
 		name->found = NULL;
 		dns_cache_drop(name);
 		return;
@@ -346,20 +345,6 @@ weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer)
 }
 
 /* --- dropping ----------------------------------------------------------- */
-
-void
-weft__dns_forget(struct weft__dns *dns)
-{
-	while (dns->known.first) {
-		struct weft__dns_name *name = dns->known.first;
-
-		dns_cache_take_out(&dns->known, name);
-		dns_cache_drop(name);
-	}
-	for (uint32_t i = 0; dns->asked > 0 && i < WEFT__DNS_BUCKETS; i++)
-		for (struct weft__dns_name *name = dns->buckets[i]; name; name = name->same)
-			name->stale = true;
-}
 
 void
 weft__dns_clear(struct weft__dns *dns)

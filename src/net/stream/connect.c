@@ -12,9 +12,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <weft/dns.h>
 #include "base/lock.h"
 #include "net/addr.h"
+#include "net/dns/dns.h"
 #include "net/stream/stream.h"
 #include "net/tls/tls.h"
 
@@ -310,7 +310,8 @@ resolve(struct connection *c, const char *address)
 	int rc = weft_op_init(&c->resolve, c->loop, on_resolved, c);
 
 	if (rc == 0)
-		rc = weft_dns_resolve_op(address, c->found, ADDRESSES_MAX, &c->resolve, WEFT_NEVER);
+		rc = weft__dns_resolve_op(address, c->found, ADDRESSES_MAX, &c->resolve,
+		                          WEFT_NEVER);
 	if (rc < 0)
 		decide(c, rc);
 	else

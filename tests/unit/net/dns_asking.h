@@ -34,7 +34,7 @@ ask_max(weft_loop *loop, struct asking *a, const char *address, size_t max,
 {
 	memset(a, 0, sizeof(*a));
 	CHECK_EQ(weft_op_init(&a->op, loop, on_told, a), 0);
-	CHECK_EQ(weft_dns_resolve_op(address, a->out, max, &a->op, deadline_ns), 0);
+	CHECK_EQ(weft__dns_resolve_op(address, a->out, max, &a->op, deadline_ns), 0);
 }
 
 static inline void

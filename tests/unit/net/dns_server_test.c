@@ -196,6 +196,25 @@ TEST(dns_uses_search_and_ndots_of_resolv_conf)
 	world_end();
 }
 
+TEST(dns_reads_a_changed_configuration_after_a_minute)
+{
+	struct weft__dns_setup set = { .timeout_ms = 2000 };
+	weft_loop *loop;
+
+	world_begin();
+	set.resolv_conf = write_file("conf", "search nowhere.test\n");
+	loop = world_loop(&set);
+	CHECK_EQ(find(loop, &a, "tcp://host:1"), WEFT_ENONAME);
+	(void)write_file("conf", "search search.test\n");
+	CHECK_EQ(find(loop, &a, "tcp://another:1"), WEFT_ENONAME);
+	CHECK_EQ(find(loop, &a, "tcp://host:1"), WEFT_ENONAME);
+	world_warp(4000 * WEFT_S); /* longer than the answer is cached */
+	CHECK_EQ(find(loop, &a, "tcp://host:1"), 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	CHECK_EQ(unlink(set.resolv_conf), 0);
+	world_end();
+}
+
 TEST(dns_reads_the_hosts_file_first)
 {
 	struct weft__dns_setup set = { .hosts_by_env = true };
@@ -318,7 +337,7 @@ TEST(dns_answer_after_the_loop_was_freed_is_harmless)
 	world_end();
 }
 
-TEST(dns_reset_repeats_queries_in_progress)
+TEST(dns_repeats_queries_in_progress_when_it_reads_its_configuration_again)
 {
 	struct weft__dns *dns;
 	weft_loop *loop;
@@ -328,8 +347,7 @@ TEST(dns_reset_repeats_queries_in_progress)
 	ask(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	dns = weft__dns_of(loop);
-	weft__dns_forget(dns);
-	dns->reopen = true; /* as weft_dns_reset() does on a running loop */
+	dns->reopen = true;
 	weft__dns_poke(dns);
 	while (world_count("held.test") < 2)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
@@ -342,7 +360,7 @@ TEST(dns_reset_repeats_queries_in_progress)
 }
 
 /* c-ares reports a partial result when its channel is closed. */
-TEST(dns_reset_does_not_report_a_partial_answer)
+TEST(dns_reports_no_partial_answer_when_it_reads_its_configuration_again)
 {
 	struct weft__dns *dns;
 	weft_loop *loop;

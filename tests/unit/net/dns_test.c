@@ -53,7 +53,7 @@ refused(const char *host, const char *why)
 	(void)snprintf(address, sizeof(address), "tcp://%s:1", host);
 	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
 	a.out[0].size = 77;
-	CHECK_EQ(weft_dns_resolve_op(address, a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft__dns_resolve_op(address, a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(a.out[0].size, 77);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
@@ -91,11 +91,11 @@ TEST(dns_refuses_misuse)
 	weft_op op;
 
 	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
-	CHECK_MISUSE(weft_dns_resolve_op(NULL, a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", NULL, 1, &op, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", a.out, 0, &op, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", a.out, 1, NULL, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_dns_resolve_op("fd:0", a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft__dns_resolve_op(NULL, a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft__dns_resolve_op("tcp://a:1", NULL, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft__dns_resolve_op("tcp://a:1", a.out, 0, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft__dns_resolve_op("tcp://a:1", a.out, 1, NULL, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft__dns_resolve_op("fd:0", a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_dns_resolve("tcp://a:1", a.out, 1, WEFT_NEVER), WEFT_ENOSUSPEND);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
@@ -203,14 +203,6 @@ TEST(dns_cache_evicts_the_least_recently_used_name)
 	world_end();
 }
 
-static int
-reset(void *arg)
-{
-	(void)arg;
-	weft_dns_reset();
-	return 0;
-}
-
 static void
 run_threadlet(weft_loop *loop, weft_threadlet_fn fn, void *arg)
 {
@@ -218,29 +210,6 @@ run_threadlet(weft_loop *loop, weft_threadlet_fn fn, void *arg)
 
 	CHECK(weft_go_with(&opts, fn, arg) > 0);
 	CHECK_EQ(weft_loop_run(loop), 0);
-}
-
-TEST(dns_reset_clears_the_cache)
-{
-	weft_loop *loop;
-
-	world_begin();
-	loop = world_loop(NULL);
-	run_threadlet(loop, reset, NULL); /* nothing to reset */
-	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
-	run_threadlet(loop, reset, NULL);
-	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
-	CHECK_EQ(world_count("v4.test"), 2);
-
-	/* A query in progress still reports its result. */
-	ask(loop, &a, "tcp://held.test:1");
-	drive_to(loop, "held.test");
-	world_release();
-	run_threadlet(loop, reset, NULL);
-	CHECK_EQ(a.told, 1);
-	CHECK_EQ(a.result, 1);
-	CHECK_EQ(weft_loop_free(loop), 0);
-	world_end();
 }
 
 /* --- waiting ------------------------------------------------------------ */
@@ -480,7 +449,7 @@ TEST(dns_resolves_ten_thousand_names_a_few_at_a_time)
 			m = (struct member *)(void *)&a;
 		if (i == CROWD)
 			CHECK_EQ(weft_op_init(&m->op, loop, NULL, NULL), 0);
-		rc = weft_dns_resolve_op(address, &m->out, 1, &m->op, WEFT_NEVER);
+		rc = weft__dns_resolve_op(address, &m->out, 1, &m->op, WEFT_NEVER);
 		left += rc == 0;
 		refusals += rc == WEFT_EAGAIN;
 	}
