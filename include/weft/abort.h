@@ -1,15 +1,16 @@
 /* weft/abort.h - abort signals: one signal that cancels many operations.
  *
  * One object is both controller and signal: code that may fire it holds a weft_abort *, code
- * that may only check it and listen holds a const weft_abort *.  No call has a signal
+ * that may only check it and wait for it holds a const weft_abort *.  No call has a signal
  * parameter.  A signal reaches suspending calls through a scope, promises through
- * weft_abort_promise(), requests through their options, and anything else through a listener.
+ * weft_abort_promise(), and requests through their options.  To be called when it fires, chain
+ * a handler to weft_abort_promise() of a promise that is never settled otherwise.
  *
  *   1. A signal fires at most once, and stays fired.  Its reason is freed with it.
- *   2. Listeners run in a microtask of the signal's loop, in the order they were added, and
- *      never inside the call that fires the signal.
+ *   2. What depends on a signal is notified in a microtask of the signal's loop, in the order it
+ *      was added, and never inside the call that fires the signal.
  *   3. When its loop stops, a signal that has not fired fires with WEFT_ESHUTDOWN.  A signal
- *      whose last reference is dropped never fires, and never calls its listeners.
+ *      whose last reference is dropped never fires.
  */
 #ifndef WEFT_ABORT_H
 #define WEFT_ABORT_H
@@ -23,7 +24,7 @@ WEFT_BEGIN
 /* Make a signal that is fired by weft_abort_fire(); one that also fires by itself, with
  * WEFT_ETIMEDOUT, at the deadline, which does not keep weft_loop_run() from returning; one that
  * also fires with the first of `sources` (borrowed until return), which may belong to other
- * loops.  Listeners run on `loop` (NULL: the caller's).
+ * loops.  It belongs to `loop` (NULL: the caller's).
  * Return the signal with one reference, or NULL: without memory, or once the loop stops.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_abort *weft_abort_new(weft_loop *loop);
@@ -48,14 +49,6 @@ WEFT_API int weft_abort_fire(weft_abort *abort, weft_value reason);
  * error.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_abort_check(const weft_abort *abort, weft_value *out);
-
-/* Add a listener: `node->fn(node->arg)` runs once on the signal's loop when the signal fires,
- * or soon if it has already fired.  Remove a listener: after that it does not run.
- * push returns 0, WEFT_EINVAL, WEFT_EBUSY (already listening), WEFT_EWRONGLOOP, WEFT_ENOMEM (if the
- * signal has fired), WEFT_ESHUTDOWN.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int  weft_abort_push(const weft_abort *abort, weft_node *node);
-WEFT_API void weft_abort_drop(const weft_abort *abort, weft_node *node);
 
 /* Cancel `scope` when `abort` fires.  The scope references the signal until it is closed.
  * Calls inside the scope then return WEFT_ECANCELED, or the reason's error.  The signal may

@@ -76,8 +76,7 @@ typedef int64_t weft_threadlet;
 typedef void (*weft_fn)(void *arg);
 
 /* A call to be made later, stored in the caller's memory, so that queuing it cannot fail for
- * lack of memory: a post, a cleanup, an abort listener.  It must be zeroed at first, and must
- * not move until it has run or was dropped. */
+ * lack of memory.  It must be zeroed at first, and must not move until it has run. */
 typedef struct weft_node {
 	weft_fn  fn;        /* caller's */
 	void    *arg;       /* caller's */

@@ -10,7 +10,6 @@
 #define WEFT_FILE_H
 
 #include <weft/base.h>
-#include <weft/op.h>
 
 WEFT_BEGIN
 
@@ -28,16 +27,6 @@ WEFT_API ssize_t weft_file_read(int fd, void *buf, size_t size, uint64_t offset,
                                 uint64_t deadline_ns);
 WEFT_API ssize_t weft_file_write(int fd, const void *buf, size_t size,
                                  uint64_t offset, uint64_t deadline_ns);
-
-/* Read and write as ops, up to 2 GiB per op.  `buf` belongs to the op until it has finished; it
- * finishes only when the kernel or the pool no longer uses `buf`.
- * Return as every start (weft/op.h), WEFT_ENOMEM without io_uring.
- * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_file_read_op(int fd, void *buf, size_t size, uint64_t offset,
-                               weft_op *op, uint64_t deadline_ns);
-WEFT_API int weft_file_write_op(int fd, const void *buf, size_t size,
-                                uint64_t offset, weft_op *op,
-                                uint64_t deadline_ns);
 
 /* Flush written data to the disk.
  * Returns 0, or -errno.

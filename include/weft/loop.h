@@ -115,8 +115,8 @@ WEFT_API weft_state weft_loop_state(const weft_loop *loop);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_current(void);
 
-/* Make a key for values that are local to a loop or threadlet.  `drop` (may be NULL) frees a
- * value at the end of its loop or threadlet.  Keys are never freed; a process can make 64.
+/* Make a key for values that are local to a loop.  `drop` (may be NULL) frees a value at the end
+ * of its loop.  Keys are never freed; a process can make 64.
  * Returns the key, which is not 0, or WEFT_EAGAIN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_key_new(weft_fn drop);

@@ -88,7 +88,8 @@ WEFT_API int weft_op_poll(weft_op *op, int fd, uint32_t events,
                           uint64_t deadline_ns);
 
 /* Receive into `buf`, or send from it: the op finishes with the count, 0 at the end of a
- * stream.  `flags` are those of recv(2) and send(2).
+ * stream.  `flags` are those of recv(2) and send(2).  For messages with addresses or control
+ * data, poll and call recvmsg(2) or sendmsg(2).
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_recv(weft_op *op, int fd, void *buf, size_t size,
                           int flags, uint64_t deadline_ns);
@@ -100,13 +101,6 @@ WEFT_API int weft_op_send(weft_op *op, int fd, const void *buf, size_t size,
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_recv_multi(weft_op *op, int fd, uint64_t deadline_ns);
 WEFT_API const void *weft_op_data(const weft_op *op);
-
-/* Receive and send messages with several buffers, addresses and control data.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_op_recvmsg(weft_op *op, int fd, struct msghdr *msg, int flags,
-                             uint64_t deadline_ns);
-WEFT_API int weft_op_sendmsg(weft_op *op, int fd, const struct msghdr *msg,
-                             int flags, uint64_t deadline_ns);
 
 /* Accept on a listening socket: the op finishes with a new descriptor, which is non-blocking
  * and close-on-exec; `events` is 0 or WEFT_MULTI.

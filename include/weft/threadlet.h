@@ -123,24 +123,6 @@ WEFT_API int weft_sleep_until(uint64_t deadline_ns);
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns);
 
-/* Get and set the calling threadlet's value for a key of weft_key_new(); NULL if unset.  The
- * key's `drop` frees a replaced value at once, and the last value after the threadlet's
- * cleanups have run: in reverse order of keys, on the threadlet's stack, shielded from
- * cancellation.
- * set takes `value` on success and returns 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_ENOSUSPEND outside of
- * a threadlet, WEFT_ESHUTDOWN in a `drop` at the end.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void *weft_local_get(int key);
-WEFT_API int   weft_local_set(int key, void *value);
-
-/* Register a cleanup for the end of the threadlet, however it ends; unregister it without
- * running it.  Once the threadlet's function has returned, the registered cleanups run, last to
- * first, shielded from cancellation.  So keep the node in the object that it cleans up, not on
- * the stack.  Outside of a threadlet these calls have no effect.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_cleanup_push(weft_node *node);
-WEFT_API void weft_cleanup_drop(weft_node *node);
-
 /* --- inspection --------------------------------------------------------- */
 
 typedef struct weft_threadlet_info {
@@ -161,26 +143,19 @@ typedef struct weft_threadlet_info {
 	uint64_t       spare[3];
 } weft_threadlet_info;
 
-/* List up to `max` threadlets of `loop`, at most 64 per call, newest first, continuing at
- * `*cursor` (begin with 0).  Each threadlet that exists from the first call to the last is
+/* List up to `max` threadlets of the loop with that number (weft_loop_list()), at most 64 per
+ * call, newest first, continuing at `*cursor` (begin with 0).  The loop may be freed at any time.
+ * Each threadlet that exists from the first call to the last is
  * listed once.  Threadlets that start meanwhile, or are still being started by another thread,
  * are not listed.  A running loop copies the entries itself, between two callbacks.
  * Call stacks are found by unwind tables with glibc on x86-64; a threadlet that lists its own
  * loop needs about 10 KiB of stack for it.  Elsewhere they are found by frame pointers, and
  * functions compiled without may be missing.
- * Returns the count, 0 at the end.
+ * Returns the count, 0 at the end; WEFT_ENOENT if the loop is gone.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
-WEFT_API int weft_threadlet_list(weft_loop *loop, uint64_t *cursor,
+WEFT_API int weft_threadlet_list(uint64_t number, uint64_t *cursor,
                                  weft_threadlet_info *out, size_t max,
                                  uint64_t deadline_ns);
-
-/* List threadlets as weft_threadlet_list() does, by the number of the loop (weft_loop_list()).
- * The loop may be freed at any time.
- * Returns as weft_threadlet_list(); WEFT_ENOENT if the loop is gone.
- * Thread: any.  Blocks: waits.  Since: 0.1. */
-WEFT_API int weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
-                                    weft_threadlet_info *out, size_t max,
-                                    uint64_t deadline_ns);
 
 /* Describe a code address as dumps do: "function+0x1f (file.c:12)", static functions included.
  * For a return address the line is that of the call.  Without a line table it is "function+0x1f

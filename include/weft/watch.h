@@ -70,11 +70,5 @@ WEFT_API int weft_watch_start_pid(weft_loop *loop, weft_watch *watch,
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_watch_stop(weft_watch *watch);
 
-/* Set whether the watch is background work: it then does not keep weft_loop_run() from
- * returning.  On by default for signals, off for others.  May be called at any time; stop and
- * start keep the setting.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_watch_set_background(weft_watch *watch, bool on);
-
 WEFT_END
 #endif

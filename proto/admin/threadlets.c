@@ -122,8 +122,8 @@ walk_loop(struct weft__admin_listing *listing, const weft_loop_info *info)
 	int rc = 0, n;
 
 	do {
-		n = weft_threadlet_list_of(info->number, &cursor, listing->slice, WEFT__ADMIN_SLICE,
-		                           weft_after(ANSWER_NS));
+		n = weft_threadlet_list(info->number, &cursor, listing->slice, WEFT__ADMIN_SLICE,
+		                        weft_after(ANSWER_NS));
 		if (n < 0 && n != WEFT_ETIMEDOUT)
 			return n == WEFT_ENOENT || n == WEFT_ESHUTDOWN ? 0 : n;
 		if (n < 0)

@@ -69,14 +69,9 @@ receive_multi(struct weft__backend *backend, const struct weft__fd *entry,
 static int64_t
 try_receive(struct weft__backend *backend, const struct weft__fd *entry, const struct weft__op *op)
 {
-	switch (op->kind) {
-	case WEFT__OP_RECV:
+	if (op->kind == WEFT__OP_RECV)
 		return weft__kernel(backend)->recv(op->fd, op->buf, op->size, op->flags);
-	case WEFT__OP_RECVMSG:
-		return weft__kernel(backend)->recvmsg(op->fd, op->msg, op->flags);
-	default:
-		return receive_multi(backend, entry, op);
-	}
+	return receive_multi(backend, entry, op);
 }
 
 /* Send as much as one call takes; for a descriptor that is not a socket, the first part. */

@@ -22,7 +22,6 @@ enum {
 	WEFT__OP_POLL,    /* from here on they wait for a descriptor */
 	WEFT__OP_RECV,
 	WEFT__OP_RECV_MULTI,
-	WEFT__OP_RECVMSG,
 	WEFT__OP_ACCEPT,
 	WEFT__OP_SEND,
 	WEFT__OP_SENDMSG,
@@ -89,7 +88,7 @@ struct weft__op {
 	union {
 		void                    *buf;
 		const void              *data;
-		struct msghdr           *msg;
+		const struct msghdr     *msg;
 		const struct weft__file_part *part;
 		const struct sockaddr   *addr;
 		weft_op_cancel_fn        on_cancel;

@@ -63,10 +63,6 @@ weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op)
 		sqe->opcode = IORING_OP_SEND;
 		sqe->msg_flags |= MSG_NOSIGNAL;
 		break;
-	case WEFT__OP_RECVMSG:
-		sqe->opcode = IORING_OP_RECVMSG;
-		sqe->len = 1;
-		break;
 	case WEFT__OP_SENDMSG:
 		sqe->opcode = IORING_OP_SENDMSG;
 		sqe->len = 1;

@@ -6,6 +6,7 @@
  * the loop alive.  So no notification reaches a loop that is gone.
  */
 #include "dag/dag.h"
+#include "promise/promise.h"
 
 struct weft__dag_news {
 	struct weft__dag_news *next;
@@ -353,7 +354,7 @@ over(weft_dag_run *run)
 	weft__dag_tell_news(run);
 	(void)weft_timer_stop(&run->timer);
 	if (run->abort) {
-		weft_abort_drop(run->abort, &run->abort_node);
+		weft__abort_drop(run->abort, &run->abort_node);
 		run->abort = weft_abort_unref(run->abort);
 	}
 	if (run->home.pending)
@@ -401,7 +402,7 @@ listen_to_abort(weft_dag_run *run)
 	if (!run->abort)
 		return WEFT_ENOMEM;
 	run->abort_node = (weft_node){ .fn = on_abort, .arg = run };
-	return weft_abort_push(run->abort, &run->abort_node);
+	return weft__abort_push(run->abort, &run->abort_node);
 }
 
 static int

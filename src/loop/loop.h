@@ -537,6 +537,14 @@ void weft__ops_end(weft_loop *loop);
  * calling thread's loop ends with WEFT_ESHUTDOWN. */
 void weft__fd_forget(int fd);
 
+/* Send a message with several buffers or control data; `msg` belongs to the op. */
+int weft__op_sendmsg(weft_op *op, int fd, const struct msghdr *msg, int flags,
+                     uint64_t deadline_ns);
+
+/* Set whether the watch is background work.  On by default for signals, off for others.  May be
+ * called at any time; stop and start keep the setting. */
+void weft__watch_set_background(weft_watch *watch, bool on);
+
 /* End all ops and watches on `fd`. */
 void weft__fd_evict(weft_loop *loop, int fd);
 

@@ -433,34 +433,17 @@ weft_op_data(const weft_op *op)
 	return op && op->loop && op->kind == WEFT__OP_RECV_MULTI ? op->loop->backend.data : NULL;
 }
 
-static int
-start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags, uint64_t deadline_ns)
+int
+weft__op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, uint64_t deadline_ns)
 {
+	struct weft__op *op = weft__op_of(public);
+	int rc = loop_op_prepare(op, WEFT__OP_SENDMSG, fd);
+
 	if (rc < 0)
 		return rc;
-	if (!msg)
-		return weft__misuse(WEFT_EINVAL, "op start: msg is NULL");
 	op->msg = msg;
 	op->flags = flags;
 	return loop_op_start(op, deadline_ns);
-}
-
-int
-weft_op_recvmsg(weft_op *public, int fd, struct msghdr *msg, int flags, uint64_t deadline_ns)
-{
-	struct weft__op *op = weft__op_of(public);
-
-	return start_msg(op, loop_op_prepare(op, WEFT__OP_RECVMSG, fd), msg, flags, deadline_ns);
-}
-
-int
-weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, uint64_t deadline_ns)
-{
-	struct weft__op *op = weft__op_of(public);
-
-	/* Only read, although the member is shared with recvmsg. */
-	return start_msg(op, loop_op_prepare(op, WEFT__OP_SENDMSG, fd),
-	                 (struct msghdr *)(uintptr_t)msg, flags, deadline_ns);
 }
 
 int

@@ -134,7 +134,7 @@ weft__process_watch(weft_loop *loop, struct weft__process *process, int pid,
 	}
 	if (fd < 0)
 		return fd;
-	weft_watch_set_background(&process->watch, true);
+	weft__watch_set_background(&process->watch, true);
 	rc = weft_watch_start(loop, &process->watch, fd, WEFT_READABLE, on_readable, process);
 	if (rc < 0)
 		weft__process_forget(process);

@@ -171,7 +171,7 @@ open_signals(weft_loop *loop, int *error)
 	s->loop = loop;
 	s->fds[0] = s->fds[1] = -1;
 	*error = weft__kernel(&loop->backend)->pipe(s->fds);
-	weft_watch_set_background(&s->watch, true);
+	weft__watch_set_background(&s->watch, true);
 	if (*error == 0)
 		*error = weft_watch_start(loop, &s->watch, s->fds[0], WEFT_READABLE, on_pipe, s);
 	if (*error < 0) {

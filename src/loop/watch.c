@@ -18,7 +18,7 @@
 #define EVENTS     ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
 #define KNOWN      (EVENTS | WEFT_EV_ERROR | WEFT_EV_HUP | WEFT_EDGE)
 #define BACKGROUND 0x10000u /* in flags: does not keep the loop alive, */
-#define CHOSEN     0x20000u /* as set by weft_watch_set_background(), */
+#define CHOSEN     0x20000u /* as set by weft__watch_set_background(), */
 #define SIGNAL     0x40000u /* the kind of watch, if not on a descriptor */
 #define CHILD      0x80000u
 #define KIND       (SIGNAL | CHILD)
@@ -212,12 +212,12 @@ weft_watch_stop(weft_watch *watch)
 }
 
 void
-weft_watch_set_background(weft_watch *watch, bool on)
+weft__watch_set_background(weft_watch *watch, bool on)
 {
 	bool was_counted;
 
 	if (!watch
-	    || (watch->token && weft__loop_check(watch->loop, "weft_watch_set_background") < 0))
+	    || (watch->token && weft__loop_check(watch->loop, "weft__watch_set_background") < 0))
 		return;
 	was_counted = is_counted(watch);
 	watch->flags = (watch->flags & ~BACKGROUND) | CHOSEN | (on ? BACKGROUND : 0);

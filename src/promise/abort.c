@@ -150,19 +150,19 @@ call_late(void *arg)
 }
 
 int
-weft_abort_push(const weft_abort *signal, weft_node *node)
+weft__abort_push(const weft_abort *signal, weft_node *node)
 {
 	weft_abort *abort = abort_of(signal);
 	struct listener *listener = (struct listener *)(void *)node;
 	int rc;
 
 	if (!abort || !node || !node->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_abort_push: abort, node or its fn is NULL");
-	rc = weft__loop_check(weft__promise_loop(&abort->promise), "weft_abort_push");
+		return weft__misuse(WEFT_EINVAL, "weft__abort_push: abort, node or its fn is NULL");
+	rc = weft__loop_check(weft__promise_loop(&abort->promise), "weft__abort_push");
 	if (rc < 0)
 		return rc;
 	if (listener->listed)
-		return weft__misuse(WEFT_EBUSY, "weft_abort_push: the node is already listening");
+		return weft__misuse(WEFT_EBUSY, "weft__abort_push: the node is already listening");
 	if (abort->told) {
 		rc = weft_schedule_microtask(weft__promise_loop(&abort->promise), call_late, abort);
 		if (rc < 0)
@@ -177,13 +177,13 @@ weft_abort_push(const weft_abort *signal, weft_node *node)
 }
 
 void
-weft_abort_drop(const weft_abort *signal, weft_node *node)
+weft__abort_drop(const weft_abort *signal, weft_node *node)
 {
 	weft_abort *abort = abort_of(signal);
 	struct listener *listener = (struct listener *)(void *)node;
 
 	if (!abort || !node
-	    || weft__loop_check(weft__promise_loop(&abort->promise), "weft_abort_drop") < 0)
+	    || weft__loop_check(weft__promise_loop(&abort->promise), "weft__abort_drop") < 0)
 		return;
 	weft__lock_take(&abort->lock);
 	if (listener->listed)
@@ -451,7 +451,7 @@ cut(struct weft__scope_tie *base)
 {
 	struct tie *tie = (struct tie *)(void *)base;
 
-	weft_abort_drop(tie->signal, &tie->node);
+	weft__abort_drop(tie->signal, &tie->node);
 	(void)weft_abort_unref(tie->signal);
 	weft__sys->release(tie);
 }
@@ -486,7 +486,7 @@ weft_abort_scope(const weft_abort *abort, weft_scope *public)
 	tie->tie.check = check_tie;
 	tie->scope = scope;
 	tie->node = (weft_node){ .fn = end_scope, .arg = tie };
-	(void)weft_abort_push(tie->signal, &tie->node);
+	(void)weft__abort_push(tie->signal, &tie->node);
 	scope->tie = &tie->tie;
 	return 0;
 }
@@ -506,7 +506,7 @@ end_guard(struct weft__reaction *reaction, weft_promise *of)
 {
 	struct guard *guard = (struct guard *)(void *)reaction;
 
-	weft_abort_drop(guard->signal, &guard->node);
+	weft__abort_drop(guard->signal, &guard->node);
 	(void)weft_abort_unref(guard->signal);
 	weft__sys->release(guard);
 	(void)weft_promise_unref(of);
@@ -551,7 +551,7 @@ weft_abort_promise(const weft_abort *abort, weft_promise *promise)
 		end_guard(&guard->reaction, weft_promise_ref(result));
 	else if (weft__promise_outcome(&guard->signal->promise) != WEFT_PENDING)
 		reject_result(guard);
-	else if (weft_abort_push(guard->signal, &guard->node) == 0)
+	else if (weft__abort_push(guard->signal, &guard->node) == 0)
 		(void)weft__promise_follow(result, promise);
 	(void)weft_promise_unref(promise);
 	return result;

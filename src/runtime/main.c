@@ -30,7 +30,7 @@ struct program {
 	int result;
 	weft_threadlet id;
 	weft_event ended;
-	weft_node cleanup;
+	struct weft__node cleanup;
 
 	/* Used on the control loop. */
 	weft_loop *control;
@@ -97,7 +97,7 @@ watch_signals(struct program *program)
 	for (int i = 0; i < 2 && rc == 0; i++) {
 		weft_watch *watch = &program->watches[i];
 
-		weft_watch_set_background(watch, true);
+		weft__watch_set_background(watch, true);
 		rc = weft_watch_start_signal(program->control, watch, signals[i],
 		                             runtime_main_on_signal, program);
 	}
@@ -120,8 +120,8 @@ main_threadlet(void *arg)
 {
 	struct program *program = arg;
 
-	program->cleanup = (weft_node){ .fn = end_main, .arg = program };
-	weft_cleanup_push(&program->cleanup);
+	program->cleanup = (struct weft__node){ .fn = end_main, .arg = program };
+	weft__cleanup_push(&program->cleanup);
 	program->result = program->fn(program->arg);
 	return program->result;
 }

@@ -170,30 +170,10 @@ weft__op_wait_shielded(weft_op *public, const char *what)
 /* --- cleanups ----------------------------------------------------------- */
 
 void
-weft_cleanup_push(weft_node *public)
+weft__cleanup_push(struct weft__node *node)
 {
 	struct weft__threadlet *self = weft__self();
-	struct weft__node *node = (struct weft__node *)(void *)public;
 
-	if (!self || !node || !node->fn) {
-		(void)weft__misuse(
-			WEFT_EINVAL,
-			"weft_cleanup_push: node or node->fn is NULL, or the caller is not a "
-			"threadlet");
-		return;
-	}
 	node->next = self->cleanups;
 	self->cleanups = node;
-}
-
-void
-weft_cleanup_drop(weft_node *public)
-{
-	struct weft__threadlet *self = weft__self();
-	struct weft__node **link = self ? &self->cleanups : NULL;
-
-	while (link && *link && *link != (struct weft__node *)(void *)public)
-		link = &(*link)->next;
-	if (link && *link)
-		*link = (*link)->next;
 }

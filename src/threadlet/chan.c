@@ -381,16 +381,6 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 	return weft__stayed(self);
 }
 
-/* Load `out` before `in`: concurrent changes make the result too large, but never negative. */
-size_t
-weft_chan_count(const weft_chan *chan)
-{
-	uint64_t out = weft__load(&chan->out.count, WEFT__ACQUIRE);
-	uint64_t count = weft__load(&chan->in.count, WEFT__ACQUIRE) - out;
-
-	return count < chan->capacity ? (size_t)count : chan->capacity;
-}
-
 /* --- creation, closing, references -------------------------------------- */
 
 weft_chan *

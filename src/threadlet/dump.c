@@ -195,8 +195,8 @@ dump_loop(struct dump *dump, weft_loop *loop)
 	int rc = write_head(dump, loop, 0), count = 1;
 
 	while (rc == 0 && count > 0) {
-		count = weft_threadlet_list(loop, &cursor, dump->infos, SLICE,
-		                            weft_after(ANSWER_NS));
+		count = weft__threadlet_list(loop, &cursor, dump->infos, SLICE,
+		                             weft_after(ANSWER_NS));
 		rc = count < 0 ? write_head(dump, loop, count) : write_slice(dump, count);
 	}
 	return rc;

@@ -2,8 +2,8 @@
  *
  *   1. A start on another loop allocates all it needs here, so that it fails here or not at
  *      all.  The threadlet itself is the node that is posted to that loop.
- *   2. A threadlet ends in this order: scopes left open, cleanups, local values, notification
- *      of the joiner, and the stack, which the next to run gives back (sched.c).
+ *   2. A threadlet ends in this order: scopes left open, cleanups, notification of the
+ *      joiner, and the stack, which the next to run gives back (sched.c).
  *   3. A dead threadlet that is joined on another loop is posted there, with its stack.
  */
 #include "base/os.h"
@@ -115,7 +115,7 @@ unlink_from_sched(struct weft__threadlet *self)
 static bool
 has_left(const struct weft__threadlet *self)
 {
-	return ((uintptr_t)self->scope | (uintptr_t)self->cleanups | (uintptr_t)self->locals) != 0;
+	return ((uintptr_t)self->scope | (uintptr_t)self->cleanups) != 0;
 }
 
 /* The threadlet has failed.  Takes `text` and keeps it for the joiners, or reports it. */
@@ -147,7 +147,6 @@ end_all(struct weft__threadlet *self)
 		end_failed(self, text);
 	do { /* each may leave work for the others */
 		run_cleanups(self);
-		weft__threadlet_end_locals(self);
 		(void)weft__scopes_close(self);
 	} while (has_left(self));
 }

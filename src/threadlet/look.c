@@ -39,10 +39,9 @@ weft__waiter_what(const struct weft__waiter *waiter)
 {
 	static const char *const names[] = {
 		[WEFT__OP_POLL] = "fd",         [WEFT__OP_RECV] = "recv",
-		[WEFT__OP_RECV_MULTI] = "recv", [WEFT__OP_RECVMSG] = "recv",
-		[WEFT__OP_ACCEPT] = "accept",   [WEFT__OP_SEND] = "send",
-		[WEFT__OP_SENDMSG] = "send",    [WEFT__OP_SENDFILE] = "send",
-		[WEFT__OP_CONNECT] = "connect",
+		[WEFT__OP_RECV_MULTI] = "recv", [WEFT__OP_ACCEPT] = "accept",
+		[WEFT__OP_SEND] = "send",       [WEFT__OP_SENDMSG] = "send",
+		[WEFT__OP_SENDFILE] = "send",   [WEFT__OP_CONNECT] = "connect",
 	};
 	const struct weft__op *op = weft__waiter_op(waiter);
 
@@ -315,20 +314,12 @@ threadlet_look_list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
 }
 
 int
-weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out, size_t max,
-                    uint64_t deadline_ns)
+weft__threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out, size_t max,
+                     uint64_t deadline_ns)
 {
 	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	int rc;
 
-	loop = weft__loop_or_current(loop);
-	if (!loop || !cursor || !out || max == 0)
-		return weft__misuse(
-			WEFT_EINVAL,
-			"weft_threadlet_list: no loop, cursor or out is NULL, or max is 0");
-	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP,
-		                    "weft_threadlet_list: the loop belongs to the parent process");
 	weft__loop_enter(loop);
 	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
@@ -336,8 +327,8 @@ weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
 }
 
 int
-weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *out, size_t max,
-                       uint64_t deadline_ns)
+weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_info *out, size_t max,
+                    uint64_t deadline_ns)
 {
 	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	weft_loop *loop;
@@ -345,10 +336,10 @@ weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *o
 
 	if (!cursor || !out || max == 0)
 		return weft__misuse(WEFT_EINVAL,
-		                    "weft_threadlet_list_of: cursor or out is NULL, or max is 0");
+		                    "weft_threadlet_list: cursor or out is NULL, or max is 0");
 	loop = weft__registry_find(number);
 	if (!loop)
-		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: no loop has that number");
+		return weft__fail(WEFT_ENOENT, "weft_threadlet_list: no loop has that number");
 	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;

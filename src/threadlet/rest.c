@@ -71,8 +71,8 @@ rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threa
 	struct weft__holder holder;
 
 	for (int tries = 0; tries < TRIES; tries++) {
-		int count = weft_threadlet_list(loop, cursor, infos, SHOWN_MAX,
-		                                weft_after(ANSWER_NS));
+		int count = weft__threadlet_list(loop, cursor, infos, SHOWN_MAX,
+		                                 weft_after(ANSWER_NS));
 
 		if (count != WEFT_ETIMEDOUT)
 			return count < 0 ? 0 : count;
@@ -96,7 +96,8 @@ weft__sched_add_rest(weft_loop *loop, struct weft__text *text)
 	for (int i = 0; i < count; i++)
 		rest_add_threadlet(text, &infos[i]);
 	while (count > 0) {
-		count = weft_threadlet_list(loop, &cursor, infos, SHOWN_MAX, weft_after(ANSWER_NS));
+		count = weft__threadlet_list(loop, &cursor, infos, SHOWN_MAX,
+		                             weft_after(ANSWER_NS));
 		more += count > 0 ? count : 0;
 	}
 	if (more == 0)

@@ -92,7 +92,6 @@ struct weft__threadlet {
 			bool   interrupted;
 			bool   closing;     /* its function has returned; now shielded */
 			bool   was_told;    /* canceled before its function returned */
-			bool   locals_ended;
 			int    saved_errno;
 			void  *exceptions[2]; /* of C++: caught, and in flight */
 		};
@@ -104,7 +103,6 @@ struct weft__threadlet {
 	void                   *arg;
 	struct weft__scope     *scope;    /* its innermost scope, or NULL */
 	struct weft__node      *cleanups; /* last pushed first */
-	struct weft__locals    *locals;
 	struct weft__threadlet *older, *newer; /* in the scheduler's list */
 	int         result;
 	bool        background;
@@ -529,6 +527,13 @@ int64_t weft__op_wait_shielded(weft_op *op, const char *what);
 /* The error with which pool work on this thread was canceled, or 0.  In work/. */
 int weft__work_canceled(void);
 
-void weft__threadlet_end_locals(struct weft__threadlet *self);
+/* List the threadlets of `loop`, as weft_threadlet_list() does. */
+int weft__threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out, size_t max,
+                         uint64_t deadline_ns);
+
+/* Register a cleanup for the end of the calling threadlet, however it ends.  Once its function has
+ * returned and its scopes are closed, the registered cleanups run, last to first, shielded from
+ * cancellation. */
+void weft__cleanup_push(struct weft__node *node);
 
 #endif

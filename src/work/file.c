@@ -6,21 +6,17 @@
  *   2. A caller that is canceled or times out leaves: the job continues without it, in the list
  *      of its loop.  weft_file_close() first waits for such jobs on its descriptor; otherwise
  *      the call might be made on the next file that gets the number.
- *   3. A user's op goes to the backend directly; or it represents the op of a job, ends with
- *      that op, and passes cancellation on to it.
  */
 #include <weft/file.h>
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
-#define COPY_MAX   ((size_t)1 << 20)
-#define LENGTH_MAX ((size_t)0x7ffff000) /* of one call, on Linux */
+#define COPY_MAX ((size_t)1 << 20)
 
 struct job {
 	weft_op op;
 	struct weft__file_call call;
-	struct weft__waiter *waiter; /* the caller; NULL: it has left, or there is an op */
-	weft_op *outer;              /* a user's op to be finished; or NULL */
+	struct weft__waiter *waiter; /* the caller; NULL: it has left */
 	struct job *next_left;       /* next job that its caller left, on this loop */
 	struct job **link_left;      /* the pointer to this one in that list */
 	bool ran;                    /* the system call was made, or will be */
@@ -84,11 +80,8 @@ on_done(weft_op *op, int64_t result, void *arg)
 			weft__wake(job->waiter, result);
 		return;
 	}
-	if (job->outer)
-		(void)weft_op_finish(job->outer, result);
-	else
-		work_file_unlist(job);
-	if (!job->outer && job->call.kind == WEFT__OP_FILE_OPEN && result >= 0)
+	work_file_unlist(job);
+	if (job->call.kind == WEFT__OP_FILE_OPEN && result >= 0)
 		(void)weft__sys->close((int)result);
 	weft__sys->release(job);
 }
@@ -135,8 +128,6 @@ start_job(struct job *job)
 	job->ran = rc == 0;
 	return rc;
 }
-
-/* --- calls that wait ---------------------------------------------------- */
 
 /* Run a job and wait for it.  The job still belongs to the caller if *done. */
 static int
@@ -282,77 +273,4 @@ weft_file_close(int fd)
 		rc = weft__sys->close(fd);
 	weft__sys->release(job);
 	return rc == WEFT_EINTR ? 0 : rc;
-}
-
-/* --- ops ---------------------------------------------------------------- */
-
-static void
-work_file_on_cancel(weft_op *op, int why, void *arg)
-{
-	struct job *job = arg;
-
-	(void)op;
-	weft__op_ask(weft__op_of(&job->op), why);
-}
-
-/* Invariant 3: run a job for `op`.  Only `op` keeps the loop alive, not the job. */
-static int
-start_outer(const struct weft__file_call *call, weft_op *op, uint64_t deadline_ns)
-{
-	struct job *job = make_job(op->loop, call, 0);
-	int rc = job ? weft_op_begin(op, work_file_on_cancel, job, deadline_ns) : WEFT_ENOMEM;
-
-	if (rc < 0) {
-		weft__sys->release(job);
-		return rc;
-	}
-	job->outer = op;
-	weft_op_set_background(&job->op, true);
-	rc = start_job(job);
-	if (rc < 0) {
-		(void)weft_op_finish(op, rc); /* `op` has begun, so it must finish */
-		weft__sys->release(job);
-	}
-	return 0;
-}
-
-static int
-start_op(struct weft__file_call call, size_t size, weft_op *op, uint64_t deadline_ns)
-{
-	int rc = work_file_check(call.buf, size, call.offset);
-
-	if (rc == 0)
-		rc = op ? weft__loop_check(
-			     op->loop,
-			     "weft_file: the op's loop is NULL, stopped, or runs on another thread")
-		        : weft__misuse(WEFT_EINVAL, "weft_file: op is NULL");
-	if (rc < 0)
-		return rc;
-	call.length = (uint32_t)(size < LENGTH_MAX ? size : LENGTH_MAX);
-	return weft__loop_has_files(op->loop) ? weft__op_start_file(op, &call, deadline_ns)
-	                                      : start_outer(&call, op, deadline_ns);
-}
-
-int
-weft_file_read_op(int fd, void *buf, size_t size, uint64_t offset, weft_op *op,
-                  uint64_t deadline_ns)
-{
-	struct weft__file_call call = {
-		.kind = WEFT__OP_FILE_READ, .fd = fd, .buf = buf, .offset = offset
-	};
-
-	return start_op(call, size, op, deadline_ns);
-}
-
-int
-weft_file_write_op(int fd, const void *buf, size_t size, uint64_t offset, weft_op *op,
-                   uint64_t deadline_ns)
-{
-	/* The buffer is only read; the member is shared with reads. */
-	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE,
-		                        .fd = fd,
-		                        .buf = (void *)(uintptr_t)buf,
-		                        .offset = offset };
-
-	return start_op(call, size, op, deadline_ns);
 }

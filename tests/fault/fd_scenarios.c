@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <weft/weft.h>
 #include "fault.h"
+#include "loop/loop.h"
 #include "scenarios.h"
 
 /* --- echo: round trips over a socketpair -------------------------------- */
@@ -34,7 +35,7 @@ start_send(struct job *job, int fd, struct letter *letter, size_t size)
 {
 	address(letter, size);
 	if (fd % 2)
-		return weft_op_sendmsg(&job->op, fd, &letter->msg, 0, weft_after(WAIT_NS));
+		return weft__op_sendmsg(&job->op, fd, &letter->msg, 0, weft_after(WAIT_NS));
 	return weft_op_send(&job->op, fd, letter->bytes, size, 0, weft_after(WAIT_NS));
 }
 
@@ -42,8 +43,6 @@ static int
 start_receive(struct job *job, int fd, struct letter *letter)
 {
 	address(letter, TEXT_SIZE);
-	if (fd % 2)
-		return weft_op_recvmsg(&job->op, fd, &letter->msg, 0, weft_after(WAIT_NS));
 	return weft_op_recv(&job->op, fd, letter->bytes, TEXT_SIZE, 0, weft_after(WAIT_NS));
 }
 

@@ -6,6 +6,7 @@
 #include <weft/weft.h>
 #include "base/sys.h"
 #include "fault.h"
+#include "loop/loop.h"
 #include "scenarios.h"
 
 /* --- watch -------------------------------------------------------------- */
@@ -124,7 +125,7 @@ watch_ready_ones(struct world *world, int pipe_end)
 	if (fd >= 0 && look(world, &file, fd, WEFT_READABLE) == 0) {
 		expect_call(world, &file);
 		expect_call(world, &file);
-		weft_watch_set_background(&file.watch, true);
+		weft__watch_set_background(&file.watch, true);
 		EXPECT(weft_watch_stop(&file.watch) == 1);
 	}
 	EXPECT(weft_watch_stop(&writer.watch) == 0 || fault_hits() > 0);

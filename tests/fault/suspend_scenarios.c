@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "fault.h"
 #include "suspend.h"
+#include "threadlet/threadlet.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -400,10 +401,10 @@ run_left(void *arg)
 	return 0;
 }
 
-/* --- cleanups and values ------------------------------------------------ */
+/* --- cleanups ----------------------------------------------------------- */
 
 struct block {
-	weft_node node;
+	struct weft__node node;
 	int *freed;
 };
 
@@ -417,26 +418,14 @@ free_block(void *arg)
 	weft__sys->release(block);
 }
 
-static void
-free_value(void *arg)
-{
-	(void)nap_shielded(NULL);
-	weft__sys->release(arg);
-}
-
 static int
 hold_blocks(void *arg)
 {
-	static int key;
-
-	if (!key)
-		key = weft_key_new(free_value);
-	EXPECT(weft_local_set(key, weft__sys->alloc(10)) == 0);
 	for (int i = 0; i < 3; i++) {
 		struct block *block = weft__sys->alloc(sizeof(*block));
 
 		*block = (struct block){ { .fn = free_block, .arg = block }, arg };
-		weft_cleanup_push(&block->node);
+		weft__cleanup_push(&block->node);
 		if (nap(1) < 0)
 			break;
 	}

@@ -14,17 +14,7 @@ struct sched {
 	struct world world;
 	weft_loop *loop; /* where children are started */
 	int started, ended;
-	int dropped; /* values that were dropped, of those that were set */
-	int set;
 };
-
-static int key;
-
-static void
-on_drop(void *arg)
-{
-	((struct sched *)arg)->dropped++;
-}
 
 /* Whether the fault explains this error. */
 static bool
@@ -42,9 +32,6 @@ child(void *arg)
 	EXPECT(rc == 0);
 	rc = weft_sleep_until(weft_after(WEFT_US));
 	EXPECT(rc == 0 || is_excused(rc));
-	rc = weft_local_set(key, sched);
-	EXPECT(rc == 0 || is_excused(rc));
-	sched->set += rc == 0;
 	(void)weft_fail(WEFT_EPROTO, "a text of its own");
 	sched->ended++;
 	return RESULT;
@@ -116,7 +103,6 @@ run_sched(struct sched *sched)
 	}
 	turn(sched->world.loop);
 	EXPECT(sched->ended == sched->started);
-	EXPECT(sched->dropped == sched->set);
 }
 
 /* Once with the fault, and once after it was healed. */
@@ -141,8 +127,6 @@ run_spawn(const char *backend)
 {
 	struct sched sched = { .loop = NULL };
 
-	if (key <= 0)
-		key = weft_key_new(on_drop);
 	if (!make_world(&sched.world, backend, 0))
 		return;
 	sched.loop = sched.world.loop;
@@ -158,8 +142,6 @@ run_spawn_to(const char *backend, bool first)
 	struct sched sched = { .loop = NULL };
 	struct world other;
 
-	if (key <= 0)
-		key = weft_key_new(on_drop);
 	if (!make_world(&sched.world, backend, 0))
 		return;
 	if (make_world(&other, backend, 0)) {

@@ -248,7 +248,7 @@ start_late(struct late *late, uint64_t deadline_ns)
 		init(&late->world, &jobs[i]);
 	begin(&jobs[0], weft_op_recv(&jobs[0].op, late->fds[0], &late->byte, 1, 0, deadline_ns));
 	begin(&jobs[1], weft_op_recv_multi(&jobs[1].op, late->fds[1], deadline_ns));
-	begin(&jobs[2], weft_op_recvmsg(&jobs[2].op, late->full[0], &late->msg, 0, deadline_ns));
+	begin(&jobs[2], weft_op_recv(&jobs[2].op, late->full[0], &late->byte, 1, 0, deadline_ns));
 	begin(&jobs[3], weft_op_send(&jobs[3].op, late->full[0], "x", 1, 0, deadline_ns));
 	begin(&jobs[4], weft_op_accept(&jobs[4].op, late->listener,
 	                               deadline_ns == WEFT_NEVER ? WEFT_MULTI : 0, deadline_ns));

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include "base/sys.h"
+#include "threadlet/threadlet.h"
 #include "late/late.h"
 
 /* --- socket pairs ---------------------------------------------------------- */
@@ -273,7 +274,7 @@ has_read_file(struct waiter *w)
 
 	if (w != w->stage->waiters)
 		return true;
-	while ((n = weft_threadlet_list(NULL, &cursor, infos, 64, WEFT_NOWAIT)) > 0)
+	while ((n = weft__threadlet_list(weft_loop_current(), &cursor, infos, 64, WEFT_NOWAIT)) > 0)
 		for (int i = 0; i < n; i++)
 			if (strcmp(infos[i].waits_for, "file") == 0)
 				return false;
@@ -351,35 +352,11 @@ call_select_recv(struct waiter *w, uint64_t deadline_ns)
 	return select_op(w, deadline_ns);
 }
 
-static struct msghdr *
-message_of(struct waiter *w, size_t size)
-{
-	w->iov = (struct iovec){ w->buf, size };
-	w->msg = (struct msghdr){ .msg_iov = &w->iov, .msg_iovlen = 1 };
-	return &w->msg;
-}
-
-static int64_t
-call_op_recvmsg(struct waiter *w, uint64_t deadline_ns)
-{
-	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_op_recvmsg(&w->op, w->fd, message_of(w, sizeof(w->buf)), 0, deadline_ns));
-	return weft_op_wait(&w->op, WEFT_NEVER);
-}
-
 static int64_t
 call_op_send(struct waiter *w, uint64_t deadline_ns)
 {
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
 	OK(weft_op_send(&w->op, w->fd, w->buf, 1, 0, deadline_ns));
-	return weft_op_wait(&w->op, WEFT_NEVER);
-}
-
-static int64_t
-call_op_sendmsg(struct waiter *w, uint64_t deadline_ns)
-{
-	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_op_sendmsg(&w->op, w->fd, message_of(w, 1), 0, deadline_ns));
 	return weft_op_wait(&w->op, WEFT_NEVER);
 }
 
@@ -647,11 +624,9 @@ const struct row late_net_rows[] = {
 	{ ROW(weft_op_poll), RECEIVES(call_op_poll) },
 	{ ROW(weft_op_recv), RECEIVES(call_op_recv) },
 	{ ROW(weft_op_recv_multi), RECEIVES(call_op_recv_multi) },
-	{ ROW(weft_op_recvmsg), RECEIVES(call_op_recvmsg) },
 	{ ROW(weft_op_wait), RECEIVES(call_op_wait) },
 	{ ROW(weft_select), RECEIVES(call_select_recv) },
 	{ ROW(weft_op_send), SENDS(call_op_send) },
-	{ ROW(weft_op_sendmsg), SENDS(call_op_sendmsg) },
 	{ ROW(weft_op_accept), .prepare = open_door, .call_it = call_op_accept,
 	  .finish = close_door, .feed = connect_there },
 	{ ROW(weft_listener_accept), .prepare = open_listener,

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 #include "base/sys.h"
+#include "loop/loop.h"
 #include "unit/probe.h"
 
 char trace[64];
@@ -212,13 +213,11 @@ on_cancel(weft_op *op, int why, void *arg)
 }
 
 static int
-start_msg(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
+start_msg(struct probe *p, int fd, uint64_t deadline_ns)
 {
 	p->iov = (struct iovec){ p->buf, sizeof(p->buf) };
 	p->msg = (struct msghdr){ .msg_iov = &p->iov, .msg_iovlen = 1 };
-	if (kind == RECVMSG)
-		return weft_op_recvmsg(&p->op, fd, &p->msg, 0, deadline_ns);
-	return weft_op_sendmsg(&p->op, fd, &p->msg, 0, deadline_ns);
+	return weft__op_sendmsg(&p->op, fd, &p->msg, 0, deadline_ns);
 }
 
 int
@@ -250,7 +249,7 @@ try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
 		return weft_op_connect(op, fd, (struct sockaddr *)&p->addr, sizeof(p->addr),
 		                       deadline_ns);
 	default:
-		return start_msg(p, kind, fd, deadline_ns);
+		return start_msg(p, fd, deadline_ns);
 	}
 }
 

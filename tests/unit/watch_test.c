@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <unistd.h>
+#include "loop/loop.h"
 #include "unit/probe.h"
 
 /* --- readiness ---------------------------------------------------------- */
@@ -376,7 +377,7 @@ TEST(a_stopping_loop_calls_every_watch_once_and_the_watch_is_then_stopped)
 			pairs[i] = make_pair();
 			watch(loop, &p[i], pairs[i].fd, i == 1 ? BOTH | WEFT_EDGE : WEFT_READABLE);
 		}
-		weft_watch_set_background(&p[2].watch, true);
+		weft__watch_set_background(&p[2].watch, true);
 		if (muted)
 			watch(loop, &p[3], pairs[3].fd, 0);
 		turns(loop, 1);
@@ -464,7 +465,7 @@ TEST(background_watches_do_not_keep_the_loop_alive_also_after_a_restart)
 	struct pair pair = make_pair();
 	struct watcher p = { .calls = 0 };
 
-	weft_watch_set_background(&p.watch, true); /* allowed at any time */
+	weft__watch_set_background(&p.watch, true); /* allowed at any time */
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
 	put(pair.peer, "x");
@@ -473,7 +474,7 @@ TEST(background_watches_do_not_keep_the_loop_alive_also_after_a_restart)
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
-	weft_watch_set_background(&p.watch, false);
+	weft__watch_set_background(&p.watch, false);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	OK(weft_loop_run(loop));

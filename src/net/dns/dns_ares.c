@@ -85,7 +85,7 @@ open_socket(int domain, int type, int protocol, void *arg)
 		return result_of(fd);
 	}
 	*s = (struct socket){ .next = engine->sockets, .engine = engine, .fd = fd };
-	weft_watch_set_background(&s->watch, true);
+	weft__watch_set_background(&s->watch, true);
 	engine->sockets = s;
 	return fd;
 }

@@ -406,7 +406,7 @@ start_thing(weft_stream *stream)
 	weft_op *op = &stream->out->op;
 	int rc = first->kind == WEFT__WRITE_FILE
 	                 ? weft__op_sendfile(op, stream->fd, first->part, WEFT_NEVER)
-	                 : weft_op_sendmsg(op, stream->fd, &first->passing->msg, 0, WEFT_NEVER);
+	                 : weft__op_sendmsg(op, stream->fd, &first->passing->msg, 0, WEFT_NEVER);
 
 	stream->first->flies = rc == 0;
 	if (rc < 0)
@@ -432,7 +432,7 @@ stream_send_start(weft_stream *stream)
 		rc = weft_op_send(&out->op, stream->fd, out->iov->iov_base, out->iov->iov_len, 0,
 		                  WEFT_NEVER);
 	else
-		rc = weft_op_sendmsg(&out->op, stream->fd, &out->msg, 0, WEFT_NEVER);
+		rc = weft__op_sendmsg(&out->op, stream->fd, &out->msg, 0, WEFT_NEVER);
 	if (rc < 0)
 		take_result(stream, rc); /* nothing is in flight */
 	return rc == 0;

@@ -22,6 +22,7 @@
 #include <weft/scope.h>
 #include <weft/threadlet.h>
 #include "sim/scenarios/oracle.h"
+#include "threadlet/threadlet.h"
 
 enum { LEVELS = 4, LOOPS = 2 };
 
@@ -53,7 +54,7 @@ struct actor {
 	bool           refused;    /* its start failed */
 	bool           runs, returned, ended;
 	bool           told;       /* it may have been canceled before it returned */
-	weft_node      node;
+	struct weft__node node;
 };
 
 /* The loops that are being stopped: their actors may be canceled. */

@@ -375,8 +375,8 @@ run_actor(void *arg)
 	struct actor *actor = arg;
 
 	actor_begin(actor);
-	actor->node = (weft_node){ .fn = on_end, .arg = actor };
-	weft_cleanup_push(&actor->node);
+	actor->node = (struct weft__node){ .fn = on_end, .arg = actor };
+	weft__cleanup_push(&actor->node);
 	take_steps(actor);
 	return actor_return(actor,
 	                    sim_random_below(4) == 0 ? WEFT_EPROTO : (int)sim_random_below(1000));

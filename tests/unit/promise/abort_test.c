@@ -1,6 +1,7 @@
 /* abort_test.c - abort signals: they fire once, for listeners, scopes and promises. */
 #include <pthread.h>
 #include <sched.h>
+#include "promise/promise.h"
 #include "unit/threadlet/sched.h"
 
 static weft_value
@@ -21,10 +22,10 @@ TEST(listeners_are_called_once_in_order_after_the_call_that_fires)
 	weft_abort *abort = weft_abort_new(loop);
 	weft_node a = listener('a'), b = listener('b'), c = listener('c');
 
-	OK(weft_abort_push(abort, &a));
-	OK(weft_abort_push(abort, &b));
-	OK(weft_abort_push(abort, &c));
-	weft_abort_drop(abort, &b);
+	OK(weft__abort_push(abort, &a));
+	OK(weft__abort_push(abort, &b));
+	OK(weft__abort_push(abort, &c));
+	weft__abort_drop(abort, &b);
 	OK(weft_abort_check(abort, NULL));
 	OK(weft_abort_fire(abort, none()));
 	CHECK_EQ(weft_abort_fire(abort, none()), WEFT_EALREADY);
@@ -32,9 +33,9 @@ TEST(listeners_are_called_once_in_order_after_the_call_that_fires)
 	CHECK_STR(trace, "");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ac");
-	OK(weft_abort_push(abort, &b));
-	OK(weft_abort_push(abort, &a)); /* can still be dropped after the signal fired */
-	weft_abort_drop(abort, &a);
+	OK(weft__abort_push(abort, &b));
+	OK(weft__abort_push(abort, &a)); /* can still be dropped after the signal fired */
+	weft__abort_drop(abort, &a);
 	CHECK_STR(trace, "ac");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "acb");
@@ -73,7 +74,7 @@ TEST(a_signal_that_can_no_longer_be_fired_drops_its_listeners)
 	weft_abort *abort = weft_abort_new(loop);
 	weft_node a = listener('a');
 
-	OK(weft_abort_push(abort, &a));
+	OK(weft__abort_push(abort, &a));
 	(void)weft_abort_unref(abort);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "");
@@ -86,7 +87,7 @@ TEST(signals_fire_when_the_loop_stops)
 	weft_abort *abort = weft_abort_new(loop);
 	weft_node a = listener('a');
 
-	OK(weft_abort_push(abort, &a));
+	OK(weft__abort_push(abort, &a));
 	stop_idle(loop);
 	CHECK_STR(trace, "a");
 	CHECK_EQ(weft_abort_check(abort, NULL), WEFT_ESHUTDOWN);

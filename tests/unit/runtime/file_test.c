@@ -168,138 +168,94 @@ TEST(file_calls_outside_a_threadlet_are_refused)
 	in_callback(NULL);
 }
 
-/* --- ops ---------------------------------------------------------------- */
+struct use {
+	int fd;
+	uint64_t deadline_ns;
+	char byte;
+	ssize_t result;
+	weft_threadlet id;
+};
+
+static int
+read_byte(void *arg)
+{
+	struct use *use = arg;
+
+	use->result = weft_file_read(use->fd, &use->byte, 1, 0, use->deadline_ns);
+	return 0;
+}
 
 static void
-init_anew(weft_loop *loop, struct probe *p)
+start_reading(weft_loop *loop, struct use *use, int fd, uint64_t deadline_ns)
 {
-	*p = (struct probe){ 0 };
-	init(loop, p);
+	*use = (struct use){ .fd = fd, .deadline_ns = deadline_ns };
+	use->id = go_on(loop, read_byte, use);
 }
 
-TEST(read_op_returns_what_a_write_op_has_written)
+TEST(many_threadlets_read_one_file_at_once)
 {
 	weft_loop *loop = make();
-	struct probe p;
-	int fd = make_file("");
-
-	init_anew(loop, &p);
-	OK(weft_file_write_op(fd, "hello", 5, 7, &p.op, WEFT_NEVER));
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&p, 5);
-	init_anew(loop, &p);
-	OK(weft_file_read_op(fd, p.buf, sizeof(p.buf), 8, &p.op, WEFT_NEVER));
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&p, 4);
-	CHECK_STR(p.buf, "ello");
-	init_anew(loop, &p);
-	OK(weft_file_read_op(fd, p.buf, 1, 12, &p.op, WEFT_NEVER));
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&p, 0);
-	OK(weft_loop_free(loop));
-	OK(close(fd));
-}
-
-TEST(many_ops_read_one_file_at_once)
-{
-	static const char text[] = "0123456789";
-	weft_loop *loop = make();
-	static struct probe p[MANY];
-	int fd = make_file(text);
-
-	for (int i = 0; i < MANY; i++) {
-		init(loop, &p[i]);
-		OK(weft_file_read_op(fd, p[i].buf, 1, (uint64_t)i % 10, &p[i].op, WEFT_NEVER));
-	}
-	OK(weft_loop_run(loop));
-	for (int i = 0; i < MANY; i++) {
-		CHECK_ENDED(&p[i], 1);
-		CHECK_EQ(p[i].buf[0], text[i % 10]);
-	}
-	OK(weft_loop_free(loop));
-	OK(close(fd));
-}
-
-TEST(file_op_on_a_bad_descriptor_finishes_with_an_error)
-{
-	weft_loop *loop = make();
-	struct probe p = { 0 };
-
-	init(loop, &p);
-	OK(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER));
-	CHECK_MISUSE(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER), WEFT_EBUSY);
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&p, WEFT_EBADF);
-	CHECK_EQ(weft_file_read_op(0, p.buf, 1, UINT64_MAX, &p.op, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_MISUSE(weft_file_read_op(0, NULL, 1, 0, &p.op, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_MISUSE(weft_file_read_op(0, p.buf, 1, 0, NULL, WEFT_NEVER), WEFT_EINVAL);
-	p.op.loop = NULL;
-	CHECK_MISUSE(weft_file_write_op(0, "x", 1, 0, &p.op, WEFT_NEVER), WEFT_EINVAL);
-	OK(weft_loop_free(loop));
-}
-
-/* The op has ended once, with the byte or with `why`. */
-static void
-check_asked(const struct probe *p, int64_t why)
-{
-	CHECK_EQ(p->ends, 1);
-	CHECK(p->result == 1 || p->result == why);
-	CHECK(p->result != 1 || p->buf[0] == 'a');
-}
-
-TEST(canceled_or_late_file_op_ends_once)
-{
-	weft_loop *loop = make();
-	static struct probe p[MANY];
+	static struct use uses[MANY];
 	int fd = make_file("abc");
 
-	for (int i = 0; i < MANY; i++) {
-		init(loop, &p[i]);
-		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op,
-		                     i % 2 ? WEFT_NOWAIT : WEFT_NEVER));
-		weft_op_cancel(i % 2 ? NULL : &p[i].op);
-	}
-	OK(weft_loop_run(loop));
 	for (int i = 0; i < MANY; i++)
-		check_asked(&p[i], i % 2 ? WEFT_ETIMEDOUT : WEFT_ECANCELED);
+		start_reading(loop, &uses[i], fd, WEFT_NEVER);
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(uses[i].result, 1);
+		CHECK_EQ(uses[i].byte, 'a');
+	}
 	OK(weft_loop_free(loop));
 	OK(close(fd));
 }
 
-TEST(loop_stop_ends_file_ops)
+static int
+misuse_files(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	CHECK_EQ(weft_file_read(-1, &byte, 1, 0, WEFT_NEVER), WEFT_EBADF);
+	CHECK_EQ(weft_file_read(0, &byte, 1, UINT64_MAX, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_file_read(0, NULL, 1, 0, WEFT_NEVER), WEFT_EINVAL);
+	return 0;
+}
+
+TEST(file_read_of_a_bad_descriptor_offset_or_buffer_is_refused)
+{
+	run_threadlet(misuse_files, NULL);
+}
+
+TEST(loop_stop_ends_file_reads)
 {
 	weft_loop *loop = make();
-	static struct probe p[MANY];
+	static struct use uses[MANY];
 	int fd = make_file("abc");
 
-	for (int i = 0; i < MANY; i++) {
-		init(loop, &p[i]);
-		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op, WEFT_NEVER));
-	}
+	for (int i = 0; i < MANY; i++)
+		start_reading(loop, &uses[i], fd, WEFT_NEVER);
+	turn(loop);
 	stop_idle(loop);
 	for (int i = 0; i < MANY; i++)
-		check_asked(&p[i], WEFT_ESHUTDOWN);
+		CHECK(uses[i].result == 1 || uses[i].result == WEFT_ECANCELED);
 	OK(close(fd));
 }
 
 TEST(file_read_of_a_pipe_fails_with_espipe_without_io_uring)
 {
-	weft_loop *loop = make();
-	struct probe p;
+	struct use use = { .deadline_ns = WEFT_NEVER };
 	int fds[2];
 
 	OK(pipe(fds));
 	CHECK_EQ(write(fds[1], "a", 1), 1);
-	init_anew(loop, &p);
-	OK(weft_file_read_op(fds[0], p.buf, 1, 0, &p.op, WEFT_NEVER));
-	OK(weft_loop_run(loop));
-	CHECK_ENDED(&p, is_uring() ? 1 : -ESPIPE);
-	OK(weft_loop_free(loop));
+	use.fd = fds[0];
+	run_threadlet(read_byte, &use);
+	CHECK_EQ(use.result, is_uring() ? 1 : -ESPIPE);
 	OK(close(fds[0]));
 	OK(close(fds[1]));
 }
 
-/* --- ops that are stuck: their pool is busy, or io_uring reads an empty pipe ---- */
+/* --- reads that are stuck: their pool is busy, or io_uring reads an empty pipe -- */
 
 struct stuck {
 	weft_loop *loop;
@@ -332,47 +288,26 @@ free_stuck(struct stuck *stuck)
 	OK(close(stuck->fds[1]));
 }
 
-static void
-read_stuck(struct stuck *stuck, struct probe *p, uint64_t deadline_ns)
+TEST(stuck_file_read_can_be_canceled_and_times_out)
 {
-	init_anew(stuck->loop, p);
-	OK(weft_file_read_op(stuck->fds[0], p->buf, 1, 0, &p->op, deadline_ns));
-}
-
-TEST(stuck_file_op_can_be_canceled_and_times_out)
-{
-	struct probe asked, late, left;
+	struct use asked, late, left;
 	struct stuck stuck;
 
 	make_stuck(&stuck);
-	read_stuck(&stuck, &asked, WEFT_NEVER);
-	read_stuck(&stuck, &late, weft_after(WEFT_MS));
-	read_stuck(&stuck, &left, WEFT_NEVER);
-	while (late.op.pending)
-		(void)weft_loop_run_once(stuck.loop, weft_after(HOUR));
-	weft_op_cancel(&asked.op);
-	while (asked.op.pending)
-		(void)weft_loop_run_once(stuck.loop, weft_after(HOUR));
-	CHECK_ENDED(&asked, WEFT_ECANCELED);
-	CHECK_ENDED(&late, WEFT_ETIMEDOUT);
-	CHECK(left.op.pending);
+	start_reading(stuck.loop, &asked, stuck.fds[0], WEFT_NEVER);
+	start_reading(stuck.loop, &late, stuck.fds[0], weft_after(WEFT_MS));
+	start_reading(stuck.loop, &left, stuck.fds[0], WEFT_NEVER);
+	while (late.result == 0)
+		(void)weft_loop_run_once(stuck.loop, weft_after(WEFT_MS));
+	OK(weft_cancel(asked.id));
+	while (asked.result == 0)
+		(void)weft_loop_run_once(stuck.loop, weft_after(WEFT_MS));
+	CHECK_EQ(asked.result, WEFT_ECANCELED);
+	CHECK_EQ(late.result, WEFT_ETIMEDOUT);
+	CHECK_EQ(left.result, 0);
 	free_stuck(&stuck);
 	/* The pool may have started it while the loop stopped. */
-	CHECK_ENDED(&left, left.result == -ESPIPE ? -ESPIPE : WEFT_ESHUTDOWN);
-}
-
-TEST(background_file_op_does_not_keep_the_loop_alive)
-{
-	struct stuck stuck;
-	struct probe p;
-
-	make_stuck(&stuck);
-	read_stuck(&stuck, &p, WEFT_NEVER);
-	weft_op_set_background(&p.op, true);
-	OK(weft_loop_run(stuck.loop));
-	CHECK(p.op.pending);
-	free_stuck(&stuck);
-	CHECK_EQ(p.ends, 1);
+	CHECK(left.result == -ESPIPE || left.result == WEFT_ECANCELED);
 }
 
 /* --- which thread makes the calls --------------------------------------- */
@@ -412,29 +347,5 @@ TEST(file_reads_run_in_the_kernel_or_on_other_threads)
 	run_threadlet(read_twice, &fd);
 	weft__sys = before;
 	CHECK_EQ(weft__load(&reads, WEFT__RELAXED), is_uring() ? 0 : 2);
-	OK(close(fd));
-}
-
-TEST(read_op_on_io_uring_does_not_allocate)
-{
-	int64_t allocs = 0;
-	int fd = make_file("abc");
-	weft_loop *loop;
-	struct probe p;
-
-	count_calls();
-	loop = make();
-	for (int i = 0; i < 100; i++) {
-		if (i == 10) /* everything it needs exists */
-			allocs = counted(&calls.allocs);
-		init_anew(loop, &p);
-		OK(weft_file_read_op(fd, p.buf, 1, 0, &p.op, WEFT_NEVER));
-		OK(weft_loop_run(loop));
-		CHECK_ENDED(&p, 1);
-	}
-	allocs = counted(&calls.allocs) - allocs;
-	OK(weft_loop_free(loop));
-	count_no_more();
-	CHECK_EQ(allocs > 0, !is_uring());
 	OK(close(fd));
 }

@@ -182,12 +182,12 @@ TEST(signal_watch_is_background_unless_that_is_changed)
 
 	hear(loop, &ear, SIGUSR1);
 	OK(weft_loop_run(loop));
-	weft_watch_set_background(&ear.watch, false);
+	weft__watch_set_background(&ear.watch, false);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	hear(loop, &ear, SIGUSR1); /* the setting is kept */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
-	weft_watch_set_background(&ear.watch, true);
+	weft__watch_set_background(&ear.watch, true);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	/* When a signal watch is restarted on a descriptor, it keeps nothing of the signal. */
@@ -361,7 +361,7 @@ TEST(last_signal_of_a_storm_is_not_lost)
 
 	hear(loop, &many, SIGUSR1);
 	hear(loop, &last, SIGUSR2);
-	weft_watch_set_background(&last.watch, false);
+	weft__watch_set_background(&last.watch, false);
 	stormer = thread(storm, NULL);
 	OK(weft_loop_run(loop));
 	OK(pthread_join(stormer, NULL));

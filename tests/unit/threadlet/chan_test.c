@@ -96,7 +96,6 @@ try_it(void *arg)
 	OK(weft_chan_send(chan, &value, WEFT_NOWAIT));
 	value = 8;
 	OK(weft_chan_send(chan, &value, WEFT_NOWAIT));
-	CHECK_EQ(weft_chan_count(chan), 2);
 	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_chan_send(chan, &value, weft_after(1)), WEFT_ETIMEDOUT);
 	weft_chan_close(chan);
@@ -500,7 +499,7 @@ select_badly(void *arg)
 	(void)arg;
 	one.event = &event;
 	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOWAIT), WEFT_EINVAL);
-	CHECK_EQ(weft_chan_count(chan), 0);
+	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT); /* it was not sent */
 	weft_chan_unref(chan);
 	return 0;
 }

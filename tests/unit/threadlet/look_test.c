@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "base/text.h"
+#include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 
 #define SEEN_MAX 200
@@ -16,7 +17,7 @@ look_at(weft_loop *loop, size_t slice)
 	uint64_t cursor = 0;
 	int all = 0, count;
 
-	while ((count = weft_threadlet_list(loop, &cursor, &seen[all], slice, WEFT_NEVER)) > 0)
+	while ((count = weft__threadlet_list(loop, &cursor, &seen[all], slice, WEFT_NEVER)) > 0)
 		all += count;
 	OK(count);
 	return all;
@@ -265,7 +266,7 @@ TEST(slices_list_each_threadlet_once_although_some_end_meanwhile)
 	CHECK_EQ(look_at(loop, 7), 100);
 	for (int i = 0; i < 100; i++) /* newest first */
 		CHECK_EQ(seen[i].id, ids[99 - i]);
-	while ((count = weft_threadlet_list(loop, &cursor, seen, 10, WEFT_NEVER)) > 0) {
+	while ((count = weft__threadlet_list(loop, &cursor, seen, 10, WEFT_NEVER)) > 0) {
 		all += count;
 		/* The last one listed, and the next one that would be. */
 		OK(weft_cancel(ids[100 - all]));
@@ -274,8 +275,8 @@ TEST(slices_list_each_threadlet_once_although_some_end_meanwhile)
 		go_on(loop, sleep_until_cancelled, NULL);
 		turns(loop, 3);
 		if (all % 3 == 0) /* another list uses the marker */
-			(void)weft_threadlet_list(loop, &(uint64_t){ 0 }, &seen[100], 3,
-			                          WEFT_NEVER);
+			(void)weft__threadlet_list(loop, &(uint64_t){ 0 }, &seen[100], 3,
+			                           WEFT_NEVER);
 		all++;
 	}
 	CHECK_EQ(count, 0);
@@ -344,8 +345,8 @@ TEST(list_of_a_blocked_loop_waits_or_times_out)
 	uint64_t cursor = 0;
 
 	hold_loop(loop);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft__threadlet_list(loop, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft__threadlet_list(loop, &cursor, seen, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(cursor, 0);
 	weft__store(&let_go, 1, WEFT__RELEASE);
 	CHECK_EQ(look_at(loop, 1), 1);
@@ -386,9 +387,9 @@ look_in_vain(void *arg)
 	uint64_t cursor = 0;
 
 	looker = weft_self();
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft__threadlet_list(arg, &cursor, seen, 1, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_loop_post(NULL, cancel_looker, NULL));
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_ECANCELED);
+	CHECK_EQ(weft__threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_ECANCELED);
 	note(MARK('v'));
 	return 0;
 }
@@ -409,7 +410,7 @@ look_from_callback(void *arg)
 {
 	uint64_t cursor = 0;
 
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft__threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_ENOSUSPEND);
 	note(MARK('c'));
 }
 
@@ -431,7 +432,7 @@ look_all_the_time(void *arg)
 	weft_threadlet_info info[8];
 
 	while (!weft__load(&let_go, WEFT__ACQUIRE))
-		if (weft_threadlet_list(arg, &cursor, info, 8, WEFT_NEVER) <= 0)
+		if (weft__threadlet_list(arg, &cursor, info, 8, WEFT_NEVER) <= 0)
 			cursor = 0;
 	return NULL;
 }
@@ -484,25 +485,25 @@ TEST(threadlets_are_listed_by_the_number_of_their_loop)
 	uint64_t cursor = 0, number = number_of("numbered");
 
 	CHECK(number > 0);
-	OK(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER));
+	OK(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER));
 	go_named(loop, "one", sleep_until_cancelled, NULL);
 	go_named(loop, "two", sleep_until_cancelled, NULL);
 	OK(weft_loop_start(loop));
 	do {
 		cursor = 0;
-		CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER), 2);
+		CHECK_EQ(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER), 2);
 	} while (strcmp(seen[0].state, "waiting") != 0);
 	CHECK_STR(seen[0].name, "two");
 	CHECK_STR(seen[1].name, "one");
-	OK(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER));
+	OK(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER));
 	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 	cursor = 0;
-	CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
-	CHECK_EQ(weft_threadlet_list_of(0, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_EQ(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_EQ(weft_threadlet_list(0, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
 	OK(weft_loop_free(next));
-	CHECK_MISUSE(weft_threadlet_list_of(1, NULL, seen, 8, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(1, NULL, seen, 8, WEFT_NEVER), WEFT_EINVAL);
 }
 
 TEST(weft_symbol_formats_an_address_and_truncates_it_to_the_buffer)
@@ -523,12 +524,12 @@ TEST(weft_symbol_formats_an_address_and_truncates_it_to_the_buffer)
 TEST(threadlet_list_needs_a_loop_a_cursor_and_room)
 {
 	weft_loop *loop = make();
-	uint64_t cursor = 0;
+	uint64_t number = loop->inbox.id, cursor = 0;
 
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOWAIT), 0);
-	CHECK_MISUSE(weft_threadlet_list(NULL, &cursor, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(loop, NULL, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(loop, &cursor, seen, 0, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_EQ(weft_threadlet_list(number, &cursor, seen, 1, WEFT_NOWAIT), 0);
+	CHECK_EQ(weft_threadlet_list(number + 1, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ENOENT);
+	CHECK_MISUSE(weft_threadlet_list(number, NULL, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(number, &cursor, seen, 0, WEFT_NOWAIT), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 

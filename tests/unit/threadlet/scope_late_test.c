@@ -1,5 +1,6 @@
 /* scope_late_test.c - scopes: late children, scopes left open, and the failures that are
  * reported. */
+#include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 
 static int
@@ -99,13 +100,13 @@ TEST(scope_close_returns_the_failure_of_a_late_child)
 /* --- scopes left open by cleanups --------------------------------------- */
 
 static weft_scope left_open;
-static weft_node node;
+static struct weft__node node;
 
 static void
 clean_up_by(weft_fn fn, void *arg)
 {
-	node = (weft_node){ .fn = fn, .arg = arg };
-	weft_cleanup_push(&node);
+	node = (struct weft__node){ .fn = fn, .arg = arg };
+	weft__cleanup_push(&node);
 }
 
 static void

@@ -1,5 +1,6 @@
 /* scope_text_test.c - the detail text of a failure reaches joins, selects and the scope's
  * close. */
+#include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 
 static int
@@ -19,12 +20,12 @@ fail_in_cleanup(void *node)
 static int
 fail_before_cleanup(void *arg)
 {
-	weft_node *node = calloc(1, sizeof(*node));
+	struct weft__node *node = calloc(1, sizeof(*node));
 	weft_scope open;
 
 	node->fn = fail_in_cleanup;
 	node->arg = node;
-	weft_cleanup_push(node);
+	weft__cleanup_push(node);
 	OK(weft_scope_open(&open, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&open, fail_with_text, (void *)(uintptr_t) "child") > 0);
 	return fail_with_text(arg);

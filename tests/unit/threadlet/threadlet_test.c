@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/os.h"
+#include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 
 static int
@@ -301,89 +302,6 @@ TEST(threadlet_finds_nothing_of_the_previous_one_on_its_stack)
 	run_threadlet(begin_after_one_another, &scope);
 }
 
-static weft_node late_node;
-static int late_key;
-
-static void
-clean_up_late(void *arg)
-{
-	note(arg);
-}
-
-static void
-push_late(void *value)
-{
-	late_node = (weft_node){ .fn = clean_up_late, .arg = value };
-	weft_cleanup_push(&late_node);
-}
-
-static int
-leave_a_value(void *arg)
-{
-	OK(weft_local_set(late_key, arg));
-	return 0;
-}
-
-static int
-find_no_value(void *arg)
-{
-	(void)arg;
-	CHECK(!weft_local_get(late_key));
-	note(MARK('n'));
-	return 0;
-}
-
-static int
-leave_late(void *arg)
-{
-	CHECK(weft_go(leave_a_value, arg) > 0);
-	OK(weft_yield());
-	CHECK(weft_go(find_no_value, NULL) > 0);
-	OK(weft_yield());
-	return 0;
-}
-
-TEST(cleanup_pushed_by_a_local_value_drop_runs_with_its_threadlet)
-{
-	late_key = weft_key_new(push_late);
-	run_threadlet(leave_late, MARK('c'));
-	CHECK_STR(trace, "cn");
-}
-
-static void
-set_in_report(void *arg, const weft_report *report)
-{
-	(void)arg;
-	if (report->kind == WEFT_REPORT_FAILED)
-		OK(weft_local_set(late_key, MARK('r')));
-}
-
-static int
-fail_once(void *arg)
-{
-	(void)arg;
-	return WEFT_EPROTO;
-}
-
-static int
-fail_then_look(void *arg)
-{
-	CHECK(weft_go(fail_once, arg) > 0);
-	OK(weft_yield());
-	CHECK(weft_go(find_no_value, NULL) > 0);
-	OK(weft_yield());
-	return 0;
-}
-
-TEST(local_value_set_in_a_failure_report_ends_with_its_threadlet)
-{
-	late_key = weft_key_new(clean_up_late);
-	weft__hooks.on_report = set_in_report;
-	run_threadlet(fail_then_look, NULL);
-	weft__hooks.on_report = NULL;
-	CHECK_STR(trace, "rn");
-}
-
 static int
 see_mode(void *arg)
 {
@@ -536,35 +454,9 @@ TEST(loop_has_at_most_threadlet_max_threadlets)
 	OK(weft_loop_free(loop));
 }
 
-/* --- values and cleanups ------------------------------------------------ */
+/* --- cleanups ----------------------------------------------------------- */
 
-static int key;
-
-static int
-set_values(void *arg)
-{
-	OK(weft_local_set(key, arg));
-	OK(weft_yield());
-	CHECK(weft_local_get(key) == arg);
-	return 0;
-}
-
-TEST(local_values_are_per_threadlet_and_end_with_it)
-{
-	weft_loop *loop = make();
-
-	if (!key)
-		key = weft_key_new(note);
-	go_on(loop, set_values, MARK('a'));
-	go_on(loop, set_values, MARK('b'));
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "ab");
-	CHECK_EQ(weft_local_set(key, NULL), WEFT_ENOSUSPEND);
-	CHECK(weft_local_get(key) == NULL);
-	OK(weft_loop_free(loop));
-}
-
-static weft_node nodes[3];
+static struct weft__node nodes[3];
 
 static void
 sleep_and_note(void *arg)
@@ -578,10 +470,9 @@ clean_up(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 3; i++) {
-		nodes[i] = (weft_node){ .fn = sleep_and_note, .arg = MARK('a' + i) };
-		weft_cleanup_push(&nodes[i]);
+		nodes[i] = (struct weft__node){ .fn = sleep_and_note, .arg = MARK('a' + i) };
+		weft__cleanup_push(&nodes[i]);
 	}
-	weft_cleanup_drop(&nodes[1]);
 	OK(weft_cancel(weft_self()));
 	return weft_yield();
 }
@@ -589,7 +480,7 @@ clean_up(void *arg)
 TEST(cleanups_run_last_to_first_however_the_threadlet_ends)
 {
 	run_threadlet(clean_up, NULL);
-	CHECK_STR(trace, "ca");
+	CHECK_STR(trace, "cba");
 }
 
 /* --- failures ----------------------------------------------------------- */

@@ -2,6 +2,7 @@
  *
  * In a build that does not read unwind tables some callers are missing; the tests are skipped.
  */
+#include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 #include "unit/threadlet/lean.h"
 
@@ -66,7 +67,7 @@ find_callers_of(int (*fn)(void))
 	park = fn;
 	(void)go_on(loop, park_in_lean_code, MARK('p'));
 	turns(loop, 2);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, &info, 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft__threadlet_list(loop, &cursor, &info, 1, WEFT_NEVER), 1);
 	stop_idle(loop);
 	CHECK_STR(trace, "p");
 	if (!HAS_UNWIND)
