@@ -99,7 +99,8 @@ check_kind(int fd, uint32_t *flags)
 	int kind = weft__sys->kind(fd);
 
 	if (kind < 0)
-		return weft__fail(WEFT_EBADF, "weft_stream_open_fd: the descriptor is not open");
+		return weft_fail(kind, "weft_stream_open_fd: descriptor %d: %s", fd,
+		                 weft_strerror(kind));
 	if (kind == WEFT__FD_FILE)
 		return weft__fail(
 			WEFT_EINVAL,
