@@ -38,7 +38,7 @@ struct weft__thread {
 	uint32_t    chance; /* state of weft__chance() */
 	struct weft__worker *worker; /* set on threads of a work pool (work/pool.c), else NULL */
 	int       (*canceled)(void *arg); /* for weft_check_canceled() here; NULL: none; set by */
-	void       *canceled_arg;         /* dag/ */
+	void       *canceled_arg;         /* work/ and dag/ */
 	void       *ending; /* promises queued for destruction (promise/reference.c) */
 	uint32_t    ends;   /* nested promise destructions in progress */
 	const char *name;   /* on a pool's thread the name of its pool, else NULL */

@@ -299,6 +299,9 @@ void weft__dag_unref(weft_dag *dag);
 
 /* Add a checked template to the list; remove it. */
 void weft__dag_enlist(weft_dag *dag);
+
+/* A fork handler: no thread of the parent holds the list's lock in the child. */
+void weft__dags_forked(void);
 void weft__dag_delist(weft_dag *dag);
 
 /* Is a run that is made now to record the times of its nodes?  Record one. */

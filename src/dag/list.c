@@ -14,6 +14,7 @@ static struct {
 	struct weft__lock lock;
 	weft_dag *first;
 	uint64_t last_number;
+	bool handles_forks; /* the fork handler is registered */
 } dags;
 
 static weft__a64 observed_ns; /* runs made before this are timed; 0: none */
@@ -24,6 +25,8 @@ void
 weft__dag_enlist(weft_dag *dag)
 {
 	weft__lock_take(&dags.lock);
+	if (!dags.handles_forks)
+		dags.handles_forks = weft__sys->at_fork(weft__dags_forked) == 0;
 	dag->number = ++dags.last_number;
 	dag->next_listed = dags.first;
 	dags.first = dag;

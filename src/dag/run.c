@@ -395,13 +395,6 @@ take_part(void *arg)
 	}
 }
 
-/* For pool work that waits for a run. */
-static int
-ask_worker(void *worker)
-{
-	return (int)weft__load(&((struct weft__worker *)worker)->why, WEFT__RELAXED);
-}
-
 static int
 wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 {
@@ -417,10 +410,6 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	if (!hand.outer && self->worker) {
-		hand.outer = ask_worker;
-		hand.outer_arg = self->worker;
-	}
 	run->deadline_ns = deadline_ns;
 	run->run_queues[WEFT_DAG_CPU].active = 1;
 	if (run->loop) {

@@ -425,6 +425,8 @@ help(void *arg)
 	struct weft__dag_ticket *ticket = arg;
 	struct weft__dag_run_queue *run_queue = ticket->run_queue;
 	struct weft__thread *self = weft__thread_self();
+	int (*canceled)(void *arg) = self->canceled;
+	void *canceled_arg = self->canceled_arg;
 	struct weft__dag_hand hand = { .run = run_queue->run,
 		                       .ticket = ticket,
 		                       .place = (int)(run_queue - run_queue->run->run_queues) };
@@ -432,7 +434,8 @@ help(void *arg)
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &hand;
 	weft__dag_work(&hand);
-	self->canceled = NULL;
+	self->canceled = canceled;
+	self->canceled_arg = canceled_arg;
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* fork.c - what fork() does to loops: the child counts it, and forgets its parent's loops.
  *
  * A loop keeps the count from when it was made.  Where that differs from the count of the
- * process, the loop is a copy of the parent's: memory only (invariant 5 of life.c).
+ * process, the loop is a copy of the parent's: memory only (invariant 5 of life.c).  The layers
+ * above have fork handlers of their own.
  */
 #include "loop/loop.h"
 
@@ -11,8 +12,6 @@ static void
 count_fork(void)
 {
 	(void)weft__add(&weft__program.forks, 1, WEFT__RELAXED);
-	weft__threadlets_forked();
-	weft__dags_forked();
 	weft__trace_forked();
 	weft__signals_forked();
 	weft__registry_forget();

@@ -119,36 +119,18 @@ weft__loop_give_back(weft_loop *loop)
 	loop_life_give_back(loop);
 }
 
-/* End the DNS resolver, when no caller can reach it: as the loop stops, or is freed.  `alone`:
- * in a forked child. */
-static void
-end_names(weft_loop *loop, bool alone)
-{
-	void *names = loop->names;
-
-	loop->names = NULL;
-	if (names)
-		loop->names_end(names, alone);
-}
-
 /* No other thread can reach the loop: free the memory. */
 static void
 destroy(weft_loop *loop, bool alone)
 {
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
-	if (loop->pools)
-		loop->pools_end(loop->pools);
-	if (loop->net)
-		loop->net_end(loop->net);
-	end_names(loop, alone);
 	weft__registry_remove(loop);
 	if (loop->watchdog_ns && !alone)
 		weft__watchdog_remove(loop);
 	if (alone) /* drop functions are user code, for the parent to run */
 		weft__sys->release(loop->locals);
-	if (weft__load(&loop->sched, WEFT__RELAXED))
-		weft__sched_ops.fini(loop, alone);
+	weft__parts_free(loop, alone);
 	weft__signals_fini(loop, alone);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
@@ -159,9 +141,6 @@ destroy(weft_loop *loop, bool alone)
 	weft__numbers_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
-	weft__sys->release(loop->notices);
-	if (weft__loop_promises(loop))
-		weft__loop_promises(loop)->leave(loop);
 	weft__sys->release((void *)weft__load(&loop->meter, WEFT__RELAXED));
 	weft__sys->release(loop->cpus);
 	weft__sys->release(loop);
@@ -185,7 +164,7 @@ has_accepted(weft_loop *loop)
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
 	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0 || loop->backend.ended
-	       || loop->hooks.more > 0 || loop->net_started > 0 || weft__loop_has_promises(loop);
+	       || loop->hooks.more > 0 || weft__parts_have(loop);
 }
 
 /* Set what this thread runs; for iterations outside of a run. */
@@ -346,8 +325,8 @@ begin_to_end(weft_loop *loop)
 	loop->draining = true;
 	weft__inbox_close(&loop->inbox);
 	weft__numbers_clear(loop);
-	if (weft__load(&loop->sched, WEFT__ACQUIRE))
-		weft__sched_ops.cancel(loop);
+	if (weft__loop_sched(loop))
+		weft__loop_sched(loop)->cancel(loop);
 }
 
 /* There are threadlets, or posts that may start some. */
@@ -359,13 +338,15 @@ has_to_drain(weft_loop *loop)
 	       || weft__inbox_has(&loop->inbox);
 }
 
-/* Reject pending promises; true if some have not landed yet. */
+/* End what the parts have pending; true if some of it has not ended yet.  A thread that makes
+ * the loop's first promise later learns that it is late. */
 static bool
-end_promises(weft_loop *loop)
+end_parts(weft_loop *loop)
 {
-	const struct weft__loop_promises *promises = weft__loop_close_promises(loop);
-	bool more = promises && promises->end(loop);
+	bool more;
 
+	weft__loop_close_slot(loop, WEFT__PART_PROMISES);
+	more = weft__parts_end(loop);
 	weft__checkpoint(loop);
 	return more;
 }
@@ -384,12 +365,12 @@ run_to_end(void *arg)
 		weft__ops_end(loop);
 	}
 	do /* drop functions may leave something to run */
-		while (end_promises(loop) || loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
+		while (end_parts(loop) || loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__producers_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
 	       || weft__locals_end(loop));
-	end_names(loop, false);
+	weft__parts_ended(loop);
 	/* Timers were disarmed without decrementing the count. */
 	weft__count_set(&loop->alive, 0);
 	weft__hooks_fini(loop);
@@ -468,7 +449,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 		return 0;
 	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOWAIT
 	    && loop != weft__thread_self()->loop)
-		return weft__threadlet_wait_stopped(loop, deadline_ns);
+		return weft__loop_sched(weft__thread_self()->loop)->wait_stopped(loop, deadline_ns);
 	if (would_wait_for_itself(loop, deadline_ns))
 		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: a loop cannot wait for "
 		                                "its own end");
@@ -508,7 +489,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 	}
 	weft__loop_adopt(loop);
 	loop->stack_end = before;
-	if (loop->watchdog_ns || loop->runtime)
+	if (loop->watchdog_ns || weft__loop_runtime(loop))
 		weft__watchdog_begin(loop);
 	*before = self->loop;
 	self->loop = loop;

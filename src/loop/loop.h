@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "loop/inbox.h"
 #include "loop/meter.h"
+#include "loop/part.h"
 #include "loop/trace.h"
 #include "timer/wheel.h"
 
@@ -104,9 +105,9 @@ struct weft__watched {
 	bool     told;
 };
 
-/* The interface of the threadlet layer, which is above this one; for loops with a
- * scheduler. */
+/* The operations of the threadlet layer's part. */
 struct weft__sched_ops {
+	struct weft__part_ops part; /* first */
 	void (*run)(weft_loop *loop);    /* run threadlets that are ready, within bounds */
 	void (*cancel)(weft_loop *loop); /* cancel all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
@@ -115,32 +116,29 @@ struct weft__sched_ops {
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
 	void (*add_rest)(weft_loop *loop, struct weft__text *text); /* those that still run */
 	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
-	void (*fini)(weft_loop *loop, bool alone);
+	/* Suspend the calling threadlet until another loop has stopped. */
+	int  (*wait_stopped)(weft_loop *other, uint64_t deadline_ns);
 	const void *layout;              /* for debuggers, which find it by name */
 };
 
-extern const struct weft__sched_ops weft__sched_ops;
-
-/* What the layers above reset in a forked child. */
-void weft__threadlets_forked(void);
-void weft__dags_forked(void);
+/* The operations of a runtime, which is a part of several loops. */
+struct weft__runtime_ops {
+	struct weft__part_ops part; /* first */
+	/* The loop has begun a sleep, and only other threads can wake it.  True if none of them
+	 * will: then the loop must not sleep, and reports the deadlock as it continues. */
+	bool (*begin_rest)(weft_loop *loop);
+	/* The loop continues, before it takes anything from its inbox. */
+	void (*end_rest)(weft_loop *loop);
+	/* Other threads can wake waiters at shared objects. */
+	bool (*is_fed)(const weft_loop *loop);
+	/* The loop that has the fewest threadlets. */
+	weft_loop *(*least_loaded)(const weft_loop *loop);
+};
 
 /* Queue of threadlets that are ready to run. */
 struct weft__run_queue {
 	struct weft__threadlet *first, *last;
 };
-
-/* The interface of the promise layer; the first member of its per-loop state. */
-struct weft__loop_promises {
-	uint64_t (*run_due)(weft_loop *loop); /* after all microtasks; returns how many jobs ran */
-	bool     (*end)(weft_loop *loop);     /* the loop stops; true if some have not landed */
-	bool     (*has)(weft_loop *loop);     /* some are pending */
-	void     (*leave)(weft_loop *loop);   /* the loop is freed */
-};
-
-/* Stored instead of that pointer: the loop ended before its first promise, and a thread that
- * makes one later learns it by this value. */
-#define WEFT__PROMISES_LATE ((uintptr_t)1)
 
 struct weft_loop {
 	struct weft__inbox inbox;
@@ -174,13 +172,12 @@ struct weft_loop {
 	bool       listed;
 	struct weft__stop_wait *stop_waits; /* of stop_wait.c */
 
-	/* For threadlets and promises. */
-	weft__aptr sched;        /* struct weft__sched, the scheduler; made by any thread */
-	weft__aptr promises;    /* struct weft__loop_promises, 0, or LATE; made by any thread */
+	weft__aptr parts[WEFT__PARTS]; /* each a struct weft__part, 0, or WEFT__PART_CLOSED */
+
+	/* For threadlets. */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;
 	struct weft__cpus *cpus; /* CPUs of the thread of weft_loop_start(), or NULL */
-	struct weft_runtime *runtime; /* the runtime that the loop is part of, or NULL */
 	bool       quiet;       /* of runtime/quiet.c, under its lock */
 
 	/* Members of the runner. */
@@ -213,16 +210,6 @@ struct weft_loop {
 	uint32_t   unpolled;          /* iterations since then */
 	struct weft__expiry expiry;
 	struct weft__locals *locals;  /* of local.c; NULL: no value was set */
-	struct weft__mailbox *notices; /* of net/stream/notice.c: interrupts; or NULL */
-	void      *left_jobs;         /* of work/file.c: jobs whose callers have returned */
-	void      *pools;             /* of the work layer, or NULL, */
-	weft_fn    pools_end;         /* and how to end them */
-	void      *net;               /* what the loop's streams share, or NULL, */
-	weft_fn    net_stop; /* called while a stopping loop ends its ops */
-	uint64_t   net_started; /* streams with callbacks, which are notified of a stop */
-	weft_fn    net_end;
-	void      *names;             /* of the net layer: the DNS resolver, or NULL, */
-	void     (*names_end)(void *names, bool alone); /* and how to end it */
 	uint64_t   now_ns;      /* this iteration's clock reading; 0: not read yet */
 	/* What keeps a run going, apart from queues, timers and threadlets.  Those of them
 	 * that do not keep the loop alive are subtracted, so it may be below zero. */
@@ -277,6 +264,39 @@ bool weft__loop_hold(weft_loop *loop);
 /* Count the calling thread as a visitor, and end that: the loop is not freed meanwhile. */
 void weft__loop_enter(weft_loop *loop);
 void weft__loop_exit(weft_loop *loop);
+
+/* A part, or NULL.  Acquires what the thread that attached it has written. */
+static inline struct weft__part *
+weft__loop_part(const weft_loop *loop, int slot)
+{
+	uintptr_t part = weft__load(&loop->parts[slot], WEFT__ACQUIRE); /* P, in part.h */
+
+	return part == WEFT__PART_CLOSED ? NULL : (struct weft__part *)part;
+}
+
+static inline bool
+weft__loop_is_closed(const weft_loop *loop, int slot)
+{
+	return weft__load(&loop->parts[slot], WEFT__RELAXED) == WEFT__PART_CLOSED;
+}
+
+/* The operations of the scheduler, or NULL if no threadlet was started on the loop. */
+static inline const struct weft__sched_ops *
+weft__loop_sched(const weft_loop *loop)
+{
+	const struct weft__part *part = weft__loop_part(loop, WEFT__PART_SCHED);
+
+	return part ? (const struct weft__sched_ops *)(const void *)part->ops : NULL;
+}
+
+/* The operations of its runtime, or NULL if it is not part of one. */
+static inline const struct weft__runtime_ops *
+weft__loop_runtime(const weft_loop *loop)
+{
+	const struct weft__part *part = weft__loop_part(loop, WEFT__PART_RUNTIME);
+
+	return part ? (const struct weft__runtime_ops *)(const void *)part->ops : NULL;
+}
 
 /* `loop` itself, or for NULL the loop that runs on this thread. */
 static inline weft_loop *
@@ -348,36 +368,6 @@ weft__loop_take(weft_loop *loop)
 		weft__meter_took(loop, loop->first.first || loop->posts.first
 		                               || weft__inbox_has(&loop->inbox));
 	return taken;
-}
-
-/* The loop's state of the promise layer, or NULL. */
-static inline const struct weft__loop_promises *
-weft__loop_promises(const weft_loop *loop)
-{
-	uintptr_t promises = weft__load(&loop->promises, WEFT__ACQUIRE);
-
-	return promises == WEFT__PROMISES_LATE
-	               ? NULL
-	               : (const struct weft__loop_promises *)promises;
-}
-
-/* The same as the loop ends.  If there is no state by now, promises made later are late.
- * Either the thread that makes one sees LATE, or this call sees the state that thread made. */
-static inline const struct weft__loop_promises *
-weft__loop_close_promises(weft_loop *loop)
-{
-	uintptr_t none = 0;
-
-	(void)weft__cas(&loop->promises, &none, WEFT__PROMISES_LATE, WEFT__RELAXED);
-	return weft__loop_promises(loop);
-}
-
-static inline bool
-weft__loop_has_promises(weft_loop *loop)
-{
-	const struct weft__loop_promises *promises = weft__loop_promises(loop);
-
-	return promises && promises->has(loop);
 }
 
 /* --- turn.c ------------------------------------------------------------- */
@@ -466,13 +456,6 @@ void weft__loop_send(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
 /* Make the present or next wait return; and the loop's side of that. */
 void weft__loop_wake(weft_loop *loop);
 void weft__loop_woken(weft_loop *loop);
-
-/* rest: a loop of a runtime has begun a sleep, and only other threads can wake it; true if
- * none of them will.  Then the loop must not sleep, and the deadlock is reported as it
- * continues.  go_on: the loop continues, before it takes anything from its inbox.  In
- * runtime/. */
-bool weft__runtime_rest(weft_loop *loop);
-void weft__runtime_go_on(weft_loop *loop);
 
 /* Open the backend, unless it is open.  0, or an error. */
 int weft__loop_open_backend(weft_loop *loop);
@@ -617,9 +600,6 @@ weft_loop *weft__stop_wait_drop(struct weft__stop_wait *wait);
 
 /* The loop has stopped: make all callbacks, on the runner. */
 void weft__stop_waits_tell(weft_loop *loop);
-
-/* Suspend the calling threadlet until another loop has stopped; in threadlet/. */
-int weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
 
 /* Report that the loop has not stopped by the deadline of a wait. */
 void weft__loop_report_late(weft_loop *loop);

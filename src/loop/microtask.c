@@ -60,7 +60,7 @@ weft__checkpoint_slow(weft_loop *loop)
 		}
 		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop) : 0;
 		if (!jobs && loop->promises_due)
-			jobs = weft__loop_promises(loop)->run_due(loop);
+			jobs = weft__loop_part(loop, WEFT__PART_PROMISES)->ops->due(loop);
 		microtask_add(loop, &count, jobs);
 	} while (jobs | loop->ticks.count | loop->microtasks.count | loop->promises_due);
 	loop->in_checkpoint = false;

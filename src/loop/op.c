@@ -211,8 +211,7 @@ weft__ops_end(weft_loop *loop)
 		else if (weft__op_is_file(op))
 			weft__op_ask(op, WEFT_ESHUTDOWN);
 	}
-	if (loop->net)
-		loop->net_stop(loop->net);
+	weft__parts_stop(loop);
 	weft__wheel_fini(&loop->wheel);
 }
 

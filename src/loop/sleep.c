@@ -103,7 +103,7 @@ weft__loop_woken(weft_loop *loop)
 	    == WEFT__NODE_QUEUED)
 		loop->woken = true;
 	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
-		weft__sched_ops.look(loop);
+		weft__loop_sched(loop)->look(loop);
 	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)
 		weft__meter_on(loop);
 }
@@ -212,13 +212,13 @@ ask_kernel(weft_loop *loop, int64_t timeout_ns)
 }
 
 /* Of all that the loop knows, only a signal can wake it; other threads can.  A loop of a
- * runtime then checks whether any of them will (weft__runtime_rest()). */
+ * runtime then checks whether any of them will. */
 static bool
 is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 {
 	const struct weft__signals *signals = loop->signals;
 
-	return deadline_ns == WEFT_NEVER && loop->runtime && loop->ops == 0
+	return deadline_ns == WEFT_NEVER && weft__loop_runtime(loop) && loop->ops == 0
 	       && loop->backend.fds.in_use == (signals ? 1u : 0u)
 	       && !(signals && signals->processes) && !loop->hooks.first
 	       && !weft__loop_is_embedded(loop) && !weft__loop_is_stopping(loop);
@@ -228,7 +228,7 @@ is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 static bool
 is_stuck(weft_loop *loop, uint64_t deadline_ns)
 {
-	return is_quiet(loop, deadline_ns) && weft__runtime_rest(loop);
+	return is_quiet(loop, deadline_ns) && weft__loop_runtime(loop)->begin_rest(loop);
 }
 
 /* A wait has failed: retry, but not at once. */
@@ -352,7 +352,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
 	if (loop->quiet)
-		weft__runtime_go_on(loop);
+		weft__loop_runtime(loop)->end_rest(loop);
 	if (begin_ns && weft__inbox_has(&loop->inbox) && weft__sys->now() - begin_ns < SHORT_NS)
 		weft__spin_paid(&spin->sleeps);
 }

@@ -83,8 +83,8 @@ weft__loop_report_late(weft_loop *loop)
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
 
 	weft__text_add(&text, "has not stopped by the deadline");
-	if (weft__load(&loop->sched, WEFT__ACQUIRE))
-		weft__sched_ops.add_rest(loop, &text);
+	if (weft__loop_sched(loop))
+		weft__loop_sched(loop)->add_rest(loop, &text);
 	weft__report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
 	                             .level = 1,
 	                             .error = WEFT_ETIMEDOUT,

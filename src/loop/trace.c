@@ -212,7 +212,7 @@ weft__trace_here(void)
 	struct weft__thread *self = weft__thread_self();
 
 	if (self->threadlet)
-		return weft__sched_ops.trace_mark(self->threadlet);
+		return weft__loop_sched(self->loop)->trace_mark(self->threadlet);
 	return self->loop ? mark_of_loop(self->loop) : mark_of_thread(self);
 }
 

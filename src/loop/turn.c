@@ -32,7 +32,7 @@ expire(weft_loop *loop, struct weft__place *place)
 		return 0;
 	case WEFT__TAG_THREADLET:
 	case WEFT__TAG_SCOPE:
-		weft__sched_ops.expire(loop, place);
+		weft__loop_sched(loop)->expire(loop, place);
 		return 0;
 	default:
 		weft__ready_resume(&loop->backend);
@@ -316,7 +316,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		weft__hooks_before_wait(loop, true);
 		until_ns = wait_until(loop, deadline_ns); /* hooks may add work */
 	} else if (until_ns == WEFT_NEVER && is_alone(loop)) {
-		weft__sched_ops.check(loop);
+		weft__loop_sched(loop)->check(loop);
 		until_ns = wait_until(loop, deadline_ns); /* so may the report hook */
 	}
 	if (until_ns != WEFT_NOWAIT)
@@ -379,7 +379,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	taken = weft__loop_take(loop);
 	taken += run_posts(loop);
 	if (loop->ready.first)
-		weft__sched_ops.run(loop);
+		weft__loop_sched(loop)->run(loop);
 	if (loop->hooks.first)
 		run_ready(loop);
 	if (loop->last.first)

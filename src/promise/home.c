@@ -26,7 +26,7 @@ struct weft__slab {
 	struct weft__slab *next;
 };
 
-static const struct weft__loop_promises loop_promises;
+static const struct weft__part_ops home_ops;
 
 /* The promise has arrived at its loop, with a reference. */
 static void
@@ -50,43 +50,43 @@ weft__home_send(weft_promise *promise)
 /* For promises of a loop that stopped before its first one. */
 static struct weft__home nowhere = { .closed = true, .left = { ALIVE } };
 
+static struct weft__home *
+home_of(weft_loop *loop)
+{
+	return (struct weft__home *)(void *)weft__loop_part(loop, WEFT__PART_PROMISES);
+}
+
 static WEFT__COLD struct weft__home *
 make_home(weft_loop *loop)
 {
-	struct weft__home *home = weft__alloc_zero(sizeof(*home));
-	uintptr_t none = 0;
+	struct weft__home *home;
+	struct weft__part *part;
 
+	if (weft__loop_is_closed(loop, WEFT__PART_PROMISES))
+		return &nowhere;
+	home = weft__alloc_zero(sizeof(*home));
 	if (!home)
 		return NULL;
-	home->ops = loop_promises;
+	home->part.ops = &home_ops;
 	weft__store(&home->loop, (uintptr_t)loop, WEFT__RELAXED);
 	home->ready_end = &home->ready;
 	home->rejected_end = &home->rejected;
 	weft__store(&home->left, ALIVE, WEFT__RELAXED);
 	weft__mailbox_init(&home->settled, loop, on_settled);
 	weft__mailbox_init(&home->travels, loop, weft__promise_arrive);
-	if (weft__cas_else(&loop->promises, &none, (uintptr_t)home, WEFT__RELEASE,
-	                   WEFT__ACQUIRE)) /* M */
+	part = weft__loop_attach(loop, WEFT__PART_PROMISES, &home->part);
+	if (part == &home->part)
 		return home;
 	weft__sys->release(home); /* another thread was first, or the loop has stopped */
-	return none == WEFT__PROMISES_LATE ? &nowhere : (struct weft__home *)none;
+	return part ? (struct weft__home *)(void *)part : &nowhere;
 }
 
 struct weft__home *
 weft__home_of(weft_loop *loop)
 {
-	uintptr_t home = weft__load(&loop->promises, WEFT__ACQUIRE); /* M */
+	struct weft__home *home = home_of(loop);
 
-	if (home == WEFT__PROMISES_LATE)
-		return &nowhere;
-	return home ? (struct weft__home *)home : make_home(loop);
-}
-
-/* The same for a loop that has one. */
-static struct weft__home *
-home_of(weft_loop *loop)
-{
-	return (struct weft__home *)(uintptr_t)weft__loop_promises(loop);
+	return home ? home : make_home(loop);
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -223,11 +223,12 @@ weft__home_release(weft_promise *promise)
 
 /* The loop is freed.  Invariant 5. */
 static void
-leave_home(weft_loop *loop)
+leave_home(weft_loop *loop, bool alone)
 {
 	struct weft__home *home = home_of(loop);
 	uintptr_t returned;
 
+	(void)alone;
 	weft__store(&home->loop, 0, WEFT__RELAXED);
 	returned = weft__exchange(&home->returned, ORPHANED, WEFT__ACQUIRE);
 	for (weft_promise *p = (weft_promise *)returned; p; p = p->next)
@@ -437,9 +438,9 @@ has_promises(weft_loop *loop)
 	return has;
 }
 
-static const struct weft__loop_promises loop_promises = {
-	.run_due = run_due,
+static const struct weft__part_ops home_ops = {
+	.due = run_due,
 	.end = end_promises,
 	.has = has_promises,
-	.leave = leave_home,
+	.free = leave_home,
 };

@@ -92,7 +92,7 @@ WEFT_STATIC_ASSERT(sizeof(struct weft_promise) == 128, "a promise is two cache l
 
 /* The promise state of a loop; made with its first promise. */
 struct weft__home {
-	struct weft__loop_promises ops; /* first, for the loop */
+	struct weft__part part; /* first */
 	weft__aptr         loop;    /* 0: the loop was freed; other threads may read it just then */
 	struct weft__lock  lock;    /* for the next two */
 	weft_promise      *foreign; /* pending: made by other threads, or before the loop ran */

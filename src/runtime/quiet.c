@@ -32,15 +32,16 @@ has_other_loops(const struct weft_runtime *runtime)
 
 	weft__lock_take(&weft__registry.lock);
 	for (const weft_loop *loop = weft__registry.first; loop && !found; loop = loop->next_listed)
-		found = loop->runtime != runtime && loop != runtime->dumper.loop;
+		found = weft__runtime_of(loop) != runtime && loop != runtime->dumper.loop;
 	weft__lock_give(&weft__registry.lock);
 	return found;
 }
 
 /* Invariant 2; under the lock. */
 bool
-weft__runtime_is_fed(struct weft_runtime *runtime)
+weft__runtime_is_fed(const weft_loop *loop)
 {
+	struct weft_runtime *runtime = weft__runtime_of(loop);
 	struct weft__quiet *quiet = &runtime->quiet;
 
 	if (!weft__load(&quiet->main_waits, WEFT__RELAXED))
@@ -88,19 +89,19 @@ runtime_quiet_describe(const struct weft_runtime *runtime)
 	text = weft__text_begin(buf, TEXT_BYTES);
 	weft__text_add(&text, "deadlock: all threadlets wait for each other:\n");
 	for (uint32_t i = 0; i < runtime->count; i++) {
-		uintptr_t sched = weft__load(&runtime->loops[i]->sched, WEFT__ACQUIRE);
+		struct weft__sched *sched = weft__sched_at(runtime->loops[i]);
 
 		if (sched)
-			weft__add_sched(&text, (struct weft__sched *)sched);
+			weft__add_sched(&text, sched);
 	}
 	weft__text_end_line(&text);
 	return buf;
 }
 
 bool
-weft__runtime_rest(weft_loop *loop)
+weft__runtime_begin_rest(weft_loop *loop)
 {
-	struct weft_runtime *runtime = loop->runtime;
+	struct weft_runtime *runtime = weft__runtime_of(loop);
 	struct weft__quiet *quiet = &runtime->quiet;
 	bool stuck;
 
@@ -135,7 +136,7 @@ runtime_quiet_report(weft_loop *loop, char *text)
 static void
 end_report(weft_loop *loop, uint64_t wakes)
 {
-	struct weft_runtime *runtime = loop->runtime;
+	struct weft_runtime *runtime = weft__runtime_of(loop);
 	struct weft__quiet *quiet = &runtime->quiet;
 
 	weft__lock_take(&quiet->lock);
@@ -148,9 +149,9 @@ end_report(weft_loop *loop, uint64_t wakes)
 }
 
 void
-weft__runtime_go_on(weft_loop *loop)
+weft__runtime_end_rest(weft_loop *loop)
 {
-	struct weft__quiet *quiet = &loop->runtime->quiet;
+	struct weft__quiet *quiet = &weft__runtime_of(loop)->quiet;
 	char *text = NULL;
 	uint64_t wakes;
 	bool tells;

@@ -19,15 +19,22 @@
 static struct {
 	struct weft__lock lock;
 	weft_runtime *first;
+	bool handles_forks; /* the fork handler is registered */
 } list;
+
+void
+weft__runtimes_forked(void)
+{
+	list.lock = (struct weft__lock){ 0 };
+	list.first = NULL;
+}
 
 /* --- placement ---------------------------------------------------------- */
 
 static uint64_t
 load_of(weft_loop *loop)
 {
-	const struct weft__sched *sched = (struct weft__sched *)weft__load(&loop->sched,
-	                                                                   WEFT__ACQUIRE);
+	const struct weft__sched *sched = weft__sched_at(loop);
 
 	return sched ? weft__count_get(&loop->threadlets)
 	                       + weft__load(&sched->coming, WEFT__RELAXED)
@@ -72,15 +79,18 @@ go_listed(const struct weft__start *how)
 	return id;
 }
 
-weft_threadlet
-weft__go_place(const struct weft__start *how)
+static weft_loop *
+least_loaded(const weft_loop *loop)
 {
-	weft_loop *loop = weft__thread_self()->loop;
-
-	if (loop && loop->runtime)
-		return weft__go_on(least_loaded_of(loop->runtime), how);
-	return loop ? weft__go_on(loop, how) : go_listed(how);
+	return least_loaded_of(weft__runtime_of(loop));
 }
+
+static const struct weft__runtime_ops runtime_ops = {
+	.begin_rest = weft__runtime_begin_rest,
+	.end_rest = weft__runtime_end_rest,
+	.is_fed = weft__runtime_is_fed,
+	.least_loaded = least_loaded,
+};
 
 /* --- creating and freeing ----------------------------------------------- */
 
@@ -91,7 +101,7 @@ free_loops(weft_runtime *runtime)
 		weft_loop *loop = runtime->loops[i];
 
 		if (loop)
-			loop->runtime = NULL;
+			weft__store(&loop->parts[WEFT__PART_RUNTIME], 0, WEFT__RELAXED);
 		(void)weft_loop_free(loop);
 	}
 	weft__dumper_free(&runtime->dumper);
@@ -153,7 +163,7 @@ make_loops(weft_runtime *runtime, const weft_runtime_opts *given)
 		runtime->loops[i] = weft_loop_new(&opts);
 		if (!runtime->loops[i])
 			return false;
-		runtime->loops[i]->runtime = runtime;
+		(void)weft__loop_attach(runtime->loops[i], WEFT__PART_RUNTIME, &runtime->part);
 		if (weft__loop_set_pools(runtime->loops[i], runtime->cpu, runtime->blocking) < 0)
 			return false;
 	}
@@ -199,6 +209,7 @@ weft_runtime_new(const weft_runtime_opts *opts)
 		(void)weft__fail(WEFT_ENOMEM, "weft_runtime_new: out of memory");
 		return NULL;
 	}
+	runtime->part.ops = &runtime_ops.part;
 	runtime->count = count;
 	if (weft__dumper_make(&runtime->dumper, opts->dump_signal) == 0 && make_pools(runtime, opts)
 	    && make_loops(runtime, opts))
@@ -213,9 +224,12 @@ enlist(weft_runtime *runtime)
 	weft_runtime **end = &list.first;
 
 	weft__lock_take(&list.lock);
+	if (!list.handles_forks)
+		list.handles_forks = weft__sys->at_fork(weft__runtimes_forked) == 0;
 	while (*end)
 		end = &(*end)->next;
 	*end = runtime;
+	weft__store(&weft__go_anywhere, (uintptr_t)go_listed, WEFT__RELEASE);
 	weft__lock_give(&list.lock);
 }
 
@@ -318,19 +332,12 @@ weft_runtime_free(weft_runtime *runtime)
 	return 0;
 }
 
-void
-weft__runtimes_forked(void)
-{
-	weft__store(&list.lock.word, 0, WEFT__RELAXED);
-	list.first = NULL;
-}
-
 weft_runtime *
 weft_runtime_current(void)
 {
 	const weft_loop *loop = weft__thread_self()->loop;
 
-	return loop ? loop->runtime : NULL;
+	return loop ? weft__runtime_of(loop) : NULL;
 }
 
 weft_loop *

@@ -24,6 +24,7 @@ struct weft__quiet {
 };
 
 struct weft_runtime {
+	struct weft__part part; /* first; of all its loops */
 	struct weft_runtime *next; /* in the list of runtimes */
 	uint32_t count;
 	weft__a32 turn; /* start of the search for the least loaded loop */
@@ -34,6 +35,22 @@ struct weft_runtime {
 	struct weft__quiet quiet;
 	weft_loop *loops[];
 };
+
+/* The runtime that the loop is part of, or NULL. */
+static inline struct weft_runtime *
+weft__runtime_of(const weft_loop *loop)
+{
+	return (struct weft_runtime *)(void *)weft__loop_part(loop, WEFT__PART_RUNTIME);
+}
+
+/* --- quiet.c: operations of struct weft__runtime_ops ------------------------ */
+
+bool weft__runtime_begin_rest(weft_loop *loop);
+void weft__runtime_end_rest(weft_loop *loop);
+bool weft__runtime_is_fed(const weft_loop *loop);
+
+/* A fork handler: the list of runtimes of a forked child is empty. */
+void weft__runtimes_forked(void);
 
 /* From now on the calling thread only starts the program's threadlet, waits until it ends, and
  * handles signals. */

@@ -13,9 +13,12 @@ int
 weft_check_canceled(void)
 {
 	struct weft__threadlet *self = weft__self();
+	const struct weft__thread *thread;
 
-	if (!self)
-		return weft__work_canceled();
+	if (!self) {
+		thread = weft__thread_self();
+		return thread->canceled ? thread->canceled(thread->canceled_arg) : 0;
+	}
 	if (self->why || weft__loop_is_forked(self->sched->loop))
 		return self->why;
 	return weft__threadlet_look(self);

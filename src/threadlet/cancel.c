@@ -129,8 +129,7 @@ static struct weft__handle *
 find_here(weft_threadlet id)
 {
 	weft_loop *loop = weft__thread_self()->loop;
-	struct weft__sched *sched =
-		loop ? (struct weft__sched *)weft__load(&loop->sched, WEFT__RELAXED) : NULL;
+	struct weft__sched *sched = loop ? weft__sched_at(loop) : NULL;
 
 	return sched ? weft__handle_find(sched, id) : NULL;
 }

@@ -22,14 +22,16 @@
  * loops of its runtime. */
 struct suspects {
 	struct weft__sched *sched;
-	struct weft_runtime *runtime; /* NULL: alone */
+	const struct weft__part *runtime; /* NULL: alone */
 };
 
 /* Is that scheduler not among those that are checked? */
 static bool
 is_outside(const struct suspects *all, const struct weft__sched *sched)
 {
-	return sched != all->sched && (!all->runtime || sched->loop->runtime != all->runtime);
+	return sched != all->sched
+	       && (!all->runtime
+	           || weft__loop_part(sched->loop, WEFT__PART_RUNTIME) != all->runtime);
 }
 
 /* Its threadlet runs outside, or has ended there and is on its way to the scope's loop. */
@@ -61,7 +63,8 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 	if (!waiter || waiter->ask || waiter->sleeps)
 		return true;
 	if (waiter->shared)
-		return !all->runtime || weft__runtime_is_fed(all->runtime);
+		return !all->runtime
+		       || weft__loop_runtime(all->sched->loop)->is_fed(all->sched->loop);
 	if (home && is_outside(all, home->owner->sched))
 		return true; /* its scope can be canceled there */
 	if (t->scope && t->scope->closer == waiter)
@@ -102,9 +105,9 @@ is_stuck(struct weft__sched *sched)
 bool
 weft__sched_is_stuck(weft_loop *loop, uint64_t *alive)
 {
-	struct weft__sched *sched = (struct weft__sched *)weft__load(&loop->sched, WEFT__ACQUIRE);
+	struct suspects all = { weft__sched_at(loop), weft__loop_part(loop, WEFT__PART_RUNTIME) };
 
-	return !sched || has_no_witness(&(struct suspects){ sched, loop->runtime }, alive);
+	return !all.sched || has_no_witness(&all, alive);
 }
 
 static void
@@ -135,7 +138,7 @@ deadlock_report(struct weft__sched *sched)
 void
 weft__sched_check(weft_loop *loop)
 {
-	struct weft__sched *sched = (struct weft__sched *)weft__load(&loop->sched, WEFT__RELAXED);
+	struct weft__sched *sched = weft__sched_at(loop);
 	uint64_t ran = weft__count_get(&loop->counts.calls[WEFT_PHASE_THREADLETS]);
 
 	if (sched->fed || sched->stuck_at == ran + 1)

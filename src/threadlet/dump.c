@@ -215,7 +215,7 @@ weft_dump(int fd)
 	dump->fd = fd;
 	dump->count = 0;
 	while (rc == 0 && (loop = weft__registry_next(&after))) {
-		if (weft__load(&loop->sched, WEFT__ACQUIRE))
+		if (weft__sched_at(loop))
 			rc = dump_loop(dump, loop);
 		weft__loop_exit(loop);
 	}

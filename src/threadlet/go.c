@@ -430,12 +430,29 @@ go_here(const struct weft__start *start)
 	return weft__handle_show(handle, sched);
 }
 
+weft__aptr weft__go_anywhere;
+
+/* On the least loaded loop. */
+static weft_threadlet
+go_place(const struct weft__start *start)
+{
+	weft_loop *loop = weft__thread_self()->loop;
+	const struct weft__runtime_ops *runtime = loop ? weft__loop_runtime(loop) : NULL;
+	weft__go_fn anywhere;
+
+	if (loop)
+		return weft__go_on(runtime ? runtime->least_loaded(loop) : loop, start);
+	anywhere = (weft__go_fn)weft__load(&weft__go_anywhere, WEFT__ACQUIRE);
+	return anywhere ? anywhere(start)
+	                : weft__misuse(WEFT_EINVAL, "weft_go: no loop runs on this thread, and no "
+	                                            "runtime is running");
+}
+
 /* On the given loop, else on the least loaded one. */
 WEFT__COLD static weft_threadlet
 go(weft_loop *loop, const struct weft__start *start)
 {
-	return !loop || loop == WEFT_LEAST_LOADED ? weft__go_place(start)
-	                                          : weft__go_on(loop, start);
+	return !loop || loop == WEFT_LEAST_LOADED ? go_place(start) : weft__go_on(loop, start);
 }
 
 WEFT__COLD static weft_threadlet

@@ -25,6 +25,7 @@
 
 static struct {
 	struct weft__lock lock;
+	bool handles_forks; /* the fork handler is registered */
 	uint32_t scheds;
 	uint32_t chunks;
 	int64_t first_id; /* ID of new handles, above the index bits */
@@ -68,6 +69,8 @@ void
 weft__handles_init(void)
 {
 	weft__lock_take(&all.lock);
+	if (!all.handles_forks)
+		all.handles_forks = weft__sys->at_fork(weft__threadlets_forked) == 0;
 	all.scheds++;
 	weft__lock_give(&all.lock);
 }

@@ -131,8 +131,7 @@ find_place(const struct weft__sched *sched, uint64_t cursor)
 static void
 threadlet_look_copy(struct weft__look *look)
 {
-	struct weft__sched *sched = (struct weft__sched *)weft__load(&look->loop->sched,
-	                                                             WEFT__RELAXED);
+	struct weft__sched *sched = weft__sched_at(look->loop);
 	struct weft__threadlet *t = find_place(sched, look->cursor);
 
 	for (; t && (size_t)look->count < look->max; t = t->older) {
@@ -299,7 +298,7 @@ threadlet_look_list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
 {
 	int rc = 0;
 
-	if (!weft__load(&loop->sched, WEFT__ACQUIRE))
+	if (!weft__sched_at(loop))
 		return 0;
 	look->loop = loop;
 	look->cursor = *cursor;

@@ -150,12 +150,6 @@ board(struct weft__sched *sched, struct weft__thread *thread)
 	sched->exceptions = weft__exceptions();
 }
 
-static struct weft__sched *
-sched_at(weft_loop *loop)
-{
-	return (struct weft__sched *)weft__load(&loop->sched, WEFT__ACQUIRE);
-}
-
 /* Invariant 5.  Returns when `next` has suspended, or is dead and not reaped yet. */
 WEFT__COLD static void
 switch_traced(struct weft__sched *sched, struct weft__threadlet *next)
@@ -188,7 +182,7 @@ change_to(struct weft__sched *sched, struct weft__threadlet *next)
 static void
 sched_run(weft_loop *loop)
 {
-	struct weft__sched *sched = sched_at(loop);
+	struct weft__sched *sched = weft__sched_at(loop);
 	struct weft__thread *thread = weft__thread_self();
 	struct weft__threadlet *next;
 
@@ -225,7 +219,7 @@ sched_tell_holder(weft_loop *loop, struct weft__holder *out)
 static void
 sched_cancel(weft_loop *loop)
 {
-	struct weft__threadlet *t = sched_at(loop)->newest;
+	struct weft__threadlet *t = weft__sched_at(loop)->newest;
 
 	while (t && t->older)
 		t = t->older;
@@ -248,9 +242,9 @@ free_scopes(struct weft__sched *sched)
 /* In a forked child the stacks of threadlets that were alive are lost with the loop: the
  * parent's threads, which could run them, do not exist there. */
 static void
-sched_fini(weft_loop *loop, bool alone)
+sched_free(weft_loop *loop, bool alone)
 {
-	struct weft__sched *sched = sched_at(loop);
+	struct weft__sched *sched = weft__sched_at(loop);
 
 	if (!alone) {
 		weft__assert(!sched->newest && !sched->dead);
@@ -261,7 +255,8 @@ sched_fini(weft_loop *loop, bool alone)
 	weft__sys->release(sched);
 }
 
-const struct weft__sched_ops weft__sched_ops = {
+static const struct weft__sched_ops sched_ops = {
+	.part.free = sched_free,
 	.run = sched_run,
 	.cancel = sched_cancel,
 	.expire = weft__sched_expire,
@@ -270,38 +265,39 @@ const struct weft__sched_ops weft__sched_ops = {
 	.tell_holder = sched_tell_holder,
 	.add_rest = weft__sched_add_rest,
 	.trace_mark = weft__threadlet_trace_mark,
-	.fini = sched_fini,
+	.wait_stopped = weft__threadlet_wait_stopped,
 	.layout = weft_gdb_layout,
 };
-
-struct weft__sched *
-weft__sched_make(weft_loop *loop)
-{
-	struct weft__sched *sched = weft__alloc_zero(sizeof(*sched));
-	uintptr_t other = 0;
-
-	if (!sched)
-		return NULL;
-	weft__put(sched->loop, loop);
-	weft__mailbox_init(&sched->requests, loop, weft__on_request);
-	sched->modes = weft__modes();
-	sched->max = loop->threadlet_max;
-	sched->class = weft__stack_class(loop->stack_bytes);
-	weft__handles_init();
-	if (weft__cas(&loop->sched, &other, (uintptr_t)sched, WEFT__RELEASE))
-		return sched;
-	/* Another thread was first.  It released the lock of the handles, in
-	 * weft__handles_init(), before it published its scheduler.  weft__handles_fini() takes
-	 * that lock, and so acquires what the other thread wrote. */
-	weft__handles_fini(sched);
-	weft__sys->release(sched);
-	return (struct weft__sched *)other;
-}
 
 void
 weft__threadlets_forked(void)
 {
 	weft__handles_forked();
 	weft__stacks_forked();
-	weft__runtimes_forked();
+}
+
+struct weft__sched *
+weft__sched_make(weft_loop *loop)
+{
+	struct weft__sched *sched = weft__alloc_zero(sizeof(*sched));
+	struct weft__part *other;
+
+	if (!sched)
+		return NULL;
+	sched->part.ops = &sched_ops.part;
+	weft__put(sched->loop, loop);
+	weft__mailbox_init(&sched->requests, loop, weft__on_request);
+	sched->modes = weft__modes();
+	sched->max = loop->threadlet_max;
+	sched->class = weft__stack_class(loop->stack_bytes);
+	weft__handles_init();
+	other = weft__loop_attach(loop, WEFT__PART_SCHED, &sched->part);
+	if (other == &sched->part)
+		return sched;
+	/* Another thread was first.  It released the lock of the handles, in
+	 * weft__handles_init(), before it published its scheduler.  weft__handles_fini() takes
+	 * that lock, and so acquires what the other thread wrote. */
+	weft__handles_fini(sched);
+	weft__sys->release(sched);
+	return (struct weft__sched *)(void *)other;
 }

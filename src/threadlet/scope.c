@@ -364,7 +364,7 @@ static int
 threadlet_scope_find(int64_t id, struct weft__handle **out)
 {
 	weft_loop *loop = weft__thread_self()->loop;
-	uintptr_t here = loop ? weft__load(&loop->sched, WEFT__RELAXED) : 0;
+	uintptr_t here = loop ? (uintptr_t)weft__sched_at(loop) : 0;
 	/* Without a scheduler there may be no handles at all. */
 	struct weft__handle *handle = here ? weft__handle_find_any(id) : NULL;
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;

@@ -124,6 +124,7 @@ struct weft__threadlet {
 
 /* The threadlet scheduler of a loop. */
 struct weft__sched {
+	struct weft__part       part; /* first */
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
 	const void             *site;    /* return address of the last wait at a local */
@@ -178,15 +179,25 @@ weft__threadlet_id(const struct weft__threadlet *t)
 
 /* --- sched.c ------------------------------------------------------------- */
 
+/* In a forked child: forget the parent's threadlets.  A fork handler. */
+void weft__threadlets_forked(void);
+
 /* The scheduler of a loop, made on first use; NULL without memory.  Thread: any. */
 WEFT__COLD struct weft__sched *weft__sched_make(weft_loop *loop);
 
 static inline struct weft__sched *
+weft__sched_at(const weft_loop *loop)
+{
+	return (struct weft__sched *)(void *)weft__loop_part(loop, WEFT__PART_SCHED);
+}
+
+/* The same; without one it is made.  NULL without memory. */
+static inline struct weft__sched *
 weft__sched_of(weft_loop *loop)
 {
-	uintptr_t sched = weft__load(&loop->sched, WEFT__ACQUIRE);
+	struct weft__sched *sched = weft__sched_at(loop);
 
-	return sched ? (struct weft__sched *)sched : weft__sched_make(loop);
+	return sched ? sched : weft__sched_make(loop);
 }
 
 /* Append a threadlet to the ready queue of `loop`, which is its own loop. */
@@ -366,14 +377,17 @@ struct weft__start {
 /* Start a threadlet on that loop. */
 weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
 
-/* In a forked child: forget the parent's runtimes.  In runtime/. */
-void weft__runtimes_forked(void);
-
-/* Start it on the least loaded loop.  In runtime/, which knows more than one loop. */
-weft_threadlet weft__go_place(const struct weft__start *start);
+/* How to start a threadlet from a thread without a loop: on the runtime that was started first.
+ * A weft__go_fn, or 0 before any runtime was started. */
+typedef weft_threadlet (*weft__go_fn)(const struct weft__start *start);
+extern weft__aptr weft__go_anywhere;
 
 /* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
 void weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead);
+
+/* --- stop_wait.c -------------------------------------------------------- */
+
+int weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
 
 /* --- cancel.c ----------------------------------------------------------- */
 
@@ -474,9 +488,6 @@ const char *weft__waiter_what(const struct weft__waiter *waiter);
  * the runtime?  Adds the number of those that keep a run going to `alive`. */
 bool weft__sched_is_stuck(weft_loop *loop, uint64_t *alive);
 
-/* May threads other than the loops of the runtime use shared objects?  In runtime/. */
-bool weft__runtime_is_fed(struct weft_runtime *runtime);
-
 /* --- trace.c ------------------------------------------------------------- */
 
 uint64_t weft__threadlet_trace_mark(struct weft__threadlet *threadlet);
@@ -523,9 +534,6 @@ const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);
 void    weft__op_init_waited(weft_op *op);
 int64_t weft__op_wait(weft_op *op, const char *what);
 int64_t weft__op_wait_shielded(weft_op *op, const char *what);
-
-/* The error with which pool work on this thread was canceled, or 0.  In work/. */
-int weft__work_canceled(void);
 
 /* List the threadlets of `loop`, as weft_threadlet_list() does. */
 int weft__threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out, size_t max,

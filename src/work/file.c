@@ -13,27 +13,27 @@
 
 #define COPY_MAX ((size_t)1 << 20)
 
-struct job {
+struct weft__file_job {
 	weft_op op;
 	struct weft__file_call call;
-	struct weft__waiter *waiter; /* the caller; NULL: it has left */
-	struct job *next_left;       /* next job that its caller left, on this loop */
-	struct job **link_left;      /* the pointer to this one in that list */
-	bool ran;                    /* the system call was made, or will be */
-	char data[];                 /* a path, or bytes */
+	struct weft__waiter *waiter;       /* the caller; NULL: it has left */
+	struct weft__file_job *next_left;  /* next job that its caller left, on this loop */
+	struct weft__file_job **link_left; /* the pointer to this one in that list */
+	bool ran;                          /* the system call was made, or will be */
+	char data[];                       /* a path, or bytes */
 };
 
 /* The caller's wait for a job. */
 struct job_waiter {
 	struct weft__waiter waiter;
-	struct job *job; /* NULL: the caller has left */
+	struct weft__file_job *job; /* NULL: the caller has left */
 };
 
 /* On a thread of the pool. */
 static int
 run_job(void *arg)
 {
-	struct job *job = arg;
+	struct weft__file_job *job = arg;
 	const struct weft__file_call *call = &job->call;
 
 	job->ran = true;
@@ -52,9 +52,9 @@ run_job(void *arg)
 }
 
 static void
-list_left(struct job *job)
+list_left(struct weft__file_job *job)
 {
-	job->link_left = (struct job **)&job->op.loop->left_jobs;
+	job->link_left = weft__loop_left_jobs(job->op.loop);
 	job->next_left = *job->link_left;
 	if (job->next_left)
 		job->next_left->link_left = &job->next_left;
@@ -62,7 +62,7 @@ list_left(struct job *job)
 }
 
 static void
-work_file_unlist(struct job *job)
+work_file_unlist(struct weft__file_job *job)
 {
 	*job->link_left = job->next_left;
 	if (job->next_left)
@@ -72,7 +72,7 @@ work_file_unlist(struct job *job)
 static void
 on_done(weft_op *op, int64_t result, void *arg)
 {
-	struct job *job = arg;
+	struct weft__file_job *job = arg;
 
 	(void)op;
 	if (job->waiter) {
@@ -91,7 +91,7 @@ static void
 leave_job(struct weft__waiter *waiter, int why)
 {
 	struct job_waiter *w = (struct job_waiter *)(void *)waiter;
-	struct job *job = w->job;
+	struct weft__file_job *job = w->job;
 
 	if (!job->op.pending || !weft__claim(waiter))
 		return; /* it already has its result */
@@ -103,22 +103,22 @@ leave_job(struct weft__waiter *waiter, int why)
 }
 
 /* A job for that call on `loop`, with room for `size` bytes of data; or NULL. */
-static struct job *
+static struct weft__file_job *
 make_job(weft_loop *loop, const struct weft__file_call *call, size_t size)
 {
-	struct job *job = weft__sys->alloc(sizeof(*job) + size);
+	struct weft__file_job *job = weft__sys->alloc(sizeof(*job) + size);
 
 	if (!job) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_file: out of memory");
 		return NULL;
 	}
-	*job = (struct job){ .call = *call };
+	*job = (struct weft__file_job){ .call = *call };
 	(void)weft_op_init(&job->op, loop, on_done, job);
 	return job;
 }
 
 static int
-start_job(struct job *job)
+start_job(struct weft__file_job *job)
 {
 	int rc;
 
@@ -131,7 +131,7 @@ start_job(struct job *job)
 
 /* Run a job and wait for it.  The job still belongs to the caller if *done. */
 static int
-do_job(struct job *job, uint64_t deadline_ns, bool *done)
+do_job(struct weft__file_job *job, uint64_t deadline_ns, bool *done)
 {
 	struct job_waiter w = { .waiter = { .what = "file",
 		                            .on = job->call.fd,
@@ -141,6 +141,8 @@ do_job(struct job *job, uint64_t deadline_ns, bool *done)
 	int rc;
 
 	*done = true;
+	if (!weft__loop_left_jobs(job->op.loop)) /* for the caller to leave */
+		return weft__fail(WEFT_ENOMEM, "weft_file: out of memory");
 	weft_op_set_background(&job->op, weft__self()->background);
 	rc = start_job(job);
 	if (rc < 0)
@@ -157,7 +159,7 @@ static int
 do_call(struct weft__file_call call, size_t size, const void *from, void *into,
         uint64_t deadline_ns)
 {
-	struct job *job;
+	struct weft__file_job *job;
 	bool done;
 	int rc = weft__may_wait(deadline_ns);
 
@@ -233,7 +235,7 @@ weft_file_sync(int fd, uint64_t deadline_ns)
 static void
 await_left(weft_loop *loop, int fd)
 {
-	struct job *job = loop->left_jobs;
+	struct weft__file_job *job = *weft__loop_left_jobs(loop);
 
 	while (job) {
 		struct weft__waiter waiter = { .what = "file", .on = fd, .deaf = true };
@@ -246,7 +248,7 @@ await_left(weft_loop *loop, int fd)
 		job->waiter = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);
 		weft__sys->release(job);
-		job = loop->left_jobs;
+		job = *weft__loop_left_jobs(loop);
 	}
 }
 
@@ -258,7 +260,7 @@ weft_file_close(int fd)
 {
 	const struct weft__file_call call = { .kind = WEFT__OP_FILE_CLOSE, .fd = fd };
 	weft_loop *loop = weft__self() ? weft__self()->sched->loop : NULL;
-	struct job *job;
+	struct weft__file_job *job;
 	bool done;
 	int rc;
 

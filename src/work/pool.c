@@ -283,6 +283,14 @@ work_traced(struct weft__op *op)
 	return rc;
 }
 
+static int
+worker_check_canceled(void *arg)
+{
+	const struct weft__worker *worker = arg;
+
+	return (int)weft__load(&worker->why, WEFT__RELAXED);
+}
+
 static void
 worker_main(void *arg)
 {
@@ -290,6 +298,8 @@ worker_main(void *arg)
 	struct weft__op *op;
 
 	weft__thread_self()->worker = worker;
+	weft__thread_self()->canceled = worker_check_canceled;
+	weft__thread_self()->canceled_arg = worker;
 	weft__thread_self()->name = worker->pool->set.name;
 	if (worker->pool->set.has_cpus)
 		bind_to_cpus(worker->pool);

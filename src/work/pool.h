@@ -138,4 +138,8 @@ weft_pool *weft__loop_pool(weft_loop *loop, const weft_pool *which);
  * its thread, before its first work.  0, WEFT_EBUSY, WEFT_ENOMEM. */
 int weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking);
 
+/* The list of file.c's jobs whose callers have left; NULL without memory. */
+struct weft__file_job;
+struct weft__file_job **weft__loop_left_jobs(weft_loop *loop);
+
 #endif

@@ -22,15 +22,24 @@
 
 /* Index: 0 for WEFT_CPU, 1 for WEFT_BLOCKING. */
 struct pools {
+	struct weft__part part; /* first */
 	weft_pool *pool[2];
 	bool borrowed;
+	struct weft__file_job *left; /* of file.c */
 };
 
-static void
-end_pools(void *arg)
+static struct pools *
+pools_at(const weft_loop *loop)
 {
-	struct pools *pools = arg;
+	return (struct pools *)(void *)weft__loop_part(loop, WEFT__PART_POOLS);
+}
 
+static void
+pools_free(weft_loop *loop, bool alone)
+{
+	struct pools *pools = pools_at(loop);
+
+	(void)alone;
 	for (int i = 0; i < 2; i++) {
 		weft_pool *pool = pools->pool[i];
 
@@ -47,11 +56,25 @@ end_pools(void *arg)
 static struct pools *
 get_pools(weft_loop *loop)
 {
-	if (!loop->pools) {
-		loop->pools = weft__alloc_zero(sizeof(struct pools));
-		loop->pools_end = end_pools;
-	}
-	return loop->pools;
+	static const struct weft__part_ops ops = { .free = pools_free };
+	struct pools *pools = pools_at(loop);
+
+	if (pools)
+		return pools;
+	pools = weft__alloc_zero(sizeof(*pools));
+	if (!pools)
+		return NULL;
+	pools->part.ops = &ops;
+	(void)weft__loop_attach(loop, WEFT__PART_POOLS, &pools->part);
+	return pools;
+}
+
+struct weft__file_job **
+weft__loop_left_jobs(weft_loop *loop)
+{
+	struct pools *pools = get_pools(loop);
+
+	return pools ? &pools->left : NULL;
 }
 
 weft_pool *
@@ -79,12 +102,14 @@ weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking)
 {
 	struct pools *pools;
 
-	if (loop->pools)
+	if (pools_at(loop))
 		return WEFT_EBUSY;
 	pools = get_pools(loop);
 	if (!pools)
 		return WEFT_ENOMEM;
-	*pools = (struct pools){ { cpu, blocking }, true };
+	pools->pool[0] = cpu;
+	pools->pool[1] = blocking;
+	pools->borrowed = true;
 	(void)weft__add(&cpu->owners, 1, WEFT__RELAXED);
 	(void)weft__add(&blocking->owners, 1, WEFT__RELAXED);
 	return 0;
@@ -282,15 +307,4 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 			WEFT_ENOSUSPEND,
 			"weft_work: a callback cannot wait; use weft_work_op or a threadlet");
 	return work_in_thread(pool, fn, arg, deadline_ns);
-}
-
-int
-weft__work_canceled(void)
-{
-	const struct weft__thread *self = weft__thread_self();
-	const struct weft__worker *worker = self->worker;
-
-	if (self->canceled)
-		return self->canceled(self->canceled_arg);
-	return worker ? (int)weft__load(&worker->why, WEFT__RELAXED) : 0;
 }

@@ -147,10 +147,16 @@ on_timer(weft_timer *timer, void *arg)
 	weft__dns_set_timer(dns);
 }
 
-static void
-end_resolver(void *arg, bool alone)
+static struct weft__dns *
+dns_at(const weft_loop *loop)
 {
-	struct weft__dns *dns = arg;
+	return (struct weft__dns *)(void *)weft__loop_part(loop, WEFT__PART_DNS);
+}
+
+static void
+dns_free(weft_loop *loop, bool alone)
+{
+	struct weft__dns *dns = dns_at(loop);
 	struct weft__place *place = weft__timer_place(&dns->timer);
 
 	dns->ending = true;
@@ -159,13 +165,22 @@ end_resolver(void *arg, bool alone)
 	if (dns->engine)
 		weft__dns_engine_close(dns, alone);
 	weft__dns_clear(dns);
+	weft__store(&loop->parts[WEFT__PART_DNS], 0, WEFT__RELAXED);
 	weft__sys->release(dns);
+}
+
+/* The loop has stopped: no caller can reach the resolver. */
+static void
+dns_end(weft_loop *loop)
+{
+	dns_free(loop, false);
 }
 
 struct weft__dns *
 weft__dns_of(weft_loop *loop)
 {
-	struct weft__dns *dns = loop->names;
+	static const struct weft__part_ops ops = { .ended = dns_end, .free = dns_free };
+	struct weft__dns *dns = dns_at(loop);
 
 	if (dns)
 		return dns;
@@ -175,8 +190,8 @@ weft__dns_of(weft_loop *loop)
 	dns->loop = loop;
 	if (weft__sys->random(&dns->seed, sizeof(dns->seed)) < 0)
 		dns->seed = weft__chance();
-	loop->names = dns;
-	loop->names_end = end_resolver;
+	dns->part.ops = &ops;
+	(void)weft__loop_attach(loop, WEFT__PART_DNS, &dns->part);
 	return dns;
 }
 

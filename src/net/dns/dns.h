@@ -100,6 +100,7 @@ struct weft__dns_setup {
 };
 
 struct weft__dns {
+	struct weft__part part;  /* first */
 	weft_loop *loop;
 	weft_timer timer;        /* armed while a name is QUEUED or ASKED */
 	void      *engine;       /* NULL: not open */

@@ -33,7 +33,6 @@ stream_events_begin(weft_stream *stream)
 
 	if (is_started(stream))
 		return;
-	loop->net_started++;
 	stream->flags |= WEFT__STREAM_STARTED;
 	stream->next = net->started;
 	if (stream->next)
@@ -47,7 +46,6 @@ weft__events_end(weft_stream *stream)
 {
 	if (!is_started(stream))
 		return;
-	weft__stream_loop(stream)->net_started--;
 	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
 	*stream->link = stream->next;
 	if (stream->next)
@@ -163,9 +161,9 @@ on_loop_stopped(weft_op *op, int64_t result, void *arg)
 /* A stream with a queue that is full, or holds the last bytes of a connection that has ended,
  * has no op that the loop could end. */
 void
-weft__events_stop(void *arg)
+weft__events_stop(weft_loop *loop)
 {
-	struct weft__net *net = arg;
+	struct weft__net *net = weft__net_of(loop);
 
 	for (weft_stream *s = net->started; s; s = s->next)
 		if (!s->in.pending) {

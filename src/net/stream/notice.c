@@ -1,10 +1,10 @@
 /* notice.c - interrupts from any thread; see notice.h. */
-#include "net/stream/notice.h"
+#include "net/stream/stream.h"
 #include "threadlet/threadlet.h"
 
 /* Invariant 2. */
-static void
-on_notice(struct weft__mailbox *box, struct weft__letter *letter)
+void
+weft__on_notice(struct weft__mailbox *box, struct weft__letter *letter)
 {
 	struct weft__notice *notice =
 		(struct weft__notice *)(void *)((char *)letter
@@ -18,23 +18,13 @@ on_notice(struct weft__mailbox *box, struct weft__letter *letter)
 		notice->tell(notice);
 }
 
-int
+void
 weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 {
-	struct weft__mailbox *box = loop->notices;
-
-	if (!box) {
-		box = weft__sys->alloc(sizeof(*box));
-		if (!box)
-			return weft__fail(WEFT_ENOMEM, "out of memory");
-		weft__mailbox_init(box, loop, on_notice);
-		loop->notices = box;
-	}
 	weft__lock_take(&notice->lock);
 	weft__store(&notice->forks, loop->forks, WEFT__RELAXED);
 	weft__store(&notice->loop, (uintptr_t)loop, WEFT__SEQ_CST); /* S */
 	weft__lock_give(&notice->lock);
-	return 0;
 }
 
 /* Invariant 2: once it has no loop, no letter of it is posted, and the drain takes the last. */
@@ -49,7 +39,7 @@ weft__notice_drop(struct weft__notice *notice)
 	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
 	weft__lock_give(&notice->lock);
 	if (notice->posted)
-		weft__mailbox_drain(loop->notices);
+		weft__mailbox_drain(&weft__net_of(loop)->notices);
 }
 
 /* A forked child only sets the mark: it has no loop thread to notify, and a thread that held a
@@ -68,6 +58,6 @@ weft__notice_send(struct weft__notice *notice)
 	weft__lock_take(&notice->lock);
 	loop = weft__notice_loop(notice);
 	if (loop && !notice->posted)
-		notice->posted = weft__mailbox_post(loop->notices, &notice->letter);
+		notice->posted = weft__mailbox_post(&weft__net_of(loop)->notices, &notice->letter);
 	weft__lock_give(&notice->lock);
 }

@@ -30,8 +30,11 @@ struct weft__notice {
 	void     (*tell)(struct weft__notice *notice);
 };
 
-/* Bind it to `loop`.  Returns 0 or WEFT_ENOMEM. */
-int  weft__notice_settle(struct weft__notice *notice, weft_loop *loop);
+/* A letter of the mailbox of the loop's streams has arrived. */
+void weft__on_notice(struct weft__mailbox *box, struct weft__letter *letter);
+
+/* Bind it to `loop`, whose streams have a mailbox. */
+void weft__notice_settle(struct weft__notice *notice, weft_loop *loop);
 
 /* Unbind it: the object is freed or leaves its loop. */
 void weft__notice_drop(struct weft__notice *notice);

@@ -12,11 +12,25 @@
 
 /* --- state shared by the streams of a loop ------------------------------ */
 
-static void
-end_net(void *arg)
+static struct weft__net *
+net_at(const weft_loop *loop)
 {
-	struct weft__net *net = arg;
+	return (struct weft__net *)(void *)weft__loop_part(loop, WEFT__PART_STREAMS);
+}
 
+/* A loop with started streams has not ended. */
+static bool
+net_has_started(weft_loop *loop)
+{
+	return net_at(loop)->started != NULL;
+}
+
+static void
+net_free(weft_loop *loop, bool alone)
+{
+	struct weft__net *net = net_at(loop);
+
+	(void)alone;
 	weft__chunks_fini(&net->chunks);
 	while (net->senders) {
 		struct weft__sender *sender = net->senders;
@@ -37,12 +51,20 @@ end_net(void *arg)
 struct weft__net *
 weft__net_of(weft_loop *loop)
 {
-	if (!loop->net) {
-		loop->net = weft__alloc_zero(sizeof(struct weft__net));
-		loop->net_stop = weft__events_stop;
-		loop->net_end = end_net;
-	}
-	return loop->net;
+	static const struct weft__part_ops ops = { .has = net_has_started,
+		                                   .stop = weft__events_stop,
+		                                   .free = net_free };
+	struct weft__net *net = net_at(loop);
+
+	if (net)
+		return net;
+	net = weft__alloc_zero(sizeof(*net));
+	if (!net)
+		return NULL;
+	net->part.ops = &ops;
+	weft__mailbox_init(&net->notices, loop, weft__on_notice);
+	(void)weft__loop_attach(loop, WEFT__PART_STREAMS, &net->part);
+	return net;
 }
 
 /* --- creation and freeing ----------------------------------------------- */
@@ -157,10 +179,9 @@ introduce(weft_stream *stream, weft_loop *loop)
 		rc = WEFT_ENOMEM;
 	if (rc == 0)
 		rc = weft__ready_own(&loop->backend, stream->fd, kind_of(stream));
-	if (rc == 0)
-		rc = weft__notice_settle(&stream->notice, loop);
 	if (rc < 0)
 		return weft__fail(rc, "stream: the loop cannot register its descriptor");
+	weft__notice_settle(&stream->notice, loop);
 	(void)weft_loop_ref(loop);
 	stream->flags |= WEFT__STREAM_BOUND;
 	return 0;

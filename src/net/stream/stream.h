@@ -88,6 +88,8 @@ struct weft__sender {
 
 /* State that the streams of a loop share. */
 struct weft__net {
+	struct weft__part    part; /* first */
+	struct weft__mailbox notices; /* interrupts of its streams; see notice.h */
 	struct weft__chunks  chunks;
 	struct weft__sender *senders; /* cached */
 	struct weft__write  *writes;
@@ -323,7 +325,7 @@ void weft__events_drain(weft_stream *stream);
 void weft__events_end(weft_stream *stream);
 
 /* The loop stops: notify the streams of `net` that have no pending op to be notified by. */
-void weft__events_stop(void *net);
+void weft__events_stop(weft_loop *loop);
 void weft__events_on_again(void *stream);
 
 /* --- quota.c ------------------------------------------------------------ */

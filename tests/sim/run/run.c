@@ -20,7 +20,9 @@
 #include "sim/run/fault.h"
 #include "sim/kernel/kernel.h"
 #include "sim/kernel/heap.h"
+#include "dag/dag.h"
 #include "loop/loop.h"
+#include "runtime/runtime.h"
 #include "sim/kernel/signal.h"
 #include "sim/run/rng.h"
 #include "sim/run/schedule.h"
@@ -205,6 +207,7 @@ sim_run(const struct sim_scenario *scenario, uint64_t seed, const struct sim_opt
 	fill_result(out);
 	weft__threadlets_forked(); /* a failed run leaves threadlets, */
 	weft__registry_forget();   /* loops, and locks that are held */
+	weft__runtimes_forked();
 	weft__dags_forked();
 	sim_memory_reset();
 	sim_stack_reset();
