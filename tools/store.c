@@ -54,10 +54,6 @@ static const struct args_option options[] = {
 	  read_password, &the_store.opts.password, 0, 0, NULL },
 	{ "--without-password", NULL, "allow non-local addresses without a password", args_flag,
 	  &the_store.opts.without_password, 0, 0, NULL },
-	{ "--tracking-max", "BYTES", "memory for client tracking; default 64m", args_size,
-	  &the_store.opts.tracking_max, 0, 0, NULL },
-	{ "--debug", NULL, "allow DEBUG, which can block the store", args_flag,
-	  &the_store.opts.debug, 0, 0, NULL },
 	{ 0 },
 };
 
@@ -133,8 +129,9 @@ const struct args_verb verb_store = {
 	.run = run_store,
 	.usage = "store [OPTION...]",
 	.summary = "serve a small in-memory store that speaks the Redis protocol",
-	.about = "A small store that is compatible with redis-server 7.0.  All data is in memory,\n"
-		 "and lost when it ends: nothing is written to disk.  SIGTERM ends it.",
+	.about = "A small store for demos and tests.  The commands that it has behave as those of\n"
+		 "redis-server 7.0.  All data is in memory, and lost when it ends: nothing is\n"
+		 "written to disk.  SIGTERM ends it.",
 	.options = options,
 	.notes = "BYTES may end with k, m or g.",
 };

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include <weft/weft.h>
-#include "store/inner.h"
+#include "store/client.h"
 #include "unit/threadlet/sched.h"
 
 #define CLIENTS 1000
@@ -60,13 +60,13 @@ enter(struct scene *scene)
 }
 
 static void
-tell(weft_stream *stream, const char *text)
+send_text(weft_stream *stream, const char *text)
 {
 	CHECK_EQ(weft_stream_write(stream, text, strlen(text), weft_after(HOUR)), strlen(text));
 }
 
 static void
-hear(weft_stream *stream, const char *want)
+expect(weft_stream *stream, const char *want)
 {
 	char got[512];
 	size_t size = strlen(want);
@@ -78,7 +78,7 @@ hear(weft_stream *stream, const char *want)
 }
 
 static void
-hear_end(weft_stream *stream)
+expect_end(weft_stream *stream)
 {
 	char got[16];
 
@@ -93,9 +93,9 @@ ask_and_quit(struct scene *scene)
 {
 	weft_stream *stream = enter(scene);
 
-	tell(stream, "SET a 1\r\nGET a\r\nQUIT\r\nGET a\r\n");
-	hear(stream, "+OK\r\n$1\r\n1\r\n+OK\r\n");
-	hear_end(stream);
+	send_text(stream, "SET a 1\r\nGET a\r\nQUIT\r\nGET a\r\n");
+	expect(stream, "+OK\r\n$1\r\n1\r\n+OK\r\n");
+	expect_end(stream);
 }
 
 /* Port 0 lets the system choose the port of each permitted address. */
@@ -131,19 +131,19 @@ TEST(client_gets_replies_and_can_quit)
 }
 
 static void
-shut_and_hear(struct scene *scene)
+shut_and_expect(struct scene *scene)
 {
 	weft_stream *stream = enter(scene);
 
-	tell(stream, "PING\r\nPING\r\n");
+	send_text(stream, "PING\r\nPING\r\n");
 	OK(weft_stream_shutdown(stream, weft_after(HOUR)));
-	hear(stream, "+PONG\r\n+PONG\r\n");
-	hear_end(stream);
+	expect(stream, "+PONG\r\n+PONG\r\n");
+	expect_end(stream);
 }
 
 TEST(client_that_half_closes_still_gets_its_replies)
 {
-	play_with(NULL, shut_and_hear);
+	play_with(NULL, shut_and_expect);
 }
 
 static void
@@ -153,10 +153,10 @@ leave_open(struct scene *scene)
 
 	for (int i = 0; i < 3; i++)
 		streams[i] = enter(scene);
-	tell(streams[0], "BLPOP a 0\r\n");
-	tell(streams[1], "SUBSCRIBE a\r\n");
-	tell(streams[2], "PING\r\n");
-	hear(streams[2], "+PONG\r\n");
+	send_text(streams[0], "BLPOP a 0\r\n");
+	send_text(streams[1], "SUBSCRIBE a\r\n");
+	send_text(streams[2], "PING\r\n");
+	expect(streams[2], "+PONG\r\n");
 	weft_store_close(scene->store, on_closed, scene);
 	scene->store = NULL;
 	for (int i = 0; i < 3; i++) {
@@ -195,7 +195,7 @@ come_in_crowds(struct scene *scene)
 		streams[i] = enter(scene);
 	for (int i = 0; i < CLIENTS; i++) {
 		snprintf(line, sizeof(line), "INCR a\r\nECHO %04d\r\n", i);
-		tell(streams[i], line);
+		send_text(streams[i], line);
 	}
 	for (int i = 0; i < CLIENTS; i++) {
 		char got[64];
@@ -203,11 +203,11 @@ come_in_crowds(struct scene *scene)
 		CHECK(weft_stream_read_until(streams[i], "\r\n", got, sizeof(got), weft_after(HOUR))
 		      > 0);
 		snprintf(line, sizeof(line), "$4\r\n%04d\r\n", i);
-		hear(streams[i], line);
+		expect(streams[i], line);
 	}
-	tell(streams[0], "GET a\r\n");
-	hear(streams[0], "$4\r\n1000\r\n");
-	CHECK_EQ(scene->store->client_count, CLIENTS);
+	send_text(streams[0], "GET a\r\n");
+	expect(streams[0], "$4\r\n1000\r\n");
+	CHECK_EQ(map_count(&scene->store->clients), CLIENTS);
 	for (int i = 0; i < CLIENTS; i++)
 		weft_stream_close(streams[i]);
 }
@@ -223,19 +223,19 @@ be_one_too_many(struct scene *scene)
 {
 	weft_stream *one = enter(scene), *two = enter(scene), *three;
 
-	tell(one, "PING\r\n");
-	hear(one, "+PONG\r\n");
-	tell(two, "PING\r\n");
-	hear(two, "+PONG\r\n");
+	send_text(one, "PING\r\n");
+	expect(one, "+PONG\r\n");
+	send_text(two, "PING\r\n");
+	expect(two, "+PONG\r\n");
 	three = enter(scene);
-	hear(three, "-ERR max number of clients reached\r\n");
-	hear_end(three);
+	expect(three, "-ERR max number of clients reached\r\n");
+	expect_end(three);
 	weft_stream_close(one);
-	while (scene->store->client_count == 2)
+	while (map_count(&scene->store->clients) == 2)
 		(void)weft_yield();
 	three = enter(scene);
-	tell(three, "PING\r\n");
-	hear(three, "+PONG\r\n");
+	send_text(three, "PING\r\n");
+	expect(three, "+PONG\r\n");
 	weft_stream_close(three);
 	weft_stream_close(two);
 }
@@ -255,7 +255,7 @@ stop_the_loop(void *arg)
 	struct scene *scene = arg;
 
 	scene->stream = enter(scene);
-	tell(scene->stream, "BLPOP a 0\r\n");
+	send_text(scene->stream, "BLPOP a 0\r\n");
 	while (scene->store->blocked_count == 0)
 		(void)weft_yield();
 	weft_loop_shutdown(weft_loop_current());
@@ -275,7 +275,7 @@ TEST(store_can_be_closed_after_its_loop_has_stopped)
 	(void)go_on(loop, stop_the_loop, &scene);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
-	CHECK_EQ(scene.store->client_count, 0);
+	CHECK_EQ(map_count(&scene.store->clients), 0);
 	weft_store_close(scene.store, on_closed, &scene);
 	CHECK(scene.closed);
 	OK(weft_loop_free(loop));
@@ -304,12 +304,12 @@ ask_much(void *arg)
 	struct scene *scene = arg;
 
 	for (; scene->sent < GETS; scene->sent++)
-		tell(scene->stream, "GET a\r\n");
+		send_text(scene->stream, "GET a\r\n");
 	return 0;
 }
 
 static void
-hear_bytes(weft_stream *stream, size_t size)
+expect_bytes(weft_stream *stream, size_t size)
 {
 	static char got[1 << 16];
 
@@ -332,13 +332,14 @@ ask_and_not_read(struct scene *scene)
 	scene->stream = enter(scene);
 	CHECK_EQ(weft_stream_write(scene->stream, value, (size_t)begin + VALUE, weft_after(HOUR)),
 	         begin + VALUE);
-	tell(scene->stream, "\r\n");
-	hear(scene->stream, "+OK\r\n");
+	send_text(scene->stream, "\r\n");
+	expect(scene->stream, "+OK\r\n");
 	CHECK(weft_go(ask_much, scene) > 0);
-	while (scene->sent < GETS && scene->store->clients->in.size == 0)
+	while (scene->sent < GETS
+	       && ((struct client *)map_at(&scene->store->clients, 0))->unwritten == 0)
 		(void)weft_yield();
 	CHECK(scene->store->traffic.used < 4 << 20);
-	hear_bytes(scene->stream, (size_t)GETS * (VALUE + 11));
+	expect_bytes(scene->stream, (size_t)GETS * (VALUE + 11));
 	while (scene->sent < GETS)
 		(void)weft_yield();
 	CHECK(scene->store->traffic.peak < 8 << 20);
@@ -356,15 +357,15 @@ publish_to_the_deaf(struct scene *scene)
 	weft_stream *deaf = enter(scene), *speaker = enter(scene);
 	static char line[100000];
 
-	tell(deaf, "SUBSCRIBE a\r\n");
-	hear(deaf, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+	send_text(deaf, "SUBSCRIBE a\r\n");
+	expect(deaf, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
 	memset(line, 'v', sizeof(line));
 	memcpy(line, "PUBLISH a ", 10);
 	memcpy(line + 60000, "\r\n", 3);
 	for (;;) {
 		char got[8];
 
-		tell(speaker, line);
+		send_text(speaker, line);
 		CHECK_EQ(weft_stream_read_exact(speaker, got, 4, weft_after(HOUR)), 4);
 		if (got[1] == '0')
 			break;
@@ -381,21 +382,21 @@ TEST(subscriber_that_does_not_read_is_dropped)
 	play_with(&opts, publish_to_the_deaf);
 }
 
-/* --- blocked clients, and expiry -------------------------------------------- */
+/* --- blocked clients -------------------------------------------------------- */
 
 static void
 wait_and_leave(struct scene *scene)
 {
 	weft_stream *waiter = enter(scene), *giver = enter(scene);
 
-	tell(waiter, "BLPOP a 0\r\n");
+	send_text(waiter, "BLPOP a 0\r\n");
 	while (scene->store->blocked_count == 0)
 		(void)weft_yield();
 	weft_stream_close(waiter);
 	while (scene->store->blocked_count == 1)
 		(void)weft_yield();
-	tell(giver, "RPUSH a 1\r\nLLEN a\r\n");
-	hear(giver, ":1\r\n:1\r\n");
+	send_text(giver, "RPUSH a 1\r\nLLEN a\r\n");
+	expect(giver, ":1\r\n:1\r\n");
 	weft_stream_close(giver);
 }
 
@@ -409,8 +410,8 @@ wait_for_a_moment(struct scene *scene)
 {
 	weft_stream *stream = enter(scene);
 
-	tell(stream, "BLPOP a 0.01\r\nBLMOVE a b LEFT LEFT 0.01\r\nPING\r\n");
-	hear(stream, "*-1\r\n*-1\r\n+PONG\r\n");
+	send_text(stream, "BLPOP a 0.01\r\nXREAD BLOCK 10 STREAMS a $\r\nPING\r\n");
+	expect(stream, "*-1\r\n*-1\r\n+PONG\r\n");
 	weft_stream_close(stream);
 }
 
@@ -419,22 +420,49 @@ TEST(blocking_command_ends_at_its_timeout)
 	play_with(NULL, wait_for_a_moment);
 }
 
+#define BEHIND 20000
+
+/* More requests arrive behind the blocking one than the read queue of the stream holds. */
 static void
-expire_unasked(struct scene *scene)
+wait_with_requests(struct scene *scene)
+{
+	weft_stream *stream = enter(scene), *giver = enter(scene);
+	static char requests[6 * BEHIND + 1];
+
+	for (int i = 0; i < BEHIND; i++)
+		memcpy(requests + 6 * i, "PING\r\n", 6);
+	send_text(stream, "BLPOP a 0\r\n");
+	send_text(stream, requests);
+	while (scene->store->blocked_count == 0)
+		(void)weft_yield();
+	send_text(giver, "PING\r\nRPUSH a 1\r\n");
+	expect(giver, "+PONG\r\n:1\r\n");
+	expect(stream, "*2\r\n$1\r\na\r\n$1\r\n1\r\n");
+	for (int i = 0; i < BEHIND; i++)
+		expect(stream, "+PONG\r\n");
+	weft_stream_close(stream);
+	weft_stream_close(giver);
+}
+
+TEST(requests_behind_a_blocking_command_run_after_it)
+{
+	play_with(NULL, wait_with_requests);
+}
+
+static void
+end_with_requests(struct scene *scene)
 {
 	weft_stream *stream = enter(scene);
 
-	tell(stream, "SET a 1 PX 1\r\nSET b 1 PX 1\r\n");
-	hear(stream, "+OK\r\n+OK\r\n");
-	while (table_count(&scene->store->bases[0].keys) > 0)
-		CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), 0);
-	CHECK_EQ(scene->store->stats.expired, 2);
-	weft_stream_close(stream);
+	send_text(stream, "PING\r\nBLPOP a 0\r\nPING\r\n");
+	OK(weft_stream_shutdown(stream, weft_after(HOUR)));
+	expect(stream, "+PONG\r\n");
+	expect_end(stream);
 }
 
-TEST(timer_removes_expired_keys)
+TEST(client_that_half_closes_does_not_wait)
 {
-	play_with(NULL, expire_unasked);
+	play_with(NULL, end_with_requests);
 }
 
 /* --- large requests --------------------------------------------------------- */
@@ -448,14 +476,14 @@ send_large(struct scene *scene)
 	char *value = weft_alloc(LARGE);
 
 	memset(value, 'v', LARGE);
-	tell(stream, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20971520\r\n");
+	send_text(stream, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20971520\r\n");
 	CHECK_EQ(weft_stream_write(stream, value, LARGE, weft_after(HOUR)), LARGE);
-	tell(stream, "\r\nSTRLEN a\r\n");
-	hear(stream, "+OK\r\n:20971520\r\n");
-	tell(stream, "GET a\r\nPING\r\n");
-	hear(stream, "$20971520\r\n");
-	hear_bytes(stream, LARGE);
-	hear(stream, "\r\n+PONG\r\n");
+	send_text(stream, "\r\nSTRLEN a\r\n");
+	expect(stream, "+OK\r\n:20971520\r\n");
+	send_text(stream, "GET a\r\nPING\r\n");
+	expect(stream, "$20971520\r\n");
+	expect_bytes(stream, LARGE);
+	expect(stream, "\r\n+PONG\r\n");
 	weft_release(value);
 	weft_stream_close(stream);
 }

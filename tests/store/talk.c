@@ -1,5 +1,6 @@
 /* talk.c - a store without a network: command lines in, replies out. */
 #include "store/talk.h"
+#include <stdio.h>
 
 int64_t talk_ms;
 
@@ -35,23 +36,26 @@ talk_client(struct talk *talk)
 }
 
 const char *
-talk_hear(struct client *client)
+talk_output(struct client *client)
 {
-	static char heard[1 << 20];
+	static char output[1 << 20];
 	size_t size = client->out.size;
 
-	CHECK(size < sizeof(heard));
+	CHECK(size < sizeof(output));
 	if (size > 0)
-		memcpy(heard, client->out.data, size);
-	heard[size] = '\0';
+		memcpy(output, client->out.data, size);
+	output[size] = '\0';
 	client->out.size = 0;
-	return heard;
+	return output;
 }
 
 const char *
-talk_say(struct client *client, const char *line)
+talk_send(struct client *client, const char *line)
 {
-	client_feed(client, line, strlen(line));
-	client_feed(client, "\r\n", 2);
-	return talk_hear(client);
+	char data[4096];
+	int size = snprintf(data, sizeof(data), "%s\r\n", line);
+
+	CHECK(size > 0 && size < (int)sizeof(data));
+	(void)client_run(client, data, (size_t)size);
+	return talk_output(client);
 }

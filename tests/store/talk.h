@@ -2,7 +2,7 @@
 #ifndef WEFT_TEST_TALK_H
 #define WEFT_TEST_TALK_H
 
-#include "store/inner.h"
+#include "store/client.h"
 #include "unit/probe.h"
 
 extern int64_t talk_ms; /* the wall clock of stores opened by talk_open() */
@@ -16,12 +16,13 @@ struct talk    talk_open(const weft_store_opts *opts);
 void           talk_close(struct talk *talk); /* checks that all memory was freed */
 struct client *talk_client(struct talk *talk);
 
-/* Send a line.  Returns all output of the client, valid until the next call for any client. */
-const char *talk_say(struct client *client, const char *line);
+/* Send a line.  Returns all output of the client, valid until the next call for any client.  The
+ * store does not keep a line behind a blocking command. */
+const char *talk_send(struct client *client, const char *line);
 
 /* Returns and removes the output of the client so far. */
-const char *talk_hear(struct client *client);
+const char *talk_output(struct client *client);
 
-#define SAY(client, line, answer) CHECK_STR(talk_say((client), (line)), (answer))
+#define SEND(client, line, answer) CHECK_STR(talk_send((client), (line)), (answer))
 
 #endif

@@ -1,257 +1,182 @@
-/* client.c - a client: receives bytes, runs requests, collects replies. */
-#include <assert.h>
-#include "command.h"
-#include "say.h"
+/* client.c - a client: from bytes to requests, and from replies to bytes.
+ *
+ * Each connection has a threadlet.  It runs the requests that have arrived, writes their replies,
+ * and then waits for more bytes.  While it writes, or while its client is blocked, requests wait
+ * in the read queue of the stream.  A message from another client ends the wait for bytes.
+ */
+#include "client.h"
+#include "commands.h"
 
-#define HIGH ((size_t)256 << 10) /* with more unread output than this, requests wait */
-#define KEEP ((size_t)64 << 10)  /* unused */
-
-struct id_node {
-	struct node node;
-	struct client *client;
-	uint64_t id;
-};
-
-static void
-add_id(struct client *client)
-{
-	struct weft_store *store = client->store;
-	struct id_node *node = heap_take(&store->heap, sizeof(*node));
-
-	client->id = node->id = ++store->last_id;
-	node->client = client;
-	table_add(&store->ids, &node->node, sizeof(node->id));
-	client->by_id = &node->node;
-}
-
-struct client *
-client_by_id(const struct weft_store *store, uint64_t id)
-{
-	struct node *node = table_find(&store->ids, (struct word){ (const char *)&id, sizeof(id) });
-
-	return node ? ((struct id_node *)(void *)node)->client : NULL;
-}
-
-static void
-link_client(struct client *client)
-{
-	struct weft_store *store = client->store;
-
-	client->next = store->clients;
-	if (client->next)
-		client->next->before = client;
-	store->clients = client;
-	store->client_count++;
-}
-
-static void
-unlink_client(struct client *client)
-{
-	struct weft_store *store = client->store;
-
-	if (client->before)
-		client->before->next = client->next;
-	else
-		store->clients = client->next;
-	if (client->next)
-		client->next->before = client->before;
-	store->client_count--;
-}
+#define OUT_HIGH ((size_t)256 << 10) /* above this output is written before more requests run */
+#define READ_MAX ((size_t)64 << 10)  /* of the read queue, unless one request is larger */
 
 struct client *
 client_new(struct weft_store *store)
 {
-	struct client *client = heap_new(&store->heap, sizeof(*client));
+	struct client *client;
+	char id[8];
 
-	if (!store->ids.heap)
-		table_init(&store->ids, &store->heap, offsetof(struct id_node, id));
+	bytes_put(id, ++store->last_id);
+	client = map_add(&store->clients, (struct slice){ id, 8 });
 	client->store = store;
-	client->base = &store->bases[0];
 	client->protocol = 2;
-	client->queued_end = &client->queued;
-	client->since_ms = client->active_ms = store->now_ms;
-	reader_init(&client->reader, &store->traffic);
+	client->deadline_ns = WEFT_NEVER;
+	client->read_max = READ_MAX;
+	client->reader.memory = &store->traffic;
+	client->reader.need = 1;
+	client->reader.unauthenticated = store->password != NULL;
 	if (!store->password)
-		client->flags |= CLIENT_KNOWN;
-	client->reader.is_stranger = store->password != NULL;
-	interests_init(&client->channels, &store->heap);
-	interests_init(&client->patterns, &store->heap);
-	interests_init(&client->watches, &store->heap);
-	interests_init(&client->waits, &store->heap);
-	add_id(client);
-	link_client(client);
-	store->stats.connections++;
+		client->flags |= CLIENT_AUTHENTICATED;
+	map_init(&client->channels, &store->memory, offsetof(struct interest, name));
+	map_init(&client->patterns, &store->memory, offsetof(struct interest, name));
+	map_init(&client->awaited, &store->memory, offsetof(struct interest, name));
 	return client;
-}
-
-static void
-free_text(struct heap *heap, struct text **text)
-{
-	text_free(heap, *text);
-	*text = NULL;
 }
 
 void
 client_reset(struct client *client)
 {
-	struct heap *heap = &client->store->heap;
-
-	client_wait_end(client);
-	multi_end(client);
-	interest_drop_all(client, &client->channels);
-	interest_drop_all(client, &client->patterns);
-	client->flags &= ~(uint32_t)(CLIENT_TRACKS | CLIENT_NOLOOP | CLIENT_OPTIN | CLIENT_OPTOUT
-	                             | CLIENT_CACHING | CLIENT_SILENT | CLIENT_SKIP | CLIENT_SKIPS);
-	client->redirect = 0;
-	client->base = &client->store->bases[0];
+	client_unblock(client);
+	topic_leave_all(&client->channels);
+	topic_leave_all(&client->patterns);
 	client->protocol = 2;
-	free_text(heap, &client->name);
 	if (client->store->password)
-		client->flags &= ~(uint32_t)CLIENT_KNOWN;
-}
-
-static void
-undirty(struct client *client)
-{
-	struct client **link = &client->store->dirty;
-
-	if (!(client->flags & CLIENT_DIRTY))
-		return;
-	while (*link != client)
-		link = &(*link)->next_dirty;
-	*link = client->next_dirty;
+		client->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
 }
 
 void
 client_free(struct client *client)
 {
-	struct heap *heap = &client->store->heap;
+	struct weft_store *store = client->store;
 
 	client_reset(client);
-	tracking_forget(client);
-	(void)weft_timer_stop(&client->timer);
-	client_resume_end(client);
-	undirty(client);
-	unlink_client(client);
-	table_remove(&client->store->ids, client->by_id);
-	heap_give(heap, client->by_id, sizeof(struct id_node));
-	reader_fini(&client->reader);
-	heap_give(&client->store->traffic, client->in.data, client->in.room);
-	heap_give(&client->store->traffic, client->out.data, client->out.room);
-	heap_give(&client->store->traffic, client->flying.data, client->flying.room);
-	free_text(heap, &client->library);
-	free_text(heap, &client->library_version);
-	heap_give(heap, client, sizeof(*client));
+	reader_clear(&client->reader);
+	memory_free(&store->traffic, client->out.data);
+	map_remove(&store->clients, client);
 }
 
-/* --- requests --------------------------------------------------------------- */
-
-bool
-client_waits(const struct client *client)
+void
+client_wake(struct client *client)
 {
-	if (client->flags & (CLIENT_BLOCKED | CLIENT_DOOMED | CLIENT_LAST))
-		return true;
-	return client->stream && client->out.size + client->flying.size > HIGH;
+	if (client->input.pending)
+		weft_op_cancel(&client->input);
 }
 
-static void
-store_client_refuse(struct client *client)
+void
+client_drop(struct client *client)
 {
-	say_error(client, "ERR Protocol error: %s", client->reader.wrong);
-	client->flags |= CLIENT_LAST;
-	client_dirty(client);
+	client->flags |= CLIENT_CLOSING;
+	(void)weft_cancel(client->threadlet);
 }
 
-/* Returns how many bytes were consumed. */
-static size_t
-run_all(struct client *client, const char *data, size_t size)
+size_t
+client_run(struct client *client, const char *data, size_t size)
 {
-	struct reader *reader = &client->reader;
+	const uint32_t waits = CLIENT_BLOCKED | CLIENT_CLOSING | CLIENT_LAST;
+	struct weft_store *store = client->store;
 	size_t used = 0;
 
-	while (used < size && !client_waits(client)) {
-		ssize_t whole = reader_next(reader, &client->store->limits, data + used,
+	store->now_ms = store->clock_ms();
+	client->reader.need = 1;
+	while (used < size && !(client->flags & waits) && client->out.size <= OUT_HIGH) {
+		ssize_t whole = reader_next(&client->reader, &store->limits, data + used,
 		                            size - used);
 
 		if (whole == 0)
 			break;
 		if (whole < 0) {
-			store_client_refuse(client);
+			reply_error(client, "ERR Protocol error: %s", client->reader.error);
+			client->flags |= CLIENT_LAST;
 			break;
 		}
-		run_request(client, reader->words, reader->count);
-		reader_reset(reader);
+		commands_run(client, client->reader.argv, client->reader.argc);
+		client->reader.need = 1;
 		used += (size_t)whole;
 	}
-	return client->flags & (CLIENT_DOOMED | CLIENT_LAST) ? size : used;
+	return used;
 }
 
-/* Doubles the buffer, based on what has arrived. */
-static void
-store_client_keep(struct client *client, const char *data, size_t size)
+/* --- connections ------------------------------------------------------------ */
+
+/* Runs the requests that have arrived.  Returns how many bytes they had. */
+static size_t
+run_arrived(struct client *client)
 {
-	struct heap *heap = &client->store->traffic;
-	struct buffer *in = &client->in;
-	size_t need = in->size + size, room = need < 1024 ? 1024 : need * 2;
+	const void *data;
+	ssize_t size = weft_stream_peek(client->stream, client->reader.need, &data, WEFT_NOWAIT);
+	size_t used = size > 0 ? client_run(client, data, (size_t)size) : 0;
 
-	if (need > in->room) {
-		const char *old = in->data;
+	(void)weft_stream_skip(client->stream, used);
+	return used;
+}
 
-		in->data = heap_resize(heap, in->data, in->room, room);
-		in->room = room;
-		if (in->size > 0)
-			reader_moved(&client->reader, old, in->data);
+static bool
+write_output(struct client *client)
+{
+	char *data = client->out.data;
+	ssize_t written;
+
+	client->unwritten = client->out.size;
+	memset(&client->out, 0, sizeof(client->out));
+	written = weft_stream_write(client->stream, data, client->unwritten, WEFT_NEVER);
+	client->unwritten = 0;
+	memory_free(&client->store->traffic, data);
+	return written >= 0;
+}
+
+/* Waits for the next request, or for a wake.  If the client is blocked, any byte ends the wait,
+ * because the end of the stream must; once the read queue is full, the end is not noticed.
+ * Returns false at the end of the stream or on an error. */
+static bool
+wait_for_input(struct client *client)
+{
+	bool blocked = client->flags & CLIENT_BLOCKED;
+	size_t min = blocked ? client->arrived + 1 : client->reader.need;
+	size_t read_max = blocked || min < READ_MAX ? READ_MAX : min;
+	int64_t result;
+
+	if (client->read_max != read_max)
+		(void)weft_stream_set(client->stream, "read_max", (int64_t)read_max);
+	client->read_max = read_max;
+	if (weft_stream_peek_op(client->stream, min, &client->input, client->deadline_ns) == 0)
+		result = weft_op_wait(&client->input, WEFT_NEVER);
+	else if (blocked && weft_op_sleep(&client->input, client->deadline_ns) == 0)
+		result = weft_op_wait(&client->input, WEFT_NEVER) < 0 ? WEFT_ECANCELED
+		                                                      : WEFT_ETIMEDOUT;
+	else
+		return false;
+	if (result == WEFT_ETIMEDOUT && (client->flags & CLIENT_BLOCKED)) {
+		reply_null_array(client);
+		client_unblock(client);
 	}
-	if (in->size == 0)
-		reader_moved(&client->reader, data, in->data);
-	memcpy(in->data + in->size, data, size);
-	in->size = need;
+	client->arrived = blocked && result > 0 ? (size_t)result : 0;
+	if (result == WEFT_ECANCELED)
+		return weft_check_canceled() == 0;
+	return result == WEFT_ETIMEDOUT || result >= (int64_t)min;
 }
 
-static void
-drop_input(struct client *client)
+int
+client_serve(void *arg)
 {
-	struct buffer *in = &client->in;
+	struct client *client = arg;
+	struct weft_store *store = client->store;
+	bool is_open = true;
 
-	in->size = 0;
-	heap_give(&client->store->traffic, in->data, in->room);
-	*in = (struct buffer){ 0 };
-}
+	while (is_open && !(client->flags & CLIENT_CLOSING)) {
+		size_t used = run_arrived(client);
 
-void
-client_go_on(struct client *client)
-{
-	struct buffer *in = &client->in;
-	size_t used;
-
-	if (in->size == 0
-	    || (client_waits(client) && !(client->flags & (CLIENT_DOOMED | CLIENT_LAST))))
-		return;
-	used = run_all(client, in->data, in->size);
-	if (used == in->size) {
-		drop_input(client);
-		return;
+		if (client->out.size > 0)
+			is_open = write_output(client);
+		else if (client->flags & CLIENT_LAST)
+			break;
+		else if (used == 0)
+			is_open = wait_for_input(client);
 	}
-	if (used == 0)
-		return;
-	memmove(in->data, in->data + used, in->size - used);
-	in->size -= used;
-	reader_moved(&client->reader, in->data + used, in->data);
-}
-
-void
-client_feed(struct client *client, const char *data, size_t size)
-{
-	size_t used;
-
-	client->active_ms = client->store->now_ms = client->store->clock_ms();
-	client->store->stats.in_bytes += size;
-	if (client->in.size > 0) {
-		store_client_keep(client, data, size);
-		client_go_on(client);
-		return;
-	}
-	used = run_all(client, data, size);
-	if (used < size)
-		store_client_keep(client, data + used, size - used);
+	if (client->flags & CLIENT_CLOSING)
+		weft_stream_reset(client->stream);
+	else
+		weft_stream_close(client->stream);
+	client_free(client);
+	store_unref(store);
+	return 0;
 }

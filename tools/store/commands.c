@@ -1,143 +1,120 @@
-/* commands.c - the table of commands, and the lookup by name.
- *
- * A name of up to 16 bytes is loaded into two 64-bit words; setting one bit of each byte makes
- * it lower case.  A multiplicative hash of the two selects a slot in a table that is filled
- * before main(); collisions use the next slot.
- */
-#include <stdio.h>
-#include "command.h"
-#include "say.h"
+/* commands.c - finds, checks and runs the command of a request. */
+#include "commands.h"
 
-#define SLOTS          1024u
-#define NAME_MAX_BYTES 16u
-
-#define X(name_, words_, flags_, first_, last_, step_) \
-	{ #name_, do_##name_, (words_), (flags_), (first_), (last_), (step_) },
+#define X(name_, function_, arity_, flags_, variant_, type_, missing_) \
+	{ #name_, command_##function_, arity_, flags_, variant_, TYPE_##type_, missing_ },
 static const struct command commands[] = { COMMANDS(X) };
 #undef X
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
 
-struct name {
-	uint64_t low, high;
-};
-
-static struct slot {
-	struct name name;
-	size_t size;
-	const struct command *command;
-} slots[SLOTS];
-
-/* Loads all bytes of a name, some possibly twice.  Letters become lower case.  Other bytes
- * change, too, but none becomes a letter, and names contain only letters. */
-static struct name
-fold(struct word word)
+/* A client often repeats its last command. */
+static const struct command *
+find_command(const struct client *client, struct slice name)
 {
-	const uint64_t small = UINT64_C(0x2020202020202020);
-	struct name name = { 0, 0 };
-
-	if (word.size >= 8) {
-		memcpy(&name.low, word.data, 8);
-		memcpy(&name.high, word.data + word.size - 8, 8);
-	} else if (word.size >= 4) {
-		uint32_t first, last;
-
-		memcpy(&first, word.data, 4);
-		memcpy(&last, word.data + word.size - 4, 4);
-		name.low = first | (uint64_t)last << 32;
-	} else if (word.size > 0) {
-		const unsigned char *at = (const unsigned char *)word.data;
-
-		name.low = at[0] | (uint64_t)at[word.size / 2] << 8
-		           | (uint64_t)at[word.size - 1] << 16;
-	}
-	name.low |= small;
-	name.high |= small;
-	return name;
-}
-
-static uint32_t
-slot_of(struct name name)
-{
-	return (uint32_t)(((name.low * UINT64_C(0x9e3779b97f4a7c15))
-	                   ^ (name.high * UINT64_C(0xd6e8feb86659fd93)))
-	                  >> 54);
-}
-
-/* Runs before main(), so no thread sees it half filled. */
-__attribute__((constructor)) static void
-fill(void)
-{
-	for (size_t i = 0; i < COUNT; i++) {
-		const struct command *command = &commands[i];
-		struct name name = fold((struct word){ command->name, strlen(command->name) });
-		uint32_t at = slot_of(name);
-
-		while (slots[at].command)
-			at = (at + 1) % SLOTS;
-		slots[at] = (struct slot){ name, strlen(command->name), command };
-	}
-}
-
-const struct command *
-command_find(struct word word)
-{
-	struct name name;
-
-	if (word.size > NAME_MAX_BYTES)
-		return NULL;
-	name = fold(word);
-	for (uint32_t at = slot_of(name); slots[at].command; at = (at + 1) % SLOTS)
-		if (slots[at].name.low == name.low && slots[at].name.high == name.high
-		    && slots[at].size == word.size)
-			return slots[at].command;
+	if (client->command && slice_is(name, client->command->name))
+		return client->command;
+	for (size_t i = 0; i < COUNT; i++)
+		if (slice_is(name, commands[i].name))
+			return &commands[i];
 	return NULL;
 }
 
-const struct command *
-command_all(size_t *count)
+static bool
+has_arity(const struct command *command, size_t argc)
 {
-	*count = COUNT;
-	return commands;
+	return command->arity >= 0 ? argc == (size_t)command->arity
+	                           : argc >= (size_t)-command->arity;
+}
+
+/* A web page can make a browser send a request to any port, with commands in the body.  Every HTTP
+ * request has a Host header before its body.  So a client that sends HTTP is dropped. */
+void
+commands_run(struct client *client, struct slice *argv, size_t argc)
+{
+	struct weft_store *store = client->store;
+	const struct command *command;
+
+	if (argc == 0)
+		return;
+	command = find_command(client, argv[0]);
+	store->commands++;
+	if (slice_is(argv[0], "post") || slice_is(argv[0], "host:"))
+		client_drop(client);
+	else if (!command)
+		reply_error(client, "ERR unknown command '%.*s'", SHOWN(argv[0]));
+	else if (!has_arity(command, argc))
+		reply_error(client, WRONG_ARITY, command->name);
+	else if (!(client->flags & CLIENT_AUTHENTICATED) && !(command->flags & OPEN))
+		reply_error(client, "NOAUTH Authentication required.");
+	else if (command->flags & GROWS && store->opts.memory_max
+	         && store->memory.used > store->opts.memory_max)
+		reply_error(client, "OOM command not allowed when used memory > 'maxmemory'.");
+	else if (client->protocol == 2 && client_subscriptions(client) > 0
+	         && !(command->flags & PUBSUB))
+		reply_error(client,
+		            "ERR Can't execute '%s': only (P|S)SUBSCRIBE / "
+		            "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+		            command->name);
+	else
+		command_run(client, command, argv, argc);
+	block_serve(store);
 }
 
 void
-command_run_part(struct client *client, const struct command *parts, size_t part_count,
-                 const struct word *words, size_t count)
+command_run(struct client *client, const struct command *command, struct slice *argv, size_t argc)
 {
-	char upper[32] = "";
+	bool makes = (command->flags & MAKES) == MAKES;
 
-	for (size_t i = 0; i < part_count; i++) {
-		if (!word_is(words[1], parts[i].name))
-			continue;
-		if (command_takes(&parts[i], count))
-			parts[i].run(client, words, count);
-		else
-			say_error(client, "ERR wrong number of arguments for '%s|%s' command",
-			          client->command->name, parts[i].name);
+	client->command = command;
+	client->argv = argv;
+	client->argc = argc;
+	client->key = command->type == TYPE_NONE ? NULL : key_find(client, argv[1]);
+	if (client->key && client->key->type != command->type) {
+		reply_error(client, WRONG_TYPE);
 		return;
 	}
-	for (size_t i = 0; client->command->name[i]; i++)
-		upper[i] = (char)(client->command->name[i] & ~0x20);
-	say_unknown_part(client, upper, words[1]);
+	if (!client->key && makes)
+		client->key = key_add(client, argv[1], command->type);
+	if (client->key || !command->missing)
+		command->run(client);
+	else if (command->missing == ':')
+		reply_integer(client, 0);
+	else if (command->missing == '_')
+		reply_null(client);
+	else
+		reply_many(client, command->missing, 0);
+	if (client->key && command->flags & WRITES)
+		key_modified(client, client->key);
 }
 
 /* --- arguments -------------------------------------------------------------- */
 
 bool
-arg_number(struct client *client, struct word word, int64_t *out)
+arg_integer(struct client *client, size_t at, int64_t *out)
 {
-	if (number_read(word, out))
-		return true;
-	say_error(client, "ERR value is not an integer or out of range");
-	return false;
+	return integer_parse(client->argv[at], out) || reply_error(client, NOT_INTEGER);
 }
 
 bool
-arg_real(struct client *client, struct word word, double *out)
+arg_double(struct client *client, size_t at, double *out)
 {
-	if (real_read(word, out))
-		return true;
-	say_error(client, "ERR value is not a valid float");
-	return false;
+	return double_parse(client->argv[at], out)
+	       || reply_error(client, "ERR value is not a valid float");
+}
+
+bool
+arg_range(struct client *client, size_t count, int64_t *begin, int64_t *end)
+{
+	int64_t all = (int64_t)count;
+
+	if (!arg_integer(client, 2, begin) || !arg_integer(client, 3, end))
+		return false;
+	*begin += *begin < 0 ? all : 0;
+	*begin = *begin < 0 ? 0 : *begin;
+	*end += *end < 0 ? all : 0;
+	*end = *end >= all ? all : *end + 1;
+	if (*begin >= *end)
+		*begin = *end = 0;
+	return true;
 }

@@ -1,98 +1,165 @@
-/* commands.h - the list of commands: name, number of arguments, flags, and positions of keys.
+/* commands.h - the commands.
  *
- * The declarations of the functions and the table in commands.c are generated from it.
+ * COMMANDS lists their names and functions; the number of arguments, the name included (negative:
+ * the minimum); flags; a variant, because commands that differ little share a function; the type
+ * that the key argv[1] must have; and what to reply if the key does not exist.  The functions rely
+ * on that: client->key is the key, or NULL if they are to run without it.  They write one reply,
+ * or block the client.
  */
 #ifndef STORE_COMMANDS_H
 #define STORE_COMMANDS_H
 
-#define NEWW  (COMMAND_WRITE | COMMAND_GROWS)
-#define WRITE COMMAND_WRITE
-#define READ  COMMAND_READ
-#define OPEN  (COMMAND_OPEN | COMMAND_PUBSUB)
-#define HEARS (COMMAND_PUBSUB | COMMAND_GROWS)
+#include "client.h"
+
+/* Flags. */
+enum {
+	WRITES = 1 << 1, /* changes the key: it is deleted if it is empty then */
+	GROWS  = 1 << 2, /* uses memory: rejected at the limit */
+	MAKES  = 1 << 3 | WRITES | GROWS, /* a key that does not exist is added first */
+	PUBSUB = 1 << 4, /* allowed while subscribed, in RESP2 */
+	OPEN   = 1 << 5, /* allowed before AUTH */
+};
+
+/* Variants. */
+enum { LEFT, RIGHT, NEITHER };
+enum { NAMES = 1, VALUES = 2, BOTH = 3 };
+enum { CHANNELS, PATTERNS };
+enum { MS = 1, DATE = 2, POSITIVE = 4 };           /* of times; else seconds, from now */
+enum { SCORE = 1, REVERSE = 2, ANY = 4, REMOVE = 8 }; /* of ranges; else by rank */
+
+struct command {
+	const char   *name; /* lower case */
+	void        (*run)(struct client *client);
+	int16_t       arity, flags, variant;
+	enum key_type type;
+	char          missing; /* ':' 0; '_' null; '*' '%' '~' an empty one; 0: run without it */
+};
 
 /* clang-format off */
 #define COMMANDS(X) \
-	X(append, 3, NEWW, 1, 1, 1) X(auth, -2, COMMAND_OPEN, 0, 0, 0) \
-	X(bitcount, -2, READ, 1, 1, 1) \
-	X(blmove, 6, NEWW, 1, 2, 1) X(blpop, -3, WRITE, 1, -2, 1) \
-	X(brpop, -3, WRITE, 1, -2, 1) X(brpoplpush, 4, NEWW, 1, 2, 1) \
-	X(bzpopmax, -3, WRITE, 1, -2, 1) X(bzpopmin, -3, WRITE, 1, -2, 1) \
-	X(client, -2, 0, 0, 0, 0) X(command, -1, 0, 0, 0, 0) X(config, -2, COMMAND_ADMIN, 0, 0, 0) \
-	X(copy, -3, NEWW, 1, 2, 1) X(dbsize, 1, 0, 0, 0, 0) X(debug, -2, COMMAND_ADMIN, 0, 0, 0) \
-	X(decr, 2, NEWW, 1, 1, 1) X(decrby, 3, NEWW, 1, 1, 1) X(del, -2, WRITE, 1, -1, 1) \
-	X(discard, 1, COMMAND_DIRECT, 0, 0, 0) X(echo, 2, 0, 0, 0, 0) \
-	X(eval, -3, 0, 0, 0, 0) X(evalsha, -3, 0, 0, 0, 0) \
-	X(exec, 1, COMMAND_DIRECT, 0, 0, 0) X(exists, -2, READ, 1, -1, 1) \
-	X(expire, -3, WRITE, 1, 1, 1) X(expireat, -3, WRITE, 1, 1, 1) \
-	X(expiretime, 2, READ, 1, 1, 1) X(flushall, -1, WRITE, 0, 0, 0) \
-	X(flushdb, -1, WRITE, 0, 0, 0) X(function, -2, 0, 0, 0, 0) \
-	X(get, 2, READ, 1, 1, 1) X(getbit, 3, READ, 1, 1, 1) \
-	X(getdel, 2, WRITE, 1, 1, 1) X(getex, -2, WRITE, 1, 1, 1) X(getrange, 4, READ, 1, 1, 1) \
-	X(getset, 3, NEWW, 1, 1, 1) X(hdel, -3, WRITE, 1, 1, 1) \
-	X(hello, -1, COMMAND_OPEN, 0, 0, 0) X(hexists, 3, READ, 1, 1, 1) \
-	X(hget, 3, READ, 1, 1, 1) X(hgetall, 2, READ, 1, 1, 1) X(hincrby, 4, NEWW, 1, 1, 1) \
-	X(hincrbyfloat, 4, NEWW, 1, 1, 1) X(hkeys, 2, READ, 1, 1, 1) X(hlen, 2, READ, 1, 1, 1) \
-	X(hmget, -3, READ, 1, 1, 1) X(hmset, -4, NEWW, 1, 1, 1) X(hrandfield, -2, READ, 1, 1, 1) \
-	X(hscan, -3, READ, 1, 1, 1) X(hset, -4, NEWW, 1, 1, 1) X(hsetnx, 4, NEWW, 1, 1, 1) \
-	X(hstrlen, 3, READ, 1, 1, 1) X(hvals, 2, READ, 1, 1, 1) X(incr, 2, NEWW, 1, 1, 1) \
-	X(incrby, 3, NEWW, 1, 1, 1) X(incrbyfloat, 3, NEWW, 1, 1, 1) X(info, -1, 0, 0, 0, 0) \
-	X(keys, 2, 0, 0, 0, 0) X(lastsave, 1, 0, 0, 0, 0) X(lindex, 3, READ, 1, 1, 1) \
-	X(linsert, 5, NEWW, 1, 1, 1) X(llen, 2, READ, 1, 1, 1) X(lmove, 5, NEWW, 1, 2, 1) \
-	X(lmpop, -4, WRITE, 0, 0, 0) X(lpop, -2, WRITE, 1, 1, 1) X(lpos, -3, READ, 1, 1, 1) \
-	X(lpush, -3, NEWW, 1, 1, 1) X(lpushx, -3, NEWW, 1, 1, 1) X(lrange, 4, READ, 1, 1, 1) \
-	X(lrem, 4, WRITE, 1, 1, 1) X(lset, 4, NEWW, 1, 1, 1) X(ltrim, 4, WRITE, 1, 1, 1) \
-	X(mget, -2, READ, 1, -1, 1) X(move, 3, WRITE, 1, 1, 1) X(mset, -3, NEWW, 1, -1, 2) \
-	X(msetnx, -3, NEWW, 1, -1, 2) X(multi, 1, COMMAND_DIRECT, 0, 0, 0) \
-	X(persist, 2, WRITE, 1, 1, 1) X(pexpire, -3, WRITE, 1, 1, 1) \
-	X(pexpireat, -3, WRITE, 1, 1, 1) X(pexpiretime, 2, READ, 1, 1, 1) \
-	X(ping, -1, COMMAND_PUBSUB, 0, 0, 0) X(psetex, 4, NEWW, 1, 1, 1) \
-	X(psubscribe, -2, HEARS, 0, 0, 0) X(pttl, 2, READ, 1, 1, 1) \
-	X(publish, 3, 0, 0, 0, 0) X(pubsub, -2, 0, 0, 0, 0) \
-	X(punsubscribe, -1, COMMAND_PUBSUB, 0, 0, 0) X(quit, -1, OPEN | COMMAND_DIRECT, 0, 0, 0) \
-	X(randomkey, 1, 0, 0, 0, 0) X(rename, 3, WRITE, 1, 2, 1) X(renamenx, 3, WRITE, 1, 2, 1) \
-	X(reset, 1, OPEN | COMMAND_DIRECT, 0, 0, 0) X(rpop, -2, WRITE, 1, 1, 1) \
-	X(rpoplpush, 3, NEWW, 1, 2, 1) X(rpush, -3, NEWW, 1, 1, 1) X(rpushx, -3, NEWW, 1, 1, 1) \
-	X(sadd, -3, NEWW, 1, 1, 1) X(scan, -2, 0, 0, 0, 0) X(scard, 2, READ, 1, 1, 1) \
-	X(script, -2, 0, 0, 0, 0) \
-	X(sdiff, -2, READ, 1, -1, 1) X(sdiffstore, -3, NEWW, 1, -1, 1) X(select, 2, 0, 0, 0, 0) \
-	X(set, -3, NEWW, 1, 1, 1) X(setbit, 4, NEWW, 1, 1, 1) X(setex, 4, NEWW, 1, 1, 1) \
-	X(setnx, 3, NEWW, 1, 1, 1) X(setrange, 4, NEWW, 1, 1, 1) X(sinter, -2, READ, 1, -1, 1) \
-	X(sintercard, -3, READ, 0, 0, 0) X(sinterstore, -3, NEWW, 1, -1, 1) \
-	X(sismember, 3, READ, 1, 1, 1) X(smembers, 2, READ, 1, 1, 1) \
-	X(smismember, -3, READ, 1, 1, 1) X(smove, 4, WRITE, 1, 2, 1) X(spop, -2, WRITE, 1, 1, 1) \
-	X(srandmember, -2, READ, 1, 1, 1) X(srem, -3, WRITE, 1, 1, 1) X(sscan, -3, READ, 1, 1, 1) \
-	X(strlen, 2, READ, 1, 1, 1) X(subscribe, -2, HEARS, 0, 0, 0) \
-	X(substr, 4, READ, 1, 1, 1) \
-	X(sunion, -2, READ, 1, -1, 1) X(sunionstore, -3, NEWW, 1, -1, 1) X(time, 1, 0, 0, 0, 0) \
-	X(touch, -2, READ, 1, -1, 1) X(ttl, 2, READ, 1, 1, 1) X(type, 2, READ, 1, 1, 1) \
-	X(unlink, -2, WRITE, 1, -1, 1) X(unsubscribe, -1, COMMAND_PUBSUB, 0, 0, 0) \
-	X(unwatch, 1, 0, 0, 0, 0) X(wait, 3, 0, 0, 0, 0) \
-	X(watch, -2, COMMAND_DIRECT | COMMAND_GROWS, 1, -1, 1) X(zadd, -4, NEWW, 1, 1, 1) \
-	X(zcard, 2, READ, 1, 1, 1) X(zcount, 4, READ, 1, 1, 1) X(zdiff, -3, READ, 0, 0, 0) \
-	X(zdiffstore, -4, NEWW, 1, 1, 1) X(zincrby, 4, NEWW, 1, 1, 1) \
-	X(zinter, -3, READ, 0, 0, 0) \
-	X(zintercard, -3, READ, 0, 0, 0) X(zinterstore, -4, NEWW, 1, 1, 1) \
-	X(zlexcount, 4, READ, 1, 1, 1) X(zmscore, -3, READ, 1, 1, 1) \
-	X(zpopmax, -2, WRITE, 1, 1, 1) \
-	X(zpopmin, -2, WRITE, 1, 1, 1) X(zrandmember, -2, READ, 1, 1, 1) \
-	X(zrange, -4, READ, 1, 1, 1) X(zrangebylex, -4, READ, 1, 1, 1) \
-	X(zrangebyscore, -4, READ, 1, 1, 1) X(zrangestore, -5, NEWW, 1, 2, 1) \
-	X(zrank, 3, READ, 1, 1, 1) X(zrem, -3, WRITE, 1, 1, 1) \
-	X(zremrangebylex, 4, WRITE, 1, 1, 1) X(zremrangebyrank, 4, WRITE, 1, 1, 1) \
-	X(zremrangebyscore, 4, WRITE, 1, 1, 1) X(zrevrange, -4, READ, 1, 1, 1) \
-	X(zrevrangebylex, -4, READ, 1, 1, 1) X(zrevrangebyscore, -4, READ, 1, 1, 1) \
-	X(zrevrank, 3, READ, 1, 1, 1) X(zscan, -3, READ, 1, 1, 1) X(zscore, 3, READ, 1, 1, 1) \
-	X(zunion, -3, READ, 0, 0, 0) X(zunionstore, -4, NEWW, 1, 1, 1)
+	/* session.c */ \
+	X(auth, auth, -2, OPEN, 0, NONE, 0) X(client, client, -2, 0, 0, NONE, 0) \
+	X(command, command, -1, 0, 0, NONE, 0) \
+	X(echo, echo, 2, 0, 0, NONE, 0) X(hello, hello, -1, OPEN, 0, NONE, 0) \
+	X(info, info, -1, 0, 0, NONE, 0) X(ping, ping, -1, PUBSUB, 0, NONE, 0) \
+	X(quit, quit, -1, OPEN | PUBSUB, 0, NONE, 0) X(reset, reset, 1, OPEN | PUBSUB, 0, NONE, 0) \
+	X(select, select, 2, 0, 0, NONE, 0) \
+	/* keys.c */ \
+	X(dbsize, dbsize, 1, 0, 0, NONE, 0) X(del, del, -2, 0, 0, NONE, 0) \
+	X(exists, exists, -2, 0, 0, NONE, 0) X(expire, expire, 3, 0, 0, NONE, 0) \
+	X(expireat, expire, 3, 0, DATE, NONE, 0) X(flushall, flush, 1, 0, 0, NONE, 0) \
+	X(flushdb, flush, 1, 0, 0, NONE, 0) X(keys, keys, 2, 0, 0, NONE, 0) \
+	X(persist, persist, 2, 0, 0, NONE, 0) X(pexpire, expire, 3, 0, MS, NONE, 0) \
+	X(pexpireat, expire, 3, 0, MS | DATE, NONE, 0) X(pttl, ttl, 2, 0, MS, NONE, 0) \
+	X(ttl, ttl, 2, 0, 0, NONE, 0) X(type, type, 2, 0, 0, NONE, 0) \
+	X(unlink, del, -2, 0, 0, NONE, 0) \
+	/* strings.c */ \
+	X(decr, incr, 2, MAKES, -1, STRING, 0) X(decrby, incr, 3, MAKES, -1, STRING, 0) \
+	X(get, get, 2, 0, 0, STRING, '_') X(incr, incr, 2, MAKES, 1, STRING, 0) \
+	X(incrby, incr, 3, MAKES, 1, STRING, 0) X(mget, mget, -2, 0, 0, NONE, 0) \
+	X(mset, mset, -3, GROWS, 0, NONE, 0) X(set, set, -3, GROWS, 0, NONE, 0) \
+	X(psetex, setex, 4, GROWS, MS | POSITIVE, NONE, 0) \
+	X(setex, setex, 4, GROWS, POSITIVE, NONE, 0) X(strlen, length, 2, 0, 0, STRING, ':') \
+	/* hashes.c */ \
+	X(hdel, hdel, -3, WRITES, 0, HASH, ':') X(hexists, hexists, 3, 0, 0, HASH, ':') \
+	X(hget, hget, 3, 0, 0, HASH, '_') X(hgetall, hgetall, 2, 0, BOTH, HASH, '%') \
+	X(hincrby, hincrby, 4, MAKES, 0, HASH, 0) X(hkeys, hgetall, 2, 0, NAMES, HASH, '*') \
+	X(hlen, length, 2, 0, 0, HASH, ':') X(hmget, hmget, -3, 0, 0, HASH, 0) \
+	X(hset, hset, -4, MAKES, 0, HASH, 0) X(hvals, hgetall, 2, 0, VALUES, HASH, '*') \
+	X(sadd, sadd, -3, MAKES, 0, SET, 0) X(scard, length, 2, 0, 0, SET, ':') \
+	X(sismember, hexists, 3, 0, 0, SET, ':') X(smembers, hgetall, 2, 0, NAMES, SET, '~') \
+	X(srem, hdel, -3, WRITES, 0, SET, ':') \
+	/* lists.c */ \
+	X(blpop, blpop, -3, 0, LEFT, NONE, 0) X(brpop, blpop, -3, 0, RIGHT, NONE, 0) \
+	X(llen, length, 2, 0, 0, LIST, ':') X(lpop, pop, 2, WRITES, LEFT, LIST, '_') \
+	X(lpush, push, -3, MAKES, LEFT, LIST, 0) X(lrange, lrange, 4, 0, 0, LIST, 0) \
+	X(ltrim, lrange, 4, WRITES, REMOVE, LIST, 0) X(rpop, pop, 2, WRITES, RIGHT, LIST, '_') \
+	X(rpush, push, -3, MAKES, RIGHT, LIST, 0) \
+	/* sorted.c */ \
+	X(zadd, zadd, -4, MAKES, 0, SORTED, 0) X(zcard, length, 2, 0, 0, SORTED, ':') \
+	X(zcount, zrange_size, 4, 0, SCORE, SORTED, 0) X(zincrby, zincrby, 4, MAKES, 0, SORTED, 0) \
+	X(zpopmax, zpop, 2, WRITES, RIGHT, SORTED, '*') \
+	X(zpopmin, zpop, 2, WRITES, LEFT, SORTED, '*') X(zrange, zrange, -4, 0, ANY, SORTED, 0) \
+	X(zrangebyscore, zrange, -4, 0, SCORE, SORTED, 0) \
+	X(zrank, zscore, 3, 0, LEFT, SORTED, '_') X(zrem, zrem, -3, WRITES, 0, SORTED, ':') \
+	X(zremrangebyrank, zrange_size, 4, WRITES, REMOVE, SORTED, 0) \
+	X(zremrangebyscore, zrange_size, 4, WRITES, REMOVE | SCORE, SORTED, 0) \
+	X(zrevrange, zrange, -4, 0, REVERSE, SORTED, 0) \
+	X(zrevrangebyscore, zrange, -4, 0, REVERSE | SCORE, SORTED, 0) \
+	X(zrevrank, zscore, 3, 0, RIGHT, SORTED, '_') \
+	X(zscore, zscore, 3, 0, NEITHER, SORTED, '_') \
+	/* streams.c */ \
+	X(xack, xdel, -4, 0, 1, STREAM, ':') X(xadd, xadd, -5, GROWS | WRITES, 0, STREAM, 0) \
+	X(xautoclaim, xautoclaim, -6, 0, 0, STREAM, 0) X(xdel, xdel, -3, 0, 0, STREAM, ':') \
+	X(xgroup, xgroup, -2, GROWS, 0, NONE, 0) X(xlen, length, 2, 0, 0, STREAM, ':') \
+	X(xpending, xpending, -3, 0, 0, STREAM, 0) X(xrange, xrange, -4, 0, 0, STREAM, 0) \
+	X(xread, xread, -4, 0, 0, NONE, 0) X(xreadgroup, xread, -7, 0, 1, NONE, 0) \
+	X(xrevrange, xrange, -4, 0, REVERSE, STREAM, 0) X(xtrim, xtrim, -4, 0, 0, STREAM, 0) \
+	/* pubsub.c */ \
+	X(psubscribe, subscribe, -2, PUBSUB | GROWS, PATTERNS, NONE, 0) \
+	X(publish, publish, 3, 0, 0, NONE, 0) \
+	X(punsubscribe, unsubscribe, -1, PUBSUB, PATTERNS, NONE, 0) \
+	X(subscribe, subscribe, -2, PUBSUB | GROWS, CHANNELS, NONE, 0) \
+	X(unsubscribe, unsubscribe, -1, PUBSUB, CHANNELS, NONE, 0)
 /* clang-format on */
 
-#define X(name, ...) COMMAND(name);
+#define COMMAND(function) void command_##function(struct client *client)
+
+#define X(name, function, ...) COMMAND(function);
 COMMANDS(X)
 #undef X
 
-/* Subcommands of CLIENT for tracking. */
-COMMAND(client_tracking);
-COMMAND(client_caching);
-COMMAND(client_getredir);
+/* Run one request, and serve clients that wait for keys that it has changed. */
+void commands_run(struct client *client, struct slice *argv, size_t argc);
+
+/* Run a command that is allowed. */
+void command_run(struct client *client, const struct command *command, struct slice *argv,
+                 size_t argc);
+
+/* --- store_reply.c: replies, in the protocol that the client has chosen ------------ */
+
+void reply_ok(struct client *client);
+void reply_status(struct client *client, const char *text);
+bool reply_error(struct client *client, const char *format, ...) /* returns false */
+	__attribute__((format(printf, 2, 3)));
+void reply_integer(struct client *client, int64_t number);
+void reply_bulk(struct client *client, struct slice slice);
+void reply_text(struct client *client, const char *text);
+void reply_string(struct client *client, const struct string *string); /* NULL: null */
+void reply_double(struct client *client, double number);
+void reply_null(struct client *client);
+void reply_null_array(struct client *client);
+
+/* Start an aggregate: '*' an array, '%' a map of `count` pairs, '~' a set, '>' a push message. */
+void reply_many(struct client *client, char kind, size_t count);
+
+/* Start an aggregate of unknown size: reply_later() returns the position to pass to
+ * reply_count(), which inserts the header afterwards. */
+size_t reply_later(const struct client *client);
+void   reply_count(struct client *client, size_t position, char kind, size_t count);
+
+/* Texts of errors that several commands have. */
+#define SYNTAX      "ERR syntax error"
+#define WRONG_TYPE  "WRONGTYPE Operation against a key holding the wrong kind of value"
+#define WRONG_ARITY "ERR wrong number of arguments for '%s' command"
+#define UNKNOWN_PART "ERR unknown subcommand or wrong number of arguments for '%.*s'"
+#define NOT_INTEGER "ERR value is not an integer or out of range"
+#define OVERFLOW    "ERR increment or decrement would overflow"
+
+/* The part of an argument that an error text shows, for "%.*s". */
+#define SHOWN(slice) (int)((slice).size < 128 ? (slice).size : 128), (slice).data
+
+/* --- arguments -------------------------------------------------------------- */
+
+/* Parse argv[at].  Return false after replying with an error if it is not valid. */
+bool arg_integer(struct client *client, size_t at, int64_t *out);
+bool arg_double(struct client *client, size_t at, double *out);
+
+/* Parse argv[at] as a time, of a variant; the result is a date. */
+bool arg_expiry(struct client *client, size_t at, int variant, int64_t *out_ms);
+
+/* Parse argv[2] and argv[3] as positions among `count` elements, inclusive; negative ones count
+ * from the end.  The result is a range with an exclusive end; 0 and 0 if it is empty. */
+bool arg_range(struct client *client, size_t count, int64_t *begin, int64_t *end);
 
 #endif

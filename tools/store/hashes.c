@@ -1,183 +1,96 @@
-/* hashes.c - hashes: fields and their values. */
-#include "command.h"
-#include "say.h"
-
-static void
-say_value(struct client *client, const struct field *field)
-{
-	if (field)
-		say_bulk(client, text_word(field->value));
-	else
-		say_null(client);
-}
-
-static int64_t
-set_fields(struct client *client, const struct word *words, size_t count)
-{
-	int64_t added = 0;
-	struct key *key;
-
-	if (count % 2 != 0) {
-		say_error(client, "ERR wrong number of arguments for '%s' command",
-		          client->command->name);
-		return -1;
-	}
-	if (!keys_write_kind(client, words[1], KIND_HASH, &key))
-		return -1;
-	if (!key)
-		key = keys_add(client->base, words[1], KIND_HASH);
-	for (size_t i = 2; i < count; i += 2)
-		added += fields_set(key->hash, words[i], words[i + 1]);
-	keys_changed(client, client->base, words[1]);
-	return added;
-}
+/* hashes.c - the commands for hashes and sets. */
+#include "commands.h"
 
 COMMAND(hset)
 {
-	int64_t added = set_fields(client, words, count);
+	int64_t added = 0;
 
-	if (added >= 0)
-		say_number(client, added);
-}
-
-COMMAND(hmset)
-{
-	if (set_fields(client, words, count) >= 0)
-		say_ok(client);
-}
-
-COMMAND(hsetnx)
-{
-	struct key *key;
-
-	(void)count;
-	if (!keys_write_kind(client, words[1], KIND_HASH, &key))
-		return;
-	if (key && fields_find(key->hash, words[2])) {
-		say_number(client, 0);
+	if (client->argc % 2 != 0) {
+		reply_error(client, WRONG_ARITY, "hset");
 		return;
 	}
-	if (!key)
-		key = keys_add(client->base, words[1], KIND_HASH);
-	(void)fields_set(key->hash, words[2], words[3]);
-	keys_changed(client, client->base, words[1]);
-	say_number(client, 1);
+	for (size_t i = 2; i < client->argc; i += 2)
+		added += field_set(&client->key->fields, client->argv[i], &client->argv[i + 1]);
+	reply_integer(client, added);
+}
+
+COMMAND(sadd)
+{
+	int64_t added = 0;
+
+	for (size_t i = 2; i < client->argc; i++)
+		added += field_set(&client->key->fields, client->argv[i], NULL);
+	reply_integer(client, added);
+}
+
+COMMAND(hincrby)
+{
+	struct map *fields = &client->key->fields;
+	const struct field *field = map_find(fields, client->argv[2]);
+	int64_t number = 0, by;
+	char text[INTEGER_MAX];
+	struct slice value;
+
+	if (!arg_integer(client, 3, &by))
+		return;
+	if (field && !integer_parse(string_slice(field->value), &number))
+		reply_error(client, "ERR hash value is not an integer");
+	else if (__builtin_add_overflow(number, by, &number))
+		reply_error(client, OVERFLOW);
+	else {
+		value = integer_format(text, number);
+		(void)field_set(fields, client->argv[2], &value);
+		reply_integer(client, number);
+	}
+}
+
+/* HDEL, SREM */
+COMMAND(hdel)
+{
+	int64_t removed = 0;
+
+	for (size_t i = 2; i < client->argc; i++)
+		removed += field_remove(&client->key->fields,
+		                        map_find(&client->key->fields, client->argv[i]));
+	reply_integer(client, removed);
 }
 
 COMMAND(hget)
 {
-	struct key *key;
+	const struct field *field = map_find(&client->key->fields, client->argv[2]);
 
-	(void)count;
-	if (keys_read_kind(client, words[1], KIND_HASH, &key))
-		say_value(client, key ? fields_find(key->hash, words[2]) : NULL);
+	reply_string(client, field ? field->value : NULL);
 }
 
 COMMAND(hmget)
 {
-	struct key *key;
+	reply_many(client, '*', client->argc - 2);
+	for (size_t i = 2; i < client->argc; i++) {
+		const struct field *field =
+			client->key ? map_find(&client->key->fields, client->argv[i]) : NULL;
 
-	if (!keys_read_kind(client, words[1], KIND_HASH, &key))
-		return;
-	say_array(client, count - 2);
-	for (size_t i = 2; i < count; i++)
-		say_value(client, key ? fields_find(key->hash, words[i]) : NULL);
-}
-
-COMMAND(hdel)
-{
-	int64_t removed = 0;
-	struct key *key;
-
-	if (!keys_write_kind(client, words[1], KIND_HASH, &key))
-		return;
-	for (size_t i = 2; key && i < count; i++) {
-		struct field *field = fields_find(key->hash, words[i]);
-
-		if (!field)
-			continue;
-		fields_remove(key->hash, field);
-		removed++;
+		reply_string(client, field ? field->value : NULL);
 	}
-	if (removed > 0) {
-		keys_drop_empty(client->base, key);
-		keys_changed(client, client->base, words[1]);
-	}
-	say_number(client, removed);
 }
 
-COMMAND(hlen)
-{
-	struct key *key;
-
-	(void)count;
-	if (keys_read_kind(client, words[1], KIND_HASH, &key))
-		say_number(client, key ? (int64_t)key_count(key) : 0);
-}
-
+/* HEXISTS, SISMEMBER */
 COMMAND(hexists)
 {
-	struct key *key;
-
-	(void)count;
-	if (keys_read_kind(client, words[1], KIND_HASH, &key))
-		say_number(client, key && fields_find(key->hash, words[2]));
+	reply_integer(client, map_find(&client->key->fields, client->argv[2]) != NULL);
 }
 
-COMMAND(hstrlen)
-{
-	struct field *field;
-	struct key *key;
-
-	(void)count;
-	if (!keys_read_kind(client, words[1], KIND_HASH, &key))
-		return;
-	field = key ? fields_find(key->hash, words[2]) : NULL;
-	say_number(client, field ? field->value->size : 0);
-}
-
-/* --- all of them ------------------------------------------------------------ */
-
-enum { NAMES = 1, VALUES = 2 };
-
-static void
-say_all(struct client *client, struct word name, int what)
-{
-	struct walk walk;
-	struct node *node;
-	struct key *key;
-
-	if (!keys_read_kind(client, name, KIND_HASH, &key))
-		return;
-	if (what == (NAMES | VALUES))
-		say_map(client, key ? key_count(key) : 0);
-	else
-		say_array(client, key ? key_count(key) : 0);
-	if (!key)
-		return;
-	walk = table_walk(key->hash);
-	while ((node = walk_next(&walk)) != NULL) {
-		if (what & NAMES)
-			say_bulk(client, table_name(walk.table, node));
-		if (what & VALUES)
-			say_value(client, (struct field *)(void *)node);
-	}
-}
-
+/* HGETALL, HKEYS, HVALS, SMEMBERS */
 COMMAND(hgetall)
 {
-	(void)count;
-	say_all(client, words[1], NAMES | VALUES);
-}
+	const struct map *fields = &client->key->fields;
 
-COMMAND(hkeys)
-{
-	(void)count;
-	say_all(client, words[1], NAMES);
-}
+	reply_many(client, client->command->missing, map_count(fields));
+	for (size_t i = 0; i < map_count(fields); i++) {
+		struct field *field = map_at(fields, i);
 
-COMMAND(hvals)
-{
-	(void)count;
-	say_all(client, words[1], VALUES);
+		if (client->command->variant & NAMES)
+			reply_bulk(client, map_name(fields, field));
+		if (client->command->variant & VALUES)
+			reply_string(client, field->value);
+	}
 }

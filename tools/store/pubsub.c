@@ -1,172 +1,142 @@
-/* pubsub.c - SUBSCRIBE, PSUBSCRIBE, their opposites, PUBLISH, PUBSUB. */
-#include "command.h"
-#include "say.h"
+/* pubsub.c - topics: which clients are interested in a name; and publish/subscribe. */
+#include "commands.h"
 
-static size_t
-subscriptions(const struct client *client)
+/* --- topics ----------------------------------------------------------------- */
+
+void
+topic_release(struct topic *topic)
 {
-	return table_count(&client->channels) + table_count(&client->patterns);
+	if (!topic->first && !topic->is_ready)
+		map_remove(topic->topics, topic);
+}
+
+void
+topic_join(struct client *client, struct map *interests, struct map *topics, struct slice name)
+{
+	struct topic *topic = map_find(topics, name);
+	struct interest *interest;
+
+	if (map_find(interests, name))
+		return;
+	if (!topic)
+		topic = map_add(topics, name);
+	topic->topics = topics;
+	interest = map_add(interests, name);
+	interest->client = client;
+	interest->topic = topic;
+	interest->previous = topic->last;
+	*(topic->last ? &topic->last->next : &topic->first) = interest;
+	topic->last = interest;
 }
 
 static void
-say_subscription(struct client *client, const char *what, const struct word *name)
+interest_remove(struct map *interests, struct interest *interest)
 {
-	say_push(client, 3);
-	say_text(client, what);
-	if (name)
-		say_bulk(client, *name);
-	else
-		say_null(client);
-	say_number(client, (int64_t)subscriptions(client));
+	struct topic *topic = interest->topic;
+
+	*(interest->previous ? &interest->previous->next : &topic->first) = interest->next;
+	*(interest->next ? &interest->next->previous : &topic->last) = interest->previous;
+	topic_release(topic);
+	map_remove(interests, interest);
 }
 
+void
+topic_leave_all(struct map *interests)
+{
+	while (map_count(interests) > 0)
+		interest_remove(interests, map_at(interests, 0));
+}
+
+/* --- subscriptions ----------------------------------------------------------- */
+
+static void
+reply_subscription(struct client *client, const struct slice *name)
+{
+	reply_many(client, '>', 3);
+	reply_text(client, client->command->name);
+	if (name)
+		reply_bulk(client, *name);
+	else
+		reply_null(client);
+	reply_integer(client, (int64_t)client_subscriptions(client));
+}
+
+/* SUBSCRIBE, PSUBSCRIBE */
 COMMAND(subscribe)
 {
-	for (size_t i = 1; i < count; i++) {
-		(void)interest_add(client, &client->channels, &client->store->channels, words[i]);
-		say_subscription(client, "subscribe", &words[i]);
-	}
-}
+	struct weft_store *store = client->store;
+	bool pattern = client->command->variant == PATTERNS;
 
-COMMAND(psubscribe)
-{
-	for (size_t i = 1; i < count; i++) {
-		(void)interest_add(client, &client->patterns, &client->store->patterns, words[i]);
-		say_subscription(client, "psubscribe", &words[i]);
-	}
-}
-
-/* Replies once for each subscription. */
-static void
-leave_all(struct client *client, struct table *interests, const char *what)
-{
-	struct node *node;
-
-	if (table_count(interests) == 0)
-		say_subscription(client, what, NULL);
-	while ((node = table_any(interests)) != NULL) {
-		struct text *name = text_new(&client->store->heap, table_name(interests, node));
-		struct word word = text_word(name);
-
-		(void)interest_drop(client, interests, word);
-		say_subscription(client, what, &word);
-		text_free(&client->store->heap, name);
+	for (size_t i = 1; i < client->argc; i++) {
+		topic_join(client, pattern ? &client->patterns : &client->channels,
+		           pattern ? &store->patterns : &store->channels, client->argv[i]);
+		reply_subscription(client, &client->argv[i]);
 	}
 }
 
 static void
-pubsub_leave(struct client *client, struct table *interests, const char *what,
-             const struct word *words, size_t count)
+unsubscribe(struct client *client, struct map *interests, struct slice name)
 {
-	if (count == 1)
-		leave_all(client, interests, what);
-	for (size_t i = 1; i < count; i++) {
-		(void)interest_drop(client, interests, words[i]);
-		say_subscription(client, what, &words[i]);
-	}
+	struct interest *interest = map_find(interests, name);
+
+	if (interest)
+		interest_remove(interests, interest);
+	reply_subscription(client, &name);
 }
 
+/* UNSUBSCRIBE, PUNSUBSCRIBE.  Without names: from all.  There is one reply for each of them. */
 COMMAND(unsubscribe)
 {
-	pubsub_leave(client, &client->channels, "unsubscribe", words, count);
-}
+	struct map *interests = client->command->variant == PATTERNS ? &client->patterns
+	                                                             : &client->channels;
+	struct memory *memory = interests->memory;
 
-COMMAND(punsubscribe)
-{
-	pubsub_leave(client, &client->patterns, "punsubscribe", words, count);
-}
+	for (size_t i = 1; i < client->argc; i++)
+		unsubscribe(client, interests, client->argv[i]);
+	if (client->argc > 1)
+		return;
+	if (map_count(interests) == 0)
+		reply_subscription(client, NULL);
+	while (map_count(interests) > 0) {
+		struct string *name = string_new(memory, map_name(interests, map_at(interests, 0)));
 
-/* --- publishing ------------------------------------------------------------- */
-
-static size_t
-tell_channel(const struct topic *topic, struct word channel, struct word message)
-{
-	for (uint32_t i = 0; i < topic->count; i++) {
-		struct client *to = topic->clients[i];
-
-		say_push(to, 3);
-		say_text(to, "message");
-		say_bulk(to, channel);
-		say_bulk(to, message);
+		unsubscribe(client, interests, string_slice(name));
+		memory_free(memory, name);
 	}
-	return topic->count;
 }
 
-static size_t
-tell_pattern(const struct topic *topic, struct word pattern, struct word channel,
-             struct word message)
+/* Sends a message to the clients of a channel, or of a pattern.  Returns how many they are. */
+static int64_t
+send_message(const struct topic *topic, const struct slice *pattern, const struct slice *message)
 {
-	for (uint32_t i = 0; i < topic->count; i++) {
-		struct client *to = topic->clients[i];
+	int64_t sent = 0;
 
-		say_push(to, 4);
-		say_text(to, "pmessage");
-		say_bulk(to, pattern);
-		say_bulk(to, channel);
-		say_bulk(to, message);
+	for (const struct interest *i = topic->first; i; i = i->next, sent++) {
+		reply_many(i->client, '>', pattern ? 4 : 3);
+		reply_text(i->client, pattern ? "pmessage" : "message");
+		if (pattern)
+			reply_bulk(i->client, *pattern);
+		reply_bulk(i->client, message[0]);
+		reply_bulk(i->client, message[1]);
 	}
-	return topic->count;
+	return sent;
 }
 
 COMMAND(publish)
 {
-	struct weft_store *store = client->store;
-	struct topic *topic = topic_find(&store->channels, words[1]);
-	struct walk walk = table_walk(&store->patterns);
-	struct node *node;
-	size_t told = topic ? tell_channel(topic, words[1], words[2]) : 0;
+	const struct slice *message = &client->argv[1]; /* the channel, and the message */
+	const struct map *patterns = &client->store->patterns;
+	const struct topic *topic = map_find(&client->store->channels, *message);
+	int64_t sent = topic ? send_message(topic, NULL, message) : 0;
 
-	(void)count;
-	while ((node = walk_next(&walk)) != NULL) {
-		struct word pattern = table_name(walk.table, node);
+	for (size_t i = 0; i < map_count(patterns); i++) {
+		struct slice pattern;
 
-		if (word_matches(pattern, words[1]))
-			told += tell_pattern((struct topic *)(void *)node, pattern, words[1],
-			                     words[2]);
+		topic = map_at(patterns, i);
+		pattern = map_name(patterns, topic);
+
+		if (slice_matches(pattern, *message))
+			sent += send_message(topic, &pattern, message);
 	}
-	say_number(client, (int64_t)told);
-}
-
-/* --- PUBSUB ----------------------------------------------------------------- */
-
-static void
-say_channels(struct client *client, const struct word *pattern)
-{
-	struct walk walk = table_walk(&client->store->channels);
-	size_t place = say_later(client), shown = 0;
-	struct node *node;
-
-	while ((node = walk_next(&walk)) != NULL) {
-		struct word name = table_name(walk.table, node);
-
-		if (pattern && !word_matches(*pattern, name))
-			continue;
-		say_bulk(client, name);
-		shown++;
-	}
-	say_count(client, place, '*', shown);
-}
-
-static void
-say_subscribers(struct client *client, const struct word *words, size_t count)
-{
-	say_array(client, 2 * count);
-	for (size_t i = 0; i < count; i++) {
-		struct topic *topic = topic_find(&client->store->channels, words[i]);
-
-		say_bulk(client, words[i]);
-		say_number(client, topic ? topic->count : 0);
-	}
-}
-
-COMMAND(pubsub)
-{
-	if (word_is(words[1], "channels") && count <= 3)
-		say_channels(client, count == 3 ? &words[2] : NULL);
-	else if (word_is(words[1], "numsub"))
-		say_subscribers(client, words + 2, count - 2);
-	else if (word_is(words[1], "numpat") && count == 2)
-		say_number(client, (int64_t)table_count(&client->store->patterns));
-	else
-		say_unknown_part(client, "PUBSUB", words[1]);
+	reply_integer(client, sent);
 }

@@ -1,182 +1,179 @@
-/* session.c - HELLO, AUTH, PING, ECHO, QUIT, RESET, SELECT. */
+/* session.c - the commands for connections, and about the server. */
 #include <stdio.h>
-#include "command.h"
-#include "say.h"
-#include "version.h"
+#include <unistd.h>
+#include "commands.h"
+
+#define REDIS_VERSION "7.0.15" /* the release of redis-server that the store behaves like */
+
+/* --- AUTH and HELLO ----------------------------------------------------------- */
 
 /* Compares in a time that does not depend on how much of the password is right. */
 static bool
-is_password(const struct weft_store *store, struct word word)
+is_password(const struct string *password, struct slice slice)
 {
-	unsigned difference;
+	unsigned difference = slice.size != password->size;
 
-	if (!store->password)
-		return true;
-	difference = word.size != store->password->size;
-	for (size_t i = 0; i < word.size && i < store->password->size; i++)
-		difference |= (unsigned)(word.data[i] ^ store->password->bytes[i]);
+	for (size_t i = 0; i < slice.size && i < password->size; i++)
+		difference |= (unsigned)(slice.data[i] ^ password->bytes[i]);
 	return difference == 0;
 }
 
 static bool
-authenticate(struct client *client, struct word user, struct word password)
+authenticate(struct client *client, struct slice user, struct slice password)
 {
-	if (!word_equal(user, WORD("default")) || !is_password(client->store, password)) {
-		say_error(client, "WRONGPASS invalid username-password pair or user is disabled.");
-		return false;
-	}
-	client->flags |= CLIENT_KNOWN;
-	client->reader.is_stranger = false;
+	const struct string *expected = client->store->password;
+
+	if (!slice_equal(user, SLICE("default")) || (expected && !is_password(expected, password)))
+		return reply_error(client, "WRONGPASS invalid username-password pair or user is "
+		                           "disabled.");
+	client->flags |= CLIENT_AUTHENTICATED;
+	client->reader.unauthenticated = false;
 	return true;
 }
 
 COMMAND(auth)
 {
-	struct word user = count == 3 ? words[1] : WORD("default");
+	struct slice user = client->argc == 3 ? client->argv[1] : SLICE("default");
 
-	if (count > 3) {
-		say_syntax(client);
-		return;
-	}
-	if (count == 2 && !client->store->password) {
-		say_error(client, "ERR AUTH <password> called without any password "
-		                  "configured for the default user. Are you sure your "
-		                  "configuration is correct?");
-		return;
-	}
-	if (authenticate(client, user, words[count - 1]))
-		say_ok(client);
+	if (client->argc > 3)
+		reply_error(client, SYNTAX);
+	else if (client->argc == 2 && !client->store->password)
+		reply_error(client, "ERR AUTH <password> called without any password configured");
+	else if (authenticate(client, user, client->argv[client->argc - 1]))
+		reply_ok(client);
 }
-
-/* --- HELLO ------------------------------------------------------------------ */
 
 static void
-say_hello(struct client *client)
+reply_hello(struct client *client)
 {
-	say_map(client, 7);
-	say_text(client, "server");
-	say_text(client, "redis");
-	say_text(client, "version");
-	say_text(client, STORE_SPEAKS);
-	say_text(client, "proto");
-	say_number(client, client->protocol);
-	say_text(client, "id");
-	say_number(client, (int64_t)client->id);
-	say_text(client, "mode");
-	say_text(client, "standalone");
-	say_text(client, "role");
-	say_text(client, "master");
-	say_text(client, "modules");
-	say_array(client, 0);
+	static const char *const texts[] = { "server", "redis",      "version", REDIS_VERSION,
+		                             "mode",   "standalone", "role",    "master" };
+
+	reply_many(client, '%', 7);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		reply_text(client, texts[i]);
+	reply_text(client, "proto");
+	reply_integer(client, client->protocol);
+	reply_text(client, "id");
+	reply_integer(client, (int64_t)bytes_get(client->id));
+	reply_text(client, "modules");
+	reply_many(client, '*', 0);
 }
 
-struct hello {
-	int64_t protocol; /* 0: unchanged */
-	const struct word *user, *name;
-};
-
-static bool
-read_hello(struct client *client, const struct word *words, size_t count, struct hello *out)
-{
-	if (count > 1 && !number_read(words[1], &out->protocol)) {
-		say_error(client, "ERR Protocol version is not an integer or out of range");
-		return false;
-	}
-	if (count > 1 && (out->protocol < 2 || out->protocol > 3)) {
-		say_error(client, "NOPROTO unsupported protocol version");
-		return false;
-	}
-	for (size_t i = 2; i < count; i++) {
-		if (word_is(words[i], "auth") && count - i > 2) {
-			out->user = &words[i + 1];
-			i += 2;
-		} else if (word_is(words[i], "setname") && count - i > 1) {
-			out->name = &words[++i];
-		} else {
-			say_error(client, "ERR Syntax error in HELLO option '%.*s'",
-			          (int)(words[i].size < 128 ? words[i].size : 128), words[i].data);
-			return false;
-		}
-	}
-	return true;
-}
-
+/* HELLO [protocol [AUTH user password] [SETNAME name]] */
 COMMAND(hello)
 {
-	struct hello hello = { 0 };
+	struct slice *argv = client->argv;
+	int64_t protocol = client->protocol;
 
-	if (!read_hello(client, words, count, &hello))
-		return;
-	if (hello.user && !authenticate(client, hello.user[0], hello.user[1]))
-		return;
-	if (!(client->flags & CLIENT_KNOWN)) {
-		say_error(client, "NOAUTH HELLO must be called with the client already "
-		                  "authenticated, otherwise the HELLO <proto> AUTH "
-		                  "<user> <pass> option can be used to authenticate "
-		                  "the client and select the RESP protocol version at "
-		                  "the same time");
+	if (client->argc > 1
+	    && (!integer_parse(argv[1], &protocol) || protocol < 2 || protocol > 3)) {
+		reply_error(client, "NOPROTO unsupported protocol version");
 		return;
 	}
-	if (hello.name && !client_rename(client, *hello.name))
+	for (size_t i = 2; i < client->argc; i++) {
+		size_t more = client->argc - i - 1;
+
+		if (more > 1 && slice_is(argv[i], "auth")) {
+			if (!authenticate(client, argv[i + 1], argv[i + 2]))
+				return;
+			i += 2;
+		} else if (more == 0 || !slice_is(argv[i++], "setname")) {
+			reply_error(client, SYNTAX);
+			return;
+		}
+	}
+	if (!(client->flags & CLIENT_AUTHENTICATED)) {
+		reply_error(client, "NOAUTH HELLO needs AUTH <user> <password> first");
 		return;
-	if (hello.protocol)
-		client->protocol = (uint8_t)hello.protocol;
-	say_hello(client);
+	}
+	client->protocol = (uint8_t)protocol;
+	reply_hello(client);
+}
+
+/* Names of clients, and of their libraries, are accepted and not kept. */
+COMMAND(client)
+{
+	struct slice part = client->argv[1];
+
+	if (client->argc == 2 && slice_is(part, "id"))
+		reply_integer(client, (int64_t)bytes_get(client->id));
+	else if ((client->argc == 3 && slice_is(part, "setname"))
+	         || (client->argc == 4 && slice_is(part, "setinfo")))
+		reply_ok(client);
+	else
+		reply_error(client, UNKNOWN_PART, SHOWN(part));
+}
+
+/* --- about the server -------------------------------------------------------- */
+
+/* Clients ask for descriptions of the commands.  There are none. */
+COMMAND(command)
+{
+	reply_many(client, client->argc > 1 && slice_is(client->argv[1], "docs") ? '%' : '*', 0);
+}
+
+COMMAND(info)
+{
+	const struct weft_store *store = client->store;
+	char text[1024];
+	int size = snprintf(
+		text, sizeof(text),
+		"# Server\r\nredis_version:" REDIS_VERSION "\r\nserver_name:weft store\r\n"
+		"weft_version:%s\r\nredis_mode:standalone\r\nprocess_id:%lld\r\n"
+		"uptime_in_seconds:%lld\r\n# Clients\r\nconnected_clients:%zu\r\n"
+		"blocked_clients:%zu\r\n# Memory\r\nused_memory:%zu\r\nused_memory_peak:%zu\r\n"
+		"maxmemory:%zu\r\nmem_clients_normal:%zu\r\n# Persistence\r\nin_memory_only:1\r\n"
+		"# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%zu\r\n"
+		"# Replication\r\nrole:master\r\nconnected_slaves:0\r\n",
+		weft_version(), (long long)getpid(),
+		(long long)(store->now_ms - store->start_ms) / 1000, map_count(&store->clients),
+		store->blocked_count, store->memory.used, store->memory.peak,
+		store->opts.memory_max, store->traffic.used, (unsigned long long)store->last_id,
+		store->commands);
+
+	reply_bulk(client, (struct slice){ text, (size_t)size });
 }
 
 /* --- other commands --------------------------------------------------------- */
 
-COMMAND(ping)
-{
-	bool subscribed = table_count(&client->channels) + table_count(&client->patterns) > 0;
-
-	if (count > 2) {
-		say_error(client, "ERR wrong number of arguments for 'ping' command");
-		return;
-	}
-	if (client->protocol == 2 && subscribed) {
-		say_array(client, 2);
-		say_text(client, "pong");
-		say_bulk(client, count == 2 ? words[1] : WORD(""));
-	} else if (count == 2) {
-		say_bulk(client, words[1]);
-	} else {
-		say_raw(client, "+PONG\r\n", 7);
-	}
-}
-
 COMMAND(echo)
 {
-	(void)count;
-	say_bulk(client, words[1]);
+	reply_bulk(client, client->argv[1]);
+}
+
+COMMAND(ping)
+{
+	if (client->argc > 2) {
+		reply_error(client, WRONG_ARITY, "ping");
+	} else if (client->protocol == 2 && client_subscriptions(client) > 0) {
+		reply_many(client, '*', 2);
+		reply_text(client, "pong");
+		reply_bulk(client, client->argc == 2 ? client->argv[1] : SLICE(""));
+	} else if (client->argc == 2) {
+		reply_bulk(client, client->argv[1]);
+	} else {
+		reply_status(client, "PONG");
+	}
 }
 
 COMMAND(quit)
 {
-	(void)words, (void)count;
-	say_ok(client);
+	reply_ok(client);
 	client->flags |= CLIENT_LAST;
-	client_dirty(client);
 }
 
 COMMAND(reset)
 {
-	(void)words, (void)count;
 	client_reset(client);
-	say_status(client, "RESET");
+	reply_status(client, "RESET");
 }
 
+/* There is one database. */
 COMMAND(select)
 {
-	int64_t number;
-
-	(void)count;
-	if (!arg_number(client, words[1], &number))
-		return;
-	if (number < 0 || number >= BASES) {
-		say_error(client, "ERR DB index is out of range");
-		return;
-	}
-	client->base = &client->store->bases[number];
-	say_ok(client);
+	if (slice_equal(client->argv[1], SLICE("0")))
+		reply_ok(client);
+	else
+		reply_error(client, "ERR DB index is out of range");
 }

@@ -1,243 +1,282 @@
-/* sorted.c - a sorted set: a skip list and a hash table. */
-#include <assert.h>
-#include "sorted.h"
+/* sorted.c - the commands for sorted sets.
+ *
+ * A member is a field.  Its value is its score, as 8 bytes that are in the order of the scores, and
+ * its name; key->more has the values as names.
+ */
+#include <math.h>
+#include "commands.h"
 
-static size_t
-bytes_of(size_t name_size, uint32_t levels)
+/* The bits of a positive number are in the order of the numbers; those of a negative one are in
+ * the opposite order. */
+static uint64_t
+order_of(double score)
 {
-	return levels * sizeof(struct item_link) + sizeof(struct item) + name_size;
+	uint64_t bits;
+
+	memcpy(&bits, &score, sizeof(bits));
+	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-static struct item_link *
-head_of(const struct sorted *sorted)
+static double
+score_of(const char *order)
 {
-	return (struct item_link *)(uintptr_t)&sorted->head[SORTED_LEVELS - 1];
+	uint64_t bits = bytes_get(order);
+	double score;
+
+	bits = bits >> 63 ? bits & ~(UINT64_C(1) << 63) : ~bits;
+	memcpy(&score, &bits, sizeof(score));
+	return score;
 }
 
-static void
-free_item(struct sorted *sorted, struct item *item)
+/* The score of a member; NAN if it is not in the set. */
+static double
+find_score(const struct key *key, struct slice name)
 {
-	heap_give(sorted->table.heap, &LEVEL(item_links(item), item->levels - 1),
-	          bytes_of(item->node.size, item->levels));
+	const struct field *field = map_find(&key->fields, name);
+
+	return field ? score_of(field->value->bytes) : (double)NAN;
 }
 
-struct sorted *
-sorted_new(struct heap *heap)
-{
-	struct sorted *sorted = heap_new(heap, sizeof(*sorted));
-
-	table_init(&sorted->table, heap, offsetof(struct item, name));
-	sorted->levels = 1;
-	return sorted;
-}
-
-void
-sorted_free(struct sorted *sorted)
-{
-	struct heap *heap = sorted->table.heap;
-	struct item *item = sorted_first(sorted);
-
-	while (item) {
-		struct item *next = item_next(item);
-
-		free_item(sorted, item);
-		item = next;
-	}
-	table_clear(&sorted->table, NULL, NULL);
-	heap_give(heap, sorted, sizeof(*sorted));
-}
-
-struct item *
-sorted_find(const struct sorted *sorted, struct word name)
-{
-	return (struct item *)(void *)table_find(&sorted->table, name);
-}
-
-/* --- the list --------------------------------------------------------------- */
-
-/* Whether an item comes before a member with this score and name. */
+/* Returns whether there was such a member. */
 static bool
-is_less(const struct item *item, double score, struct word name)
+remove_member(struct key *key, struct slice name)
 {
-	if (item->score != score)
-		return item->score < score;
-	return word_order(item_word(item), name) < 0;
+	struct field *field = map_find(&key->fields, name);
+
+	return field && field_remove(&key->more, map_find(&key->more, string_slice(field->value)))
+	       && field_remove(&key->fields, field);
 }
 
-/* The links that lead to a position, on each level, and the ranks of the items that contain
- * them. */
-struct way {
-	struct item_link *links[SORTED_LEVELS];
-	size_t ranks[SORTED_LEVELS];
-	struct item *before;
-};
-
+/* Adds a member, or changes its score. */
 static void
-find_way(struct sorted *sorted, double score, struct word name, struct way *way)
+put_member(struct key *key, struct slice name, double score)
 {
-	struct item_link *links = head_of(sorted);
-	size_t rank = 0;
+	struct memory *memory = key->fields.memory;
+	struct string *value = memory_alloc(memory, sizeof(*value) + 8 + name.size);
 
-	way->before = NULL;
-	for (uint32_t i = sorted->levels; i-- > 0;) {
-		while (LEVEL(links, i).next && is_less(LEVEL(links, i).next, score, name)) {
-			rank += LEVEL(links, i).span;
-			way->before = LEVEL(links, i).next;
-			links = item_links(way->before);
-		}
-		way->links[i] = &LEVEL(links, i);
-		way->ranks[i] = rank;
-	}
+	value->size = 8 + name.size;
+	bytes_put(value->bytes, order_of(score + 0.0)); /* turns -0 into 0 */
+	memcpy(value->bytes + 8, name.data, name.size);
+	(void)remove_member(key, name);
+	((struct field *)map_add(&key->fields, name))->value = value;
+	(void)map_add(&key->more, string_slice(value));
 }
 
-static uint32_t
-draw_levels(struct heap *heap)
+/* The name of the member at a rank.  Its score is before it. */
+static struct slice
+member_at(const struct key *key, size_t rank)
 {
-	uint64_t bits = heap_draw(heap) | UINT64_C(1) << (2 * SORTED_LEVELS - 2);
+	struct slice ordered = map_name(&key->more, map_at(&key->more, rank));
 
-	return 1 + (uint32_t)__builtin_ctzll(bits) / 2;
-}
-
-/* Links an item into the list; the table is updated separately. */
-static void
-link_item(struct sorted *sorted, struct item *item, size_t count)
-{
-	struct item_link *links = item_links(item);
-	struct way way;
-
-	while (sorted->levels < item->levels) {
-		struct item_link *head = &LEVEL(head_of(sorted), sorted->levels++);
-
-		*head = (struct item_link){ NULL, count };
-	}
-	find_way(sorted, item->score, item_word(item), &way);
-	for (uint32_t i = 0; i < sorted->levels; i++) {
-		size_t passed = way.ranks[0] - way.ranks[i];
-
-		if (i >= item->levels) {
-			way.links[i]->span++;
-			continue;
-		}
-		LEVEL(links, i).next = way.links[i]->next;
-		LEVEL(links, i).span = way.links[i]->span - passed;
-		way.links[i]->next = item;
-		way.links[i]->span = passed + 1;
-	}
-	item->before = way.before;
-	if (links->next)
-		links->next->before = item;
-	else
-		sorted->last = item;
+	return (struct slice){ ordered.data + 8, ordered.size - 8 };
 }
 
 static void
-unlink_item(struct sorted *sorted, struct item *item)
+reply_member(struct client *client, struct slice name, bool pair)
 {
-	struct item_link *links = item_links(item);
-	struct way way;
-
-	find_way(sorted, item->score, item_word(item), &way);
-	assert(way.links[0]->next == item);
-	for (uint32_t i = 0; i < sorted->levels; i++) {
-		way.links[i]->span--;
-		if (i < item->levels) {
-			way.links[i]->next = LEVEL(links, i).next;
-			way.links[i]->span += LEVEL(links, i).span;
-		}
-	}
-	if (links->next)
-		links->next->before = item->before;
-	else
-		sorted->last = item->before;
-	while (sorted->levels > 1 && !LEVEL(head_of(sorted), sorted->levels - 1).next)
-		sorted->levels--;
+	if (pair)
+		reply_many(client, '*', 2);
+	reply_bulk(client, name);
+	reply_double(client, score_of(name.data - 8));
 }
 
 /* --- members ---------------------------------------------------------------- */
 
-struct item *
-sorted_add(struct sorted *sorted, struct word name, double score)
+COMMAND(zadd)
 {
-	struct heap *heap = sorted->table.heap;
-	uint32_t levels = draw_levels(heap);
-	struct item_link *links = heap_take(heap, bytes_of(name.size, levels));
-	struct item *item = (struct item *)(void *)(links + levels);
+	int64_t added = 0;
+	double score, old;
 
-	item->score = score;
-	item->levels = levels;
-	memcpy(item->name, name.data, name.size);
-	item->node.size = (uint32_t)name.size;
-	link_item(sorted, item, sorted_count(sorted));
-	table_add(&sorted->table, &item->node, name.size);
-	return item;
+	if (client->argc % 2 != 0) {
+		reply_error(client, SYNTAX);
+		return;
+	}
+	for (size_t i = 2; i < client->argc; i += 2)
+		if (!arg_double(client, i, &score))
+			return;
+	for (size_t i = 2; i < client->argc && arg_double(client, i, &score); i += 2) {
+		old = find_score(client->key, client->argv[i + 1]);
+		added += isnan(old);
+		if (score != old)
+			put_member(client->key, client->argv[i + 1], score);
+	}
+	reply_integer(client, added);
 }
 
-struct item *
-sorted_move(struct sorted *sorted, struct item *item, double score)
+COMMAND(zincrby)
 {
-	struct item *next = item_next(item);
-	bool stays = (!item->before || is_less(item->before, score, item_word(item)))
-	             && (!next || !is_less(next, score, item_word(item)));
+	double by, old = find_score(client->key, client->argv[3]);
 
-	if (!stays)
-		unlink_item(sorted, item);
-	item->score = score;
-	if (!stays)
-		link_item(sorted, item, sorted_count(sorted) - 1);
-	return item;
+	if (!arg_double(client, 2, &by))
+		return;
+	by += isnan(old) ? 0 : old;
+	if (isnan(by)) {
+		reply_error(client, "ERR resulting score is not a number (NaN)");
+		return;
+	}
+	put_member(client->key, client->argv[3], by);
+	reply_double(client, by);
 }
 
-void
-sorted_remove(struct sorted *sorted, struct item *item)
+COMMAND(zrem)
 {
-	unlink_item(sorted, item);
-	table_remove(&sorted->table, &item->node);
-	free_item(sorted, item);
+	int64_t removed = 0;
+
+	for (size_t i = 2; i < client->argc; i++)
+		removed += remove_member(client->key, client->argv[i]);
+	reply_integer(client, removed);
 }
 
-/* --- ranks ------------------------------------------------------------------ */
-
-size_t
-sorted_rank(const struct sorted *sorted, const struct item *item)
+/* ZPOPMIN, ZPOPMAX */
+COMMAND(zpop)
 {
-	const struct item_link *links = head_of(sorted);
-	size_t rank = 0;
+	bool left = client->command->variant == LEFT;
+	struct slice name = member_at(client->key, left ? 0 : map_count(&client->key->more) - 1);
 
-	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (LEVEL(links, i).next
-		       && is_less(LEVEL(links, i).next, item->score, item_word(item))) {
-			rank += LEVEL(links, i).span;
-			links = item_links(LEVEL(links, i).next);
+	reply_many(client, '*', 2);
+	reply_member(client, name, false);
+	(void)remove_member(client->key, name);
+}
+
+/* ZSCORE, ZRANK, ZREVRANK */
+COMMAND(zscore)
+{
+	const struct field *field = map_find(&client->key->fields, client->argv[2]);
+	const struct map *ranks = &client->key->more;
+	size_t rank;
+
+	if (!field) {
+		reply_null(client);
+	} else if (client->command->variant == NEITHER) {
+		reply_double(client, score_of(field->value->bytes));
+	} else {
+		rank = map_before(ranks, string_slice(field->value), false);
+		if (client->command->variant == RIGHT)
+			rank = map_count(ranks) - 1 - rank;
+		reply_integer(client, (int64_t)rank);
+	}
+}
+
+/* --- ranges ----------------------------------------------------------------- */
+
+/* Parses one end of a range of scores.  The low end is inclusive, the high one is exclusive; an
+ * empty text is 0. */
+static bool
+arg_score(struct client *client, size_t at, bool is_high, uint64_t *out)
+{
+	struct slice slice = client->argv[at];
+	bool open = slice.size > 0 && slice.data[0] == '(';
+	double score = 0;
+
+	slice.data += open;
+	slice.size -= open;
+	if (slice.size > 0 && !double_parse(slice, &score))
+		return reply_error(client, "ERR min or max is not a float");
+	*out = order_of(score + 0.0) + (open != is_high);
+	return true;
+}
+
+static int64_t
+members_before(const struct key *key, uint64_t order)
+{
+	char bytes[8];
+
+	bytes_put(bytes, order);
+	return key ? (int64_t)map_before(&key->more, (struct slice){ bytes, 8 }, false) : 0;
+}
+
+/* Parses argv[2] and argv[3], and finds the range of ranks.  If it is reversed they count from the
+ * end of the set.  Returns false after replying with an error. */
+static bool
+find_range(struct client *client, int variant, int64_t *begin, int64_t *end)
+{
+	const struct key *key = client->key;
+	size_t count = key ? map_count(&key->more) : 0, low_at = variant & REVERSE ? 3 : 2;
+	uint64_t low, high;
+
+	if (!(variant & SCORE))
+		return arg_range(client, count, begin, end);
+	if (!arg_score(client, low_at, false, &low) || !arg_score(client, 5 - low_at, true, &high))
+		return false;
+	*begin = members_before(key, low);
+	*end = low < high ? members_before(key, high) : *begin;
+	if (variant & REVERSE) {
+		int64_t from = (int64_t)count - *end;
+
+		*end = (int64_t)count - *begin;
+		*begin = from;
+	}
+	return true;
+}
+
+struct range_options {
+	int variant;
+	bool scores;
+	int64_t offset, limit; /* limit < 0: none */
+};
+
+static bool
+read_range_options(struct client *client, struct range_options *options)
+{
+	bool any = options->variant & ANY, limited = false;
+
+	for (size_t i = 4; i < client->argc; i++) {
+		if (slice_is(client->argv[i], "withscores")) {
+			options->scores = true;
+		} else if (slice_is(client->argv[i], "limit") && client->argc - i > 2) {
+			limited = true;
+			if (!arg_integer(client, ++i, &options->offset)
+			    || !arg_integer(client, ++i, &options->limit))
+				return false;
+		} else if (any && slice_is(client->argv[i], "rev")) {
+			options->variant |= REVERSE;
+		} else if (any && slice_is(client->argv[i], "byscore")) {
+			options->variant |= SCORE;
+		} else {
+			return reply_error(client, SYNTAX);
 		}
-	return rank;
+	}
+	if (options->variant & SCORE || !limited)
+		return true;
+	options->offset = 0;
+	return options->limit == -1 || reply_error(client, SYNTAX);
 }
 
-struct item *
-sorted_at(const struct sorted *sorted, size_t rank)
+/* ZRANGE, ZREVRANGE, ZRANGEBYSCORE, ZREVRANGEBYSCORE */
+COMMAND(zrange)
 {
-	const struct item_link *links = head_of(sorted);
-	size_t left = rank;
+	struct range_options options = { .variant = client->command->variant, .limit = -1 };
+	bool pairs = client->protocol >= 3;
+	int64_t begin, end;
 
-	if (rank >= sorted_count(sorted))
-		return NULL;
-	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (LEVEL(links, i).next && LEVEL(links, i).span <= left) {
-			left -= LEVEL(links, i).span;
-			links = item_links(LEVEL(links, i).next);
-		}
-	return links->next;
+	if (!read_range_options(client, &options)
+	    || !find_range(client, options.variant, &begin, &end))
+		return;
+	begin = options.offset < 0 || options.offset > end - begin ? end : begin + options.offset;
+	if (options.limit >= 0 && options.limit < end - begin)
+		end = begin + options.limit;
+	reply_many(client, '*', (size_t)(end - begin) * (options.scores && !pairs ? 2 : 1));
+	for (; begin < end; begin++) {
+		size_t rank = options.variant & REVERSE
+		                      ? map_count(&client->key->more) - 1 - (size_t)begin
+		                      : (size_t)begin;
+
+		if (options.scores)
+			reply_member(client, member_at(client->key, rank), pairs);
+		else
+			reply_bulk(client, member_at(client->key, rank));
+	}
 }
 
-size_t
-sorted_before(const struct sorted *sorted, item_fn is_before, const void *limit)
+/* ZCOUNT, ZREMRANGEBYRANK, ZREMRANGEBYSCORE */
+COMMAND(zrange_size)
 {
-	const struct item_link *links = head_of(sorted);
-	size_t rank = 0;
+	int variant = client->command->variant;
+	int64_t begin, end;
 
-	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (LEVEL(links, i).next && is_before(LEVEL(links, i).next, limit)) {
-			rank += LEVEL(links, i).span;
-			links = item_links(LEVEL(links, i).next);
-		}
-	return rank;
+	if (!find_range(client, variant, &begin, &end))
+		return;
+	reply_integer(client, end - begin);
+	while (variant & REMOVE && end > begin)
+		(void)remove_member(client->key, member_at(client->key, (size_t)--end));
 }

@@ -1,14 +1,14 @@
 /* store.h - the embedded store: a small in-memory RESP server in this process.
  *
- * It behaves like redis-server 7.0 for the commands that it has, in RESP2 and RESP3.  All data
- * is in memory, by design: nothing is written to disk, and the data is lost when the store is
- * closed.  A store belongs to one loop, and does all its work on that loop's thread.
+ * It behaves like redis-server 7.0 for the commands that it has (docs/guide/store.md), in RESP2
+ * and RESP3.  All data is in memory, by design: nothing is written to disk, and the data is lost
+ * when the store is closed.  A store belongs to one loop, and does all its work on that loop's
+ * thread.
  *
  * Untrusted input is limited: arguments and bytes of a request, unread output of a client,
- * clients, and the memory for data (memory_max) and tracking (tracking_max).  A web page can
- * make a browser send requests to any port; so a client that sends "POST" or "Host:" as a
- * command is dropped.  If the system itself is out of memory, the process aborts with a message,
- * as redis-server does.
+ * clients, and the memory for data.  A web page can make a browser send requests to any port; so
+ * a client that sends "POST" or "Host:" as a command is dropped.  If the system itself is out of
+ * memory, the process aborts with a message, as redis-server does.
  */
 #ifndef WEFT_STORE_H
 #define WEFT_STORE_H
@@ -25,15 +25,11 @@ typedef struct weft_store_opts {
 	size_t      memory_max;  /* for data; above it, commands that add data fail; default none */
 	size_t      bulk_max;    /* of one argument; default and maximum 512 MiB */
 	size_t      request_max; /* of one request; default and maximum 1 GiB */
-	uint32_t    words_max;   /* arguments of one request; default 1,048,576 */
+	uint32_t    args_max;    /* arguments of one request; default 1,048,576 */
 	uint32_t    inline_max;  /* of an inline command; default 64 KiB */
 	size_t      output_max;  /* unread output; above it a client is dropped; default 256 MiB */
 	uint32_t    clients_max; /* at once; default 10,000 */
-	bool        debug;       /* allow DEBUG, which can block the loop */
 	bool        without_password; /* listen on non-local addresses without a password */
-	size_t      tracking_max; /* for keys read by clients that track; default 64 MiB, or
-	                           * 1/16 of memory_max if that is less */
-	uint64_t    seed;        /* of hashes and random choices; default: random */
 } weft_store_opts;
 
 /* Make an empty store on `loop` (NULL: the caller's).

@@ -1,295 +1,127 @@
-/* strings.c - strings: SET with all its options, GET, MGET, MSET. */
-#include "command.h"
-#include "say.h"
+/* strings.c - the commands for strings and counters. */
+#include "commands.h"
 
-/* Sets a key to a string.  Removes an expiry time unless `keep_expiry` is set. */
-static struct key *
-set_string(struct client *client, struct word name, struct word value, bool keep_expiry)
+/* Sets a key to a string, which expires never or at a time. */
+static void
+set_string(struct client *client, struct slice name, struct slice value, int64_t expires_ms)
 {
-	struct heap *heap = &client->store->heap;
-	struct key *key = keys_write(client, name);
+	struct key *key = key_find(client, name);
 
-	if (!key)
-		key = keys_add(client->base, name, KIND_STRING);
-	else if (key->kind != KIND_STRING)
-		keys_renew(client->base, key, KIND_STRING);
-	if (key->text && key->text->room >= value.size && key->text->room <= value.size * 2) {
-		memcpy(key->text->bytes, value.data, value.size);
-		key->text->size = (uint32_t)value.size;
-	} else {
-		text_free(heap, key->text);
-		key->text = text_new(heap, value);
+	if (key && key->type != TYPE_STRING) {
+		key_remove(client->store, key);
+		key = NULL;
 	}
-	if (!keep_expiry && key->expires_ms)
-		keys_expire_at(client->base, key, 0);
-	keys_changed(client, client->base, name);
-	return key;
+	if (!key)
+		key = key_add(client, name, TYPE_STRING);
+	key_set_string(client, key, value);
+	key->expires_ms = expires_ms;
 }
 
-/* --- options ---------------------------------------------------------------- */
+enum { SET_NX = 1, SET_XX = 2, SET_KEEPTTL = 4, SET_EXPIRES = 8 };
 
-enum {
-	OPTION_NX = 1 << 0,
-	OPTION_XX = 1 << 1,
-	OPTION_GET = 1 << 2,
-	OPTION_KEEP = 1 << 3,    /* KEEPTTL */
-	OPTION_PERSIST = 1 << 4, /* of GETEX */
-	OPTION_EXPIRE = 1 << 5,
-};
-
-struct options {
-	unsigned flags;
-	struct expiry_unit unit;
-	struct word time;
-	int64_t at_ms;
-};
-
-static unsigned
-option_flag(struct word word, bool is_set)
-{
-	if (is_set && word_is(word, "nx"))
-		return OPTION_NX;
-	if (is_set && word_is(word, "xx"))
-		return OPTION_XX;
-	if (is_set && word_is(word, "get"))
-		return OPTION_GET;
-	if (is_set && word_is(word, "keepttl"))
-		return OPTION_KEEP;
-	return !is_set && word_is(word, "persist") ? OPTION_PERSIST : 0;
-}
-
+/* Parses the options of SET.  Returns false after replying with an error. */
 static bool
-option_unit(struct word word, struct expiry_unit *out)
+read_set_options(struct client *client, int *flags, int64_t *expires_ms)
 {
 	static const struct {
 		const char *name;
-		struct expiry_unit unit;
-	} units[] = { { "ex", { 1000, false } },
-		      { "px", { 1, false } },
-		      { "exat", { 1000, true } },
-		      { "pxat", { 1, true } } };
+		int flag, variant;
+	} options[] = { { "nx", SET_NX, 0 },
+		        { "xx", SET_XX, 0 },
+		        { "keepttl", SET_KEEPTTL, 0 },
+		        { "ex", SET_EXPIRES, POSITIVE },
+		        { "px", SET_EXPIRES, POSITIVE | MS },
+		        { "exat", SET_EXPIRES, POSITIVE | DATE },
+		        { "pxat", SET_EXPIRES, POSITIVE | DATE | MS } };
+	size_t time = 0, used = 0, i = 0;
 
-	for (size_t i = 0; i < 4; i++)
-		if (word_is(word, units[i].name)) {
-			*out = units[i].unit;
-			return true;
+	for (size_t at = 3; at < client->argc; at++) {
+		for (i = 0; i < 7 && !slice_is(client->argv[at], options[i].name);)
+			i++;
+		if (i == 7 || (i > 2 && (++at == client->argc || (time && used != i))))
+			return reply_error(client, SYNTAX);
+		*flags |= options[i].flag;
+		if (i > 2) {
+			time = at;
+			used = i;
 		}
-	return false;
-}
-
-/* Whether two options contradict each other. */
-static bool
-is_conflict(unsigned flags, unsigned more)
-{
-	const unsigned times = OPTION_KEEP | OPTION_PERSIST | OPTION_EXPIRE;
-	const unsigned both = OPTION_NX | OPTION_XX;
-
-	return ((flags & times) && (more & times) && !(flags & more & ~OPTION_EXPIRE))
-	       || ((flags | more) & both) == both;
-}
-
-static bool
-strings_read_options(struct client *client, const struct word *words, size_t count, bool is_set,
-                     struct options *out)
-{
-	for (size_t i = is_set ? 3 : 2; i < count; i++) {
-		unsigned more = option_flag(words[i], is_set);
-
-		if (!more && i + 1 < count && option_unit(words[i], &out->unit)) {
-			more = OPTION_EXPIRE;
-			out->time = words[i + 1];
-		}
-		if (!more || is_conflict(out->flags, more)) {
-			say_syntax(client);
-			return false;
-		}
-		i += more == OPTION_EXPIRE;
-		out->flags |= more;
 	}
-	return true;
-}
-
-static bool
-read_time(struct client *client, struct options *options)
-{
-	return !(options->flags & OPTION_EXPIRE)
-	       || expiry_read(client, options->time, options->unit, &options->at_ms);
-}
-
-/* --- SET -------------------------------------------------------------------- */
-
-static void
-say_string(struct client *client, const struct key *key)
-{
-	if (key)
-		say_bulk(client, text_word(key->text));
-	else
-		say_null(client);
+	if ((*flags & SET_NX && *flags & SET_XX) || (*flags & SET_KEEPTTL && time))
+		return reply_error(client, SYNTAX);
+	return !time || arg_expiry(client, time, options[used].variant, expires_ms);
 }
 
 COMMAND(set)
 {
-	struct options options = { 0 };
+	int64_t expires_ms = INT64_MAX;
+	int flags = 0;
 	struct key *key;
 
-	if (count > 3
-	    && (!strings_read_options(client, words, count, true, &options)
-	        || !read_time(client, &options)))
+	if (!read_set_options(client, &flags, &expires_ms))
 		return;
-	if (options.flags & (OPTION_GET | OPTION_NX | OPTION_XX)) {
-		key = keys_write(client, words[1]);
-		if ((options.flags & OPTION_GET) && key && key->kind != KIND_STRING) {
-			say_wrong_kind(client);
-			return;
-		}
-		if (options.flags & OPTION_GET)
-			say_string(client, key);
-		if (((options.flags & OPTION_NX) && key) || ((options.flags & OPTION_XX) && !key)) {
-			if (!(options.flags & OPTION_GET))
-				say_null(client);
-			return;
-		}
+	key = flags ? key_find(client, client->argv[1]) : NULL;
+	if (flags & (key ? SET_NX : SET_XX)) {
+		reply_null(client);
+		return;
 	}
-	key = set_string(client, words[1], words[2], options.flags & OPTION_KEEP);
-	if (options.flags & OPTION_EXPIRE)
-		keys_mortal(client, client->base, key, options.at_ms);
-	if (!(options.flags & OPTION_GET))
-		say_ok(client);
+	set_string(client, client->argv[1], client->argv[2],
+	           key && flags & SET_KEEPTTL ? key->expires_ms : expires_ms);
+	reply_ok(client);
 }
 
-COMMAND(setnx)
-{
-	bool there = keys_write(client, words[1]);
-
-	(void)count;
-	if (!there)
-		set_string(client, words[1], words[2], false);
-	say_number(client, !there);
-}
-
-static void
-set_for(struct client *client, const struct word *words, struct expiry_unit unit)
-{
-	int64_t at_ms;
-
-	if (!expiry_read(client, words[2], unit, &at_ms))
-		return;
-	keys_mortal(client, client->base, set_string(client, words[1], words[3], false), at_ms);
-	say_ok(client);
-}
-
+/* SETEX, PSETEX */
 COMMAND(setex)
 {
-	(void)count;
-	set_for(client, words, (struct expiry_unit){ 1000, false });
-}
+	int64_t expires_ms;
 
-COMMAND(psetex)
-{
-	(void)count;
-	set_for(client, words, (struct expiry_unit){ 1, false });
-}
-
-/* --- GET -------------------------------------------------------------------- */
-
-COMMAND(get)
-{
-	struct key *key;
-
-	(void)count;
-	if (keys_read_kind(client, words[1], KIND_STRING, &key))
-		say_string(client, key);
-}
-
-COMMAND(getset)
-{
-	struct key *key;
-
-	(void)count;
-	if (!keys_write_kind(client, words[1], KIND_STRING, &key))
+	if (!arg_expiry(client, 2, client->command->variant, &expires_ms))
 		return;
-	say_string(client, key);
-	set_string(client, words[1], words[2], false);
-}
-
-COMMAND(getdel)
-{
-	struct key *key;
-
-	(void)count;
-	if (!keys_write_kind(client, words[1], KIND_STRING, &key))
-		return;
-	say_string(client, key);
-	if (key) {
-		keys_drop(client->base, key);
-		keys_changed(client, client->base, words[1]);
-	}
-}
-
-COMMAND(getex)
-{
-	struct options options = { 0 };
-	struct key *key;
-
-	if (!strings_read_options(client, words, count, false, &options)
-	    || !keys_write_kind(client, words[1], KIND_STRING, &key))
-		return;
-	if (!key) {
-		say_null(client);
-		return;
-	}
-	if (!read_time(client, &options))
-		return;
-	say_string(client, key);
-	if ((options.flags & OPTION_EXPIRE) && options.at_ms <= client->store->now_ms)
-		keys_drop(client->base, key);
-	else if (options.flags & OPTION_EXPIRE)
-		keys_mortal(client, client->base, key, options.at_ms);
-	else if ((options.flags & OPTION_PERSIST) && key->expires_ms)
-		keys_expire_at(client->base, key, 0);
-	else
-		return;
-	keys_changed(client, client->base, words[1]);
-}
-
-COMMAND(mget)
-{
-	say_array(client, count - 1);
-	for (size_t i = 1; i < count; i++) {
-		struct key *key = keys_read(client, words[i]);
-
-		say_string(client, key && key->kind == KIND_STRING ? key : NULL);
-	}
-}
-
-static bool
-are_pairs(struct client *client, size_t count)
-{
-	if (count % 2 == 1)
-		return true;
-	say_error(client, "ERR wrong number of arguments for '%s' command", client->command->name);
-	return false;
+	set_string(client, client->argv[1], client->argv[3], expires_ms);
+	reply_ok(client);
 }
 
 COMMAND(mset)
 {
-	if (!are_pairs(client, count))
+	if (client->argc % 2 == 0) {
+		reply_error(client, WRONG_ARITY, "mset");
 		return;
-	for (size_t i = 1; i < count; i += 2)
-		set_string(client, words[i], words[i + 1], false);
-	say_ok(client);
+	}
+	for (size_t i = 1; i < client->argc; i += 2)
+		set_string(client, client->argv[i], client->argv[i + 1], INT64_MAX);
+	reply_ok(client);
 }
 
-COMMAND(msetnx)
+COMMAND(get)
 {
-	if (!are_pairs(client, count))
+	reply_string(client, client->key->string);
+}
+
+COMMAND(mget)
+{
+	reply_many(client, '*', client->argc - 1);
+	for (size_t i = 1; i < client->argc; i++) {
+		struct key *key = key_find(client, client->argv[i]);
+
+		reply_string(client, key && key->type == TYPE_STRING ? key->string : NULL);
+	}
+}
+
+/* INCR, DECR, INCRBY, DECRBY.  The variant is the sign. */
+COMMAND(incr)
+{
+	int64_t sign = client->command->variant, by = 1, number = 0;
+	struct key *key = client->key;
+	char text[INTEGER_MAX];
+
+	if (client->argc == 3 && !arg_integer(client, 2, &by))
 		return;
-	for (size_t i = 1; i < count; i += 2)
-		if (keys_write(client, words[i])) {
-			say_number(client, 0);
-			return;
-		}
-	for (size_t i = 1; i < count; i += 2)
-		set_string(client, words[i], words[i + 1], false);
-	say_number(client, 1);
+	if (key->string && !integer_parse(string_slice(key->string), &number))
+		reply_error(client, NOT_INTEGER);
+	else if (__builtin_mul_overflow(by, sign, &by)
+	         || __builtin_add_overflow(number, by, &number))
+		reply_error(client, OVERFLOW);
+	else {
+		key_set_string(client, key, integer_format(text, number));
+		reply_integer(client, number);
+	}
 }
