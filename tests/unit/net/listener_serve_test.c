@@ -1,5 +1,6 @@
 /* listener_serve_test.c - options of weft_listener_serve(): threadlets of peers, and on_end. */
 #include <string.h>
+#include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 
 #define STACK_BYTES ((size_t)128 << 10)
@@ -174,7 +175,7 @@ list_peers(void *arg)
 	weft_threadlet_info infos[8];
 	const weft_threadlet_info *peer;
 	uint64_t cursor = 0;
-	int count = weft_threadlet_list(weft_loop_current(), &cursor, infos, 8, WEFT_NEVER);
+	int count = weft__threadlet_list(weft_loop_current(), &cursor, infos, 8, WEFT_NEVER);
 
 	peer = find_named(infos, count, place->opts.name ? place->opts.name : "peer");
 	CHECK(peer != NULL);

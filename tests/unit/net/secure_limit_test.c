@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "loop/loop.h"
+#include "threadlet/threadlet.h"
 #include "unit/net/secure_world.h"
 
 #define LIMIT_NS (5 * WEFT_MS)
@@ -240,7 +241,7 @@ inspect_stacks(void *arg)
 
 	OK(weft_stream_connect(house->address, &opts, &stream, WEFT_NEVER));
 	exchange(stream);
-	count = weft_threadlet_list(weft_loop_current(), &cursor, infos, 8, WEFT_NEVER);
+	count = weft__threadlet_list(weft_loop_current(), &cursor, infos, 8, WEFT_NEVER);
 	for (int i = 0; i < count; i++)
 		if (strcmp(infos[i].name, "guest") == 0) {
 			CHECK(infos[i].stack_bytes >= 64 << 10);
