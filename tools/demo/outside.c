@@ -38,13 +38,13 @@ load_request(void *arg)
 	return 0;
 }
 
-/* A change of the rate takes effect after the next request. */
+/* A change of the rate takes effect after the next request.  An interrupt ends it. */
 static void
 load_pace(struct demo *demo, weft_scope *scope, weft_http_client *const *clients)
 {
 	uint64_t due_ns = weft_now();
 
-	for (uint32_t n = 0; weft_sem_acquire(&demo->order, due_ns) == WEFT_ETIMEDOUT; n++) {
+	for (uint32_t n = 0; weft_sleep_until(due_ns) == 0; n++) {
 		uint32_t rate = health_get(demo, NULL, 0) ? setting(demo, LOAD) : 0;
 
 		for (uint32_t i = 0; rate > 0 && i <= setting(demo, COMPARE); i++) {
@@ -64,33 +64,44 @@ load_pace(struct demo *demo, weft_scope *scope, weft_http_client *const *clients
 	}
 }
 
-static void
-load_run(struct demo *demo)
+static int
+load_run(void *demo)
 {
 	weft_http_client_opts opts = { .per_host_max = CONNECTIONS, .queue_max = 1 };
 	weft_http_client *clients[SIDES] = { weft_http_client_new(&opts),
 		                             weft_http_client_new(&opts) };
 	weft_scope scope;
+	int rc = WEFT_ENOMEM;
 
-	if (clients[WEFT] && clients[THREADS] && weft_scope_open(&scope, 0, WEFT_NEVER) == 0) {
+	if (clients[WEFT] && clients[THREADS])
+		rc = weft_scope_open(&scope, 0, WEFT_NEVER);
+	if (rc == 0) {
 		load_pace(demo, &scope, clients);
-		(void)weft_scope_close(&scope);
-	} else {
-		(void)weft_sem_acquire(&demo->order, WEFT_NEVER);
+		rc = weft_scope_close(&scope);
 	}
 	for (int i = 0; i < SIDES; i++)
 		(void)weft_http_client_free(clients[i]);
+	return rc;
+}
+
+int
+outside_load(void *arg)
+{
+	struct demo *demo = arg;
+
+	return weft_loop_call(demo->outside, load_run, demo, WEFT_NEVER);
 }
 
 static int
-store_open(struct demo *demo, weft_store **out)
+store_open(void *arg)
 {
+	struct demo *demo = arg;
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_addr bound;
-	int rc = weft_store_open(NULL, NULL, out);
+	int rc = weft_store_open(NULL, NULL, &demo->store);
 
 	if (rc == 0)
-		rc = weft_store_listen(*out, "tcp://127.0.0.1:0", &bound);
+		rc = weft_store_listen(demo->store, "tcp://127.0.0.1:0", &bound);
 	if (rc == 0)
 		rc = weft_addr_format(&bound, text, sizeof(text));
 	if (rc > 0)
@@ -99,70 +110,44 @@ store_open(struct demo *demo, weft_store **out)
 	return rc < 0 ? rc : 0;
 }
 
+int
+outside_open(struct demo *demo)
+{
+	int rc = WEFT_ENOMEM;
+
+	demo->outside = weft_loop_new(&(weft_loop_opts){ .name = "outside" });
+	if (demo->outside)
+		rc = weft_loop_start(demo->outside);
+	if (rc == 0 && !demo->opts.redis)
+		rc = weft_loop_call(demo->outside, store_open, demo, WEFT_NEVER);
+	return rc == 0 ? demo_connect(demo, demo->outside, &demo->threads_redis) : rc;
+}
+
 static void
 on_closed(void *event)
 {
 	(void)weft_event_set(event);
 }
 
-/* The load ends with the first order, before the service; the rest with the second. */
 static int
-outside_run(void *arg)
+close_all(void *arg)
 {
 	struct demo *demo = arg;
 	weft_event closed = WEFT_INIT;
-	weft_store *store = NULL;
 
-	demo->outside_error = demo->opts.redis ? 0 : store_open(demo, &store);
-	(void)weft_sem_release(&demo->done, 1);
-	load_run(demo);
-	(void)weft_sem_release(&demo->done, 1);
-	(void)weft_sem_acquire(&demo->order, WEFT_NEVER);
 	weft_redis_close(demo->threads_redis);
-	if (store) {
-		weft_store_close(store, on_closed, &closed);
-		(void)weft_event_wait(&closed, WEFT_NEVER);
-	}
-	(void)weft_sem_release(&demo->done, 1);
-	return 0;
-}
-
-int
-outside_start(struct demo *demo)
-{
-	weft_go_opts opts = { .name = "outside" };
-	weft_threadlet id = WEFT_ENOMEM;
-
-	demo->outside = opts.loop = weft_loop_new(&(weft_loop_opts){ .name = opts.name });
-	demo->order.flags = demo->done.flags = WEFT_SHARED;
-	if (opts.loop)
-		id = weft_loop_start(opts.loop);
-	if (id == 0)
-		id = weft_go_with(&opts, outside_run, demo);
-	if (id < 0)
-		return (int)id;
-	demo->orders = 2;
-	(void)weft_sem_acquire(&demo->done, WEFT_NEVER);
-	if (demo->outside_error < 0)
-		return demo->outside_error;
-	return demo_connect(demo, demo->outside, &demo->threads_redis);
+	if (!demo->store)
+		return 0;
+	weft_store_close(demo->store, on_closed, &closed);
+	return weft_event_wait(&closed, WEFT_NEVER);
 }
 
 void
-outside_order(struct demo *demo)
+outside_close(struct demo *demo)
 {
-	demo->orders--;
-	(void)weft_sem_release(&demo->order, 1);
-	(void)weft_sem_acquire(&demo->done, WEFT_NEVER);
-}
-
-void
-outside_stop(struct demo *demo)
-{
-	while (demo->orders > 0)
-		outside_order(demo);
 	if (!demo->outside)
 		return;
+	(void)weft_loop_call(demo->outside, close_all, demo, WEFT_NEVER);
 	weft_loop_shutdown(demo->outside);
 	(void)weft_loop_wait_stopped(demo->outside, weft_after(5 * WEFT_S));
 	(void)weft_loop_free(demo->outside);

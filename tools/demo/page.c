@@ -9,8 +9,16 @@ extern const unsigned char panel_html[], panel_script[]; /* with a NUL; made by 
 
 static const char *const sides[SIDES] = { "weft", "threads" };
 static const char *const settings[SETTINGS] = { "load", "fan_out", "delay_us", "compare" };
-static const char *const counts[COUNTS] = { "ok",   "not_found", "bad",
-	                                    "shed", "errors",    "redis_errors" };
+static const struct {
+	const char *name, *help;
+} counts[COUNTS] = {
+	[OK] = { "ok", "Requests answered with a feed." },
+	[NOT_FOUND] = { "not_found", "Requests for unknown viewers." },
+	[BAD] = { "bad", "Malformed requests." },
+	[SHED] = { "shed", "Requests rejected because of overload." },
+	[ERRORS] = { "errors", "Requests that failed." },
+	[REDIS_ERRORS] = { "redis_errors", "Redis calls that failed." },
+};
 
 /* Writes bytes from outside as a JSON string; what would need an escape becomes an apostrophe. */
 static void
@@ -52,7 +60,7 @@ state_text(struct demo *demo)
 		fprintf(out, "%s\"%s\":[%" PRIu64 ",%" PRIu64 "]", i ? "," : "},\"limits\":{",
 		        settings[i], options[i].min, options[i].max);
 	for (int i = 0; i < COUNTS; i++)
-		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "},\"counts\":{", counts[i],
+		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "},\"counts\":{", counts[i].name,
 		        get(&demo->counts[i]));
 	fprintf(out, "},\"redis\":{\"state\":\"%s\",\"url\":", up ? "up" : "down");
 	write_quoted(out, redis ? weft_addr_mask(redis, url, sizeof(url)) : "embedded store");
@@ -170,10 +178,9 @@ page_open(struct demo *demo)
 		rc = weft_admin_add_panel(demo->admin, "Ranking service", (const char *)panel_html,
 		                          (const char *)panel_script);
 	for (int i = 0; i < COUNTS && rc == 0; i++) {
-		(void)snprintf(name, sizeof(name), "demo_%s_total", counts[i]);
-		rc = weft_admin_add_metric(demo->admin, name,
-		                           "Requests to /feed by outcome, or failed Redis calls.",
-		                           read_count, &demo->counts[i]);
+		(void)snprintf(name, sizeof(name), "demo_%s_total", counts[i].name);
+		rc = weft_admin_add_metric(demo->admin, name, counts[i].help, read_count,
+		                           &demo->counts[i]);
 	}
 	if (rc == 0)
 		rc = weft_http_route(demo->server, "GET /demo/events", route_events, demo);

@@ -73,7 +73,7 @@ start_parts(struct demo *demo)
 	demo->client_key = weft_key_new(close_client);
 	demo->server = weft_http_server_new(NULL);
 	if (rc == 0)
-		rc = demo->server ? outside_start(demo) : WEFT_ENOMEM;
+		rc = demo->server ? outside_open(demo) : WEFT_ENOMEM;
 	if (rc == 0)
 		rc = feed_open(demo);
 	return rc == 0 ? page_open(demo) : rc;
@@ -117,7 +117,7 @@ print_end(const struct demo *demo)
 static int
 serve_until_signal(struct demo *demo)
 {
-	weft_threadlet serving, health = 0;
+	weft_threadlet serving, health = 0, load = 0;
 	weft_scope scope;
 	int rc = weft_scope_open(&scope, 0, WEFT_NEVER), status = 0;
 
@@ -126,20 +126,24 @@ serve_until_signal(struct demo *demo)
 	(void)weft_signal_wait(ENDS, WEFT_NOWAIT); /* keeps signals for the next call */
 	serving = weft_scope_go(&scope, serve, demo);
 	rc = serving < 0 ? (int)serving : health_check(demo);
-	if (rc == 0)
+	if (rc == 0) {
 		health = weft_scope_go(&scope, health_run, demo);
-	if (rc == 0 && health > 0) {
+		load = weft_scope_go(&scope, outside_load, demo);
+		rc = health < 0 || load < 0 ? WEFT_ENOMEM : 0;
+	}
+	if (rc == 0) {
 		print_ready(demo);
 		rc = weft_signal_wait(ENDS, WEFT_NEVER);
 	}
 	weft_listener_close(demo->listener);
 	demo->listener = NULL;
-	outside_order(demo);
+	(void)weft_interrupt(load);
+	(void)weft_join(load, NULL, WEFT_NEVER);
 	(void)weft_join(serving, &status, WEFT_NEVER);
 	(void)weft_cancel(health);
 	(void)weft_scope_close(&scope);
 	print_end(demo);
-	return rc < 0 ? rc : health < 0 ? (int)health : status;
+	return rc < 0 ? rc : status;
 }
 
 static int
@@ -156,7 +160,7 @@ demo_main(void *arg)
 	weft_listener_close(demo->listener);
 	weft_admin_close(demo->admin);
 	(void)weft_pool_free(demo->pool);
-	outside_stop(demo);
+	outside_close(demo);
 	(void)weft_dag_free(demo->dag);
 	(void)weft_http_server_free(demo->server);
 	weft_value_drop(&demo->slow);

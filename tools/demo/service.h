@@ -58,10 +58,8 @@ struct demo {
 	bool              failed;
 
 	weft_loop  *outside;
+	weft_store *store;          /* NULL: the embedded store is not used */
 	weft_redis *threads_redis;
-	int         outside_error;  /* of opening; set before the first `done` */
-	uint32_t    orders;         /* still to be given */
-	weft_sem    order, done;    /* shared */
 
 	struct side     sides[SIDES];
 	uint64_t        counts[COUNTS]; /* atomic */
@@ -72,10 +70,10 @@ struct demo {
 	uint64_t        slow_number, slow_ns, slow_end_ns; /* the number is atomic */
 };
 
-/* Start the loop "outside"; order it to end the load; stop it.  Thread: loop; they suspend. */
-int  outside_start(struct demo *demo);
-void outside_order(struct demo *demo);
-void outside_stop(struct demo *demo);
+/* Start the loop "outside"; run the load until an interrupt; stop it.  They suspend. */
+int  outside_open(struct demo *demo);
+int  outside_load(void *demo);
+void outside_close(struct demo *demo);
 /* Open a Redis client; the client of the caller's loop, or NULL. */
 int  demo_connect(const struct demo *demo, weft_loop *loop, weft_redis **out);
 weft_redis *demo_redis(const struct demo *demo);
