@@ -200,8 +200,14 @@ static void
 add_loop_span(const weft_trace *trace, const struct weft__trace_event *event)
 {
 	static const char *const phases[] = {
-		"timers", "first",      "inbox",   "threadlets", "wait",
-		"done",   "immediates", "closing", "microtasks",
+		[WEFT_PHASE_TIMERS] = "timers",
+		[WEFT_PHASE_INBOX] = "inbox",
+		[WEFT_PHASE_THREADLETS] = "threadlets",
+		[WEFT_PHASE_WAIT] = "wait",
+		[WEFT_PHASE_DONE] = "done",
+		[WEFT_PHASE_IMMEDIATES] = "immediates",
+		[WEFT_PHASE_CLOSING] = "closing",
+		[WEFT_PHASE_MICROTASKS] = "microtasks",
 	};
 	struct weft__trace_text *out = trace->text;
 

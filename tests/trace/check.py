@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import defaultdict
 
-PHASES = {"timers", "first", "inbox", "threadlets", "wait", "done", "immediates", "closing",
+PHASES = {"timers", "inbox", "threadlets", "wait", "done", "immediates", "closing",
           "microtasks"}
 
 

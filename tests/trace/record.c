@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <weft/dag.h>
+#include <weft/trace.h>
 #include <weft/weft.h>
 
 #define MUST(condition) \

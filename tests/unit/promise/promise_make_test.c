@@ -496,19 +496,17 @@ TEST(go_starts_a_threadlet_that_settles_a_promise)
 	in_both_ways(go_each, check_gone_through);
 }
 
-static weft_promise *nothing;
+static weft_promise *inner, *nothing;
 
 static void
 go_by_each_result(void *arg)
 {
-	weft_promise *inner = weft_promise_new(arg);
-
+	inner = weft_promise_new(arg);
 	p = weft_promise_go(arg, give_reason, MARK('b'));
 	also_note(p, 'r');
 	end = weft_promise_go(arg, give_promise, inner);
 	nothing = weft_promise_go(arg, give_nothing, MARK('n'));
 	OK(weft_promise_resolve(inner, integer(2)));
-	drop(inner);
 }
 
 static void
@@ -516,12 +514,13 @@ check_each_result(void)
 {
 	weft_value value;
 
-	CHECK_STR(trace, "bpnr");
+	CHECK_STR(trace, "brpn");
 	end_rejected(p, 4);
 	end_fulfilled(end, 2);
 	CHECK_EQ(weft_promise_state(nothing, &value), WEFT_FULFILLED);
 	CHECK(!value.type);
 	drop(nothing);
+	drop(inner);
 	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
