@@ -17,7 +17,7 @@ WORDS = [
     ["top", f"ftp://user:{SECRET}@127.0.0.1:1", "--once"],
     ["top", f"user:{SECRET}@127.0.0.1:1", "--once"],
     ["top", "1", f"http://user:{SECRET}@127.0.0.1:1"],
-    ["demo", "--redis", f"rediss://user:{SECRET}@127.0.0.1:1"],
+    ["demo", "--redis", f"redsi://user:{SECRET}@127.0.0.1:1"],
     ["demo", "--redis", f"redis://user:{SECRET}@127.0.0.1:1/x"],
     ["demo", "--redi", f"redis://user:{SECRET}@127.0.0.1:1"],
     ["store", "--pasword", SECRET],
