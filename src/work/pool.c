@@ -498,8 +498,10 @@ weft__pool_end(weft_pool *pool)
 
 	if (!weft__pool_is_forked(pool))
 		end_threads(pool);
-	else if (self->worker && self->worker->pool == pool)
+	else if (self->worker && self->worker->pool == pool) {
 		self->worker = NULL; /* this thread of the pool has forked */
+		self->canceled = NULL;
+	}
 	while ((worker = pool->workers)) {
 		pool->workers = worker->other;
 		weft__sys->release(worker);
