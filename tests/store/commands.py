@@ -147,9 +147,10 @@ class Maker:
         return self.one(BOUNDS + IDS + ["x"])
 
     def trim(self):
-        kind = self.one(["MAXLEN", "MINID", "maxlen"])
-        return [kind, *self.maybe(0.3, self.one("=~")),
-                self.id() if kind == "MINID" else self.one(SMALL)]
+        """Not MINID with ~: what redis-server then removes depends on deleted entries, too."""
+        if self.chance(0.4):
+            return ["MINID", *self.maybe(0.3, "="), self.id()]
+        return [self.one(["MAXLEN", "maxlen"]), *self.maybe(0.3, self.one("=~")), self.one(SMALL)]
 
     def entry(self):
         return self.some(FIELDS, 3) + (["v"] if self.chance(0.05) else [])

@@ -165,6 +165,10 @@ client_serve(void *arg)
 	while (is_open && !(client->flags & CLIENT_CLOSING)) {
 		size_t used = run_arrived(client);
 
+		if (store->resumes) { /* their next requests run before those of other clients */
+			store->resumes = false;
+			(void)weft_yield();
+		}
 		if (client->out.size > 0)
 			is_open = write_output(client);
 		else if (client->flags & CLIENT_LAST)

@@ -69,7 +69,7 @@ struct weft_store {
 	uint64_t             last_id;
 	struct topic        *ready, **ready_end; /* changed keys that clients wait for */
 	weft_listener       *listeners[LISTENERS_MAX];
-	bool                 closing;
+	bool                 closing, resumes; /* resumes: blocked clients were served */
 	uint32_t             refs;    /* open store, clients, listeners */
 	weft_store_closed_fn on_closed;
 	void                *closed_arg;

@@ -6,6 +6,10 @@
 void
 key_set_string(struct client *client, struct key *key, struct slice value)
 {
+	if (key->string && key->string->size == value.size) {
+		memcpy(key->string->bytes, value.data, value.size);
+		return;
+	}
 	memory_free(&client->store->memory, key->string);
 	key->string = string_new(&client->store->memory, value);
 }

@@ -9,21 +9,14 @@
 
 /* Compares in a time that does not depend on how much of the password is right. */
 static bool
-is_password(const struct string *password, struct slice slice)
-{
-	unsigned difference = slice.size != password->size;
-
-	for (size_t i = 0; i < slice.size && i < password->size; i++)
-		difference |= (unsigned)(slice.data[i] ^ password->bytes[i]);
-	return difference == 0;
-}
-
-static bool
 authenticate(struct client *client, struct slice user, struct slice password)
 {
 	const struct string *expected = client->store->password;
+	bool wrong = expected && expected->size != password.size;
 
-	if (!slice_equal(user, SLICE("default")) || (expected && !is_password(expected, password)))
+	for (size_t i = 0; expected && i < password.size && i < expected->size; i++)
+		wrong |= password.data[i] != expected->bytes[i];
+	if (wrong || !slice_equal(user, SLICE("default")))
 		return reply_error(client, "WRONGPASS invalid username-password pair or user is "
 		                           "disabled.");
 	client->flags |= CLIENT_AUTHENTICATED;

@@ -95,6 +95,7 @@ block_retry(struct client *client)
 		client_unblock(client);
 	else
 		client->out.size = written;
+	client->store->resumes |= client->served;
 }
 
 /* A client that is served leaves the topic, which stays in the list meanwhile. */

@@ -77,7 +77,7 @@ reply_status(struct client *client, const char *text)
 void
 reply_ok(struct client *client)
 {
-	reply_status(client, "OK");
+	reply_raw(client, "+OK\r\n");
 }
 
 /* Newlines in client input would be parsed as the end of the reply. */

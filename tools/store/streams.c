@@ -53,12 +53,6 @@ id_of(const char *name)
 	return ID(bytes_get(name), bytes_get(name + 8));
 }
 
-static stream_id
-id_at(const struct map *map, size_t position)
-{
-	return id_of(map_name(map, map_at(map, position)).data);
-}
-
 /* The number of names before an ID. */
 static size_t
 id_before(const struct map *map, stream_id id, bool or_equal)
@@ -463,8 +457,8 @@ reply_summary(struct client *client, const struct group *group)
 		reply_null_array(client);
 		return;
 	}
-	reply_id(client, id_at(&group->pending, 0));
-	reply_id(client, id_at(&group->pending, count - 1));
+	reply_id(client, id_of(map_name(&group->pending, map_at(&group->pending, 0)).data));
+	reply_id(client, id_of(map_name(&group->pending, map_at(&group->pending, count - 1)).data));
 	position = reply_later(client);
 	for (size_t i = 0; i < map_count(&group->consumers); i++) {
 		const struct consumer *consumer = map_at(&group->consumers, i);
