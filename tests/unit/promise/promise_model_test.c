@@ -163,9 +163,7 @@ add_node(weft_loop *loop)
 	int kind = node_count < 3 ? 0 : below(12);
 
 	*node = (struct node){ .follows = -1, .number = 100 + node_count };
-	node->kind = kind < 3   ? NEW
-	             : kind < 8 ? THEN
-	                        : (enum node_kind)(ALL + kind - 8);
+	node->kind = kind < 3 ? NEW : kind < 8 ? THEN : (enum node_kind)(ALL + kind - 8);
 	node->promise = node->kind == NEW    ? weft_promise_new(loop)
 	                : node->kind == THEN ? make_chained(node)
 	                                     : make_many(node);
