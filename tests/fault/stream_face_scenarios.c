@@ -149,7 +149,8 @@ await_pieces(bool well)
 
 	for (int i = 0; i < PIECES && well; i++)
 		well = went_well(await(&faces.world, &jobs[i]), PIECE);
-	well = well && went_well(weft_stream_shutdown(faces.here.stream, WEFT_NOWAIT), 0);
+	well = well && went_well(faces.here.stream != NULL, true) /* an error may have closed it */
+	       && went_well(weft_stream_shutdown(faces.here.stream, WEFT_NOWAIT), 0);
 	if (well && fault_hits() == 0)
 		drive_faces(&faces.there.close_left);
 	EXPECT(fault_hits() > 0 || (faces.there.got == ALL && faces.here.drains == 1));
