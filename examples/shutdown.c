@@ -30,7 +30,7 @@ do_jobs(void *jobs)
 static int
 run(void *arg)
 {
-	weft_chan *jobs = weft_chan_new(sizeof(int), 100, 0);
+	weft_chan *jobs = weft_chan_new(sizeof(int), 10, 0);
 	weft_scope scope;
 	int rc = weft_scope_open(&scope, 0, WEFT_NEVER);
 
