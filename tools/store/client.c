@@ -145,6 +145,8 @@ wait_for_input(struct client *client)
 		                                                      : WEFT_ETIMEDOUT;
 	else
 		return false;
+	client->store->resuming -= client->resuming;
+	client->resuming = false;
 	if (result == WEFT_ETIMEDOUT && (client->flags & CLIENT_BLOCKED)) {
 		reply_null_array(client);
 		client_unblock(client);
@@ -165,10 +167,8 @@ client_serve(void *arg)
 	while (is_open && !(client->flags & CLIENT_CLOSING)) {
 		size_t used = run_arrived(client);
 
-		if (store->resumes) { /* their next requests run before those of other clients */
-			store->resumes = false;
-			(void)weft_yield();
-		}
+		while (store->resuming > 0 && weft_yield() == 0)
+			; /* their next requests run before ours */
 		if (client->out.size > 0)
 			is_open = write_output(client);
 		else if (client->flags & CLIENT_LAST)

@@ -32,6 +32,7 @@ struct client {
 	uint32_t              flags;
 	uint8_t               protocol; /* 2 or 3 */
 	bool                  served;   /* a request that is retried has got its reply */
+	bool                  resuming; /* counted in store->resuming */
 	const struct command *command;  /* the one that is running, and its arguments */
 	struct slice         *argv;
 	size_t                argc;
@@ -69,7 +70,8 @@ struct weft_store {
 	uint64_t             last_id;
 	struct topic        *ready, **ready_end; /* changed keys that clients wait for */
 	weft_listener       *listeners[LISTENERS_MAX];
-	bool                 closing, resumes; /* resumes: blocked clients were served */
+	bool                 closing;
+	uint32_t             resuming; /* clients that were served, and have not run since */
 	uint32_t             refs;    /* open store, clients, listeners */
 	weft_store_closed_fn on_closed;
 	void                *closed_arg;

@@ -91,11 +91,15 @@ block_retry(struct client *client)
 	client->flags |= CLIENT_RETRY;
 	command_run(client, request->command, request->argv, request->argc);
 	client->flags &= ~(uint32_t)CLIENT_RETRY;
-	if (client->served)
-		client_unblock(client);
-	else
+	if (!client->served) {
 		client->out.size = written;
-	client->store->resumes |= client->served;
+		return;
+	}
+	if (client->input.pending && !client->resuming) {
+		client->resuming = true;
+		client->store->resuming++;
+	}
+	client_unblock(client);
 }
 
 /* A client that is served leaves the topic, which stays in the list meanwhile. */
