@@ -22,7 +22,6 @@ from collections import namedtuple
 from pathlib import Path, PurePosixPath
 
 LAYERS = "base timer backend loop threadlet promise work net runtime dag".split()
-LOW_FOLDERS = {"threadlet/switch": "base"}  # the simulated kernel also uses it
 OUTSIDE = ("proto", "bindings", "tools", "examples")
 SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
 COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
@@ -335,9 +334,6 @@ def rule(function):
 
 def layer_of(path):
     """The layer of a path below src/, or None."""
-    for folder, layer in LOW_FOLDERS.items():
-        if path.startswith(folder + "/"):
-            return layer
     first, slash, _ = path.partition("/")
     return first if slash and first in LAYERS else None
 
@@ -671,8 +667,8 @@ CLEAN = {
     "src/base/os_linux.c": c_file("os_linux.c", "#if 1", "#include <errno.h>", "#endif",
                                   "void *", "get(void)", "{", "\treturn errno ? 0 : malloc(1);",
                                   "}"),
-    "src/threadlet/switch/go.h": c_file("go.h", "void go(void);"),
-    "src/base/sim.h": c_file("base/sim.h", '#include "threadlet/switch/go.h"'),
+    "src/base/switch/go.h": c_file("go.h", "void go(void);"),
+    "src/base/sim.h": c_file("base/sim.h", '#include "base/switch/go.h"'),
     "src/loop/turn.c": c_file(
         "turn.c", "#include <errno.h>", "#include <net/if.h>", '#include "base/sim.h"',
         '/* #include "dag/dag.h", strcpy(a, b), #if, {{{, TO' 'DO(#12) and src/wo' 'rk/pool.c */',

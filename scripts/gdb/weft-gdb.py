@@ -20,7 +20,7 @@ import gdb.unwinder
 PLACE_BYTES, NAME_BYTES = 32, 24  # of an entry in weft_gdb_layout, and its name
 
 # Registers saved on a suspended stack, in words above its stack pointer;
-# src/threadlet/switch/*.S.
+# src/base/switch/*.S.
 SAVED = {
     "x86-64": (dict(r15=1, r14=2, r13=3, r12=4, rbx=5, rbp=6, rip=7), "rsp", 8),
     "aarch64": (dict(x29=0, pc=1, **{f"x{19 + i}": 2 + i for i in range(10)}), "sp", 22),

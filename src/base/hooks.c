@@ -10,7 +10,7 @@
 #include "base/os.h"
 #include "base/report.h"
 #include "base/thread.h"
-#include "threadlet/switch/frames.h"
+#include "base/switch/frames.h"
 
 #define STANDARD_ERROR 2
 #define LINE_BYTES     1400 /* the longest detail, with name and error */

@@ -18,7 +18,7 @@
 #include "base/os.h"
 #include "base/report.h"
 #include "loop/loop.h"
-#include "threadlet/switch/frames.h"
+#include "base/switch/frames.h"
 
 #define PERIOD_MIN (WEFT_MS / 2)
 #define ANSWER_NS  (100 * WEFT_MS)

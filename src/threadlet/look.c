@@ -12,7 +12,7 @@
  *      that was read.  `mark` says where the list continues, and moves if that threadlet ends.
  *      With several readers it may be another reader's; then the position is searched for.
  */
-#include "threadlet/switch/frames.h"
+#include "base/switch/frames.h"
 #include "threadlet/threadlet.h"
 
 #define SLICE_MAX 64u

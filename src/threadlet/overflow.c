@@ -13,7 +13,7 @@
 #include "base/lock.h"
 #include "base/os.h"
 #include "base/report.h"
-#include "threadlet/switch/frames.h"
+#include "base/switch/frames.h"
 #include "threadlet/threadlet.h"
 
 #define NEAR 4096 /* bytes from the end of a stack: what a call may touch at once */

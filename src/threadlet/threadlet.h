@@ -16,7 +16,7 @@
 #include "loop/loop.h"
 #include "threadlet/handle.h"
 #include "threadlet/stack.h"
-#include "threadlet/switch/switch.h"
+#include "base/switch/switch.h"
 
 struct weft__waiter;
 

@@ -21,7 +21,7 @@
  * memory.c states what the memory model covers, search.c why the search may skip schedules,
  * world.c how the simulated system calls behave.
  *
- * Needs: threadlet/switch, base.  Thread: one at a time.
+ * Needs: base/switch, base.  Thread: one at a time.
  */
 #ifndef WEFT_TESTS_EXPLORE_H
 #define WEFT_TESTS_EXPLORE_H

@@ -20,7 +20,7 @@
 #include "base/atomic.h"
 #include "base/thread.h"
 #include "explore.h"
-#include "threadlet/switch/switch.h"
+#include "base/switch/switch.h"
 
 enum {
 	EXPLORE__MAIN = EXPLORE_THREADS_MAX, /* the slot of setup and check */

@@ -2,14 +2,14 @@
  *
  * schedule.c chooses which thread runs; thread.c starts, joins, parks and wakes threads.
  *
- * Needs: schedule.h, threadlet/switch.
+ * Needs: schedule.h, base/switch.
  */
 #ifndef WEFT_SIM_THREAD_H
 #define WEFT_SIM_THREAD_H
 
 #include "base/thread.h"
 #include "sim/run/schedule.h"
-#include "threadlet/switch/switch.h"
+#include "base/switch/switch.h"
 
 enum sim_thread_state {
 	SIM_THREAD_FREE,

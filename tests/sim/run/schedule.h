@@ -1,6 +1,6 @@
 /* schedule.h - simulated threads: stacks that take turns on one OS thread.
  *
- * Needs: clock.h, rng.h, threadlet/switch.
+ * Needs: clock.h, rng.h, base/switch.
  */
 #ifndef WEFT_SIM_SCHEDULE_H
 #define WEFT_SIM_SCHEDULE_H

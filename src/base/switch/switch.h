@@ -13,8 +13,8 @@
  *
  * Needs: nothing.  Thread: a context may change threads while suspended.
  */
-#ifndef WEFT_THREADLET_SWITCH_H
-#define WEFT_THREADLET_SWITCH_H
+#ifndef WEFT_BASE_SWITCH_SWITCH_H
+#define WEFT_BASE_SWITCH_SWITCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,9 +10,9 @@
  *   1. Flow 0 is the test's own stack.  It is resumed last, and only there is anything reported.
  *   2. Between switches the control words are those of the program.
  */
-#include "threadlet/switch/annotate.h"
+#include "base/switch/annotate.h"
 #include "test.h"
-#include "unit/threadlet/switch/words.h"
+#include "unit/switch/words.h"
 
 #define FLOWS       8
 #define STACK_BYTES 16384

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "threadlet/switch/switch.h"
+#include "base/switch/switch.h"
 #include "test.h"
 
 #define STACK_BYTES ((size_t)256 * 1024)

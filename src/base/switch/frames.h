@@ -7,10 +7,10 @@
  *
  * Needs: switch.h.  Thread: any that keeps the stack from running.
  */
-#ifndef WEFT_THREADLET_SWITCH_FRAMES_H
-#define WEFT_THREADLET_SWITCH_FRAMES_H
+#ifndef WEFT_BASE_SWITCH_FRAMES_H
+#define WEFT_BASE_SWITCH_FRAMES_H
 
-#include "threadlet/switch/switch.h"
+#include "base/switch/switch.h"
 
 struct weft__frame {
 	const void *pc; /* where it continues */

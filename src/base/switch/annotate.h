@@ -12,11 +12,11 @@
  *
  * Needs: switch.h.  Thread: as weft__switch().
  */
-#ifndef WEFT_THREADLET_SWITCH_ANNOTATE_H
-#define WEFT_THREADLET_SWITCH_ANNOTATE_H
+#ifndef WEFT_BASE_SWITCH_ANNOTATE_H
+#define WEFT_BASE_SWITCH_ANNOTATE_H
 
 #include "base/valgrind.h"
-#include "threadlet/switch/switch.h"
+#include "base/switch/switch.h"
 
 #if defined(__has_feature)
 #define WEFT__HAS_FEATURE(name) __has_feature(name)

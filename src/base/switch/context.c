@@ -9,7 +9,7 @@
  *
  * This layer does not allocate stacks, does not grow them and has no list of contexts.
  */
-#include "threadlet/switch/annotate.h"
+#include "base/switch/annotate.h"
 
 #include <stddef.h>
 

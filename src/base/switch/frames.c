@@ -3,8 +3,8 @@
  *   1. Each frame is above the one it called, and inside the bounds.  So a walk ends, and
  *      reads only the stack.
  */
-#include "threadlet/switch/annotate.h"
-#include "threadlet/switch/frames.h"
+#include "base/switch/annotate.h"
+#include "base/switch/frames.h"
 
 /* Where a stack begins; see the assembly. */
 bool

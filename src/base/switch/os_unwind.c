@@ -5,7 +5,7 @@
  * stack.  Not for signal handlers: backtrace() takes locks, and its first call allocates.
  */
 #include <execinfo.h>
-#include "threadlet/switch/frames.h"
+#include "base/switch/frames.h"
 
 #define FOUND_MAX 24 /* some are between here and the suspended stack */
 
