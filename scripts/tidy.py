@@ -23,6 +23,8 @@ from pathlib import Path, PurePosixPath
 
 LAYERS = "base timer backend loop threadlet promise work net runtime dag".split()
 OUTSIDE = ("proto", "bindings", "tools", "examples")
+LOOPS_OWN = "src/loop/"  # the only folder that names members of struct weft_loop
+LOOP_OPEN = {"src/net/": "backend"}  # members that another folder may still name
 SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
 COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
 FUNCTION_MAX, RATCHET_MAX, FILE_MAX, FILE_HARD_MAX = 70, 72, 800, 1200
@@ -43,6 +45,8 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 LOGICAL_LINE = re.compile(r"(?:\\\n|[^\n])*")
 INCLUDE = re.compile(r'(#[ \t]*include[ \t]*)(["<])([^">\n]*)([">])')
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
+LOOP_NAME = re.compile(r"\bweft_loop\s*\*+\s*(?:const\s+)?(\w+)\b(?!\s*\()")
+LOOP_CALL = re.compile(r"\bweft_loop\s*\*\s*(\w+)\s*\(")
 PUBLIC = re.compile(r"WEFT_(?:API|INLINE)\b[^(;]*?\b(\w+)\s*\(")
 LONG_FUNCTION = re.compile(r"tidy:\s+long,\s+because\s+\w")
 WIDE_FUNCTION = re.compile(r"tidy:\s+wide,\s+because\s+\w")
@@ -378,6 +382,35 @@ def public_only(tree):
                 yield s.path, line, f'"{name}" is not in {unit}/: use <weft/...> only'
 
 
+def left_of_arrow(flat, arrow):
+    """(name, bracket, is_member) of what an arrow is applied to: `name`, `name(...)` or
+    `name[...]`, which may be a member."""
+    before = flat[:arrow].rstrip()[-300:]
+    bracket = before[-1] if before.endswith((")", "]")) else ""
+    if bracket == ")":
+        before = before[:max(open_of(before, len(before) - 1), 0)].rstrip()
+    elif bracket:
+        before = before[:before.rfind("[")].rstrip()
+    name = re.search(r"\w*$", before)
+    return name[0], bracket, before[:name.start()].rstrip().endswith(("->", "."))
+
+
+@rule
+def loop_members(tree):
+    calls = {name for s in tree.src for name in LOOP_CALL.findall(s.flat)}
+    for s in tree.src:
+        if s.path.startswith(LOOPS_OWN):
+            continue
+        allowed = {member for folder, member in LOOP_OPEN.items() if s.path.startswith(folder)}
+        names = {"loop", "loops", *LOOP_NAME.findall(s.flat)}
+        for m in re.finditer(r"->\s*(\w+)", s.code):
+            name, bracket, is_member = left_of_arrow(s.code, m.start())
+            known = calls if bracket == ")" else {"loop", "loops"} if is_member else names
+            if name in known and m[1] not in allowed:
+                yield (s.path, s.line(m.start()), f"{name}->{m[1]} is private to {LOOPS_OWN}: use "
+                       "a function of its headers")
+
+
 def has_reason(source, function, reason):
     """Whether a comment in the function, or directly above it, gives the reason."""
     top = function.start
@@ -678,7 +711,8 @@ CLEAN = {
         nested(4), "",
         "int g(int a, int b, int c, int (*d)(int, int), int e,", " " * 6 + "int f)", "{",
         "\tstruct s s = { .a = { { { { {{1}} } } } } };",
-        "\tif (a) {", "\t\tfor (;;) {", "\t\t\tx->free((struct s){ .a = { { {1} } } });",
+        "\tloop->a = weft__loop_at(1)->a;", "\tif (a) {", "\t\tfor (;;) {",
+        "\t\t\tx->free((struct s){ .a = { { {1} } } });",
         "\t\t}", "\t}", "\tswitch (a) {", "\tcase '{':", "\t\treturn -EINVAL;", "\t}", "}"),
     "tests/long_test.c": "/* long_test.c - a.\n * tidy: long file, because so. */\n" +
                          "int a;\n" * 900,
@@ -702,6 +736,12 @@ PLANTS = [  # rule, path, text, line of the first finding
     ("public-only", "tools/weft/a.c", '#include "../../proto/base/proto_list.h"\n', 1),
     ("public-only", "bindings/js/a.c", '#include "http/parse.h"\n', 1),
     ("public-only", "proto/base/a.c", '#include "http/parse.h"\n', 1),
+    *[("loop-members", "src/net/a.c", c_file("a.c", "weft_loop *here(int a);",
+                                             "int f(weft_loop *home)", "{", line, "}"), 5)
+      for line in ("\treturn loop->state;", "\treturn home->state;", "\treturn a->loop->state;",
+                   "\treturn loop->backend.ops && a.loops[1]->state;",
+                   "\treturn here(g(1))->state;")],
+    ("loop-members", "src/threadlet/a.h", c_file("a.h", "#define A a->loop->backend"), 2),
     ("function-length", "bench/a.c", ABOVE + c_function(71, note=REASON) + "\n", 3),
     ("function-length", "bench/a.c", c_function(72) + "\n", 1),
     ("function-length", "bench/a.c", c_function(73, head="int f(int a)") + "\n", 1),

@@ -8,7 +8,7 @@
  * foreign loop), meter.c (samples the loop's time), metrics.c (reads the samples) and
  * observe.c (switches sampling on and off), signal.c and process.c (watches on signals and
  * child processes), local.c, registry.c, watchdog.c, post.c, timer.c, schedule.c,
- * microtask.c.
+ * microtask.c.  The layers above use access.h, and name no member of struct weft_loop.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H

@@ -59,8 +59,10 @@ weft__checkpoint_slow(weft_loop *loop)
 			run_ring(loop, &loop->microtasks, &count);
 		}
 		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop) : 0;
-		if (!jobs && loop->promises_due)
+		if (!jobs && loop->promises_due) {
+			loop->promises_due = false;
 			jobs = weft__loop_part(loop, WEFT__PART_PROMISES)->ops->due(loop);
+		}
 		microtask_add(loop, &count, jobs);
 	} while (jobs | loop->ticks.count | loop->microtasks.count | loop->promises_due);
 	loop->in_checkpoint = false;

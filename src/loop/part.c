@@ -13,6 +13,12 @@ weft__loop_attach(weft_loop *loop, enum weft__part_slot slot, struct weft__part 
 }
 
 void
+weft__loop_detach(weft_loop *loop, enum weft__part_slot slot)
+{
+	weft__store(&loop->parts[slot], 0, WEFT__RELAXED);
+}
+
+void
 weft__loop_close_slot(weft_loop *loop, enum weft__part_slot slot)
 {
 	uintptr_t none = 0;

@@ -32,7 +32,8 @@ enum weft__part_slot {
 struct weft__part_ops {
 	/* Something of the part is alive or pending. */
 	bool     (*has)(weft_loop *loop);
-	/* The microtask queue is empty, and promises_due is set.  Returns how many jobs ran. */
+	/* The microtask queue is empty, and weft__loop_set_promises_due() was called since the last
+	 * call.  Returns how many jobs ran. */
 	uint64_t (*due)(weft_loop *loop);
 	/* The loop stops and has ended its ops. */
 	void     (*stop)(weft_loop *loop);
@@ -55,6 +56,9 @@ struct weft__part {
  * first; NULL if the slot is closed. */
 struct weft__part *weft__loop_attach(weft_loop *loop, enum weft__part_slot slot,
                                      struct weft__part *part);
+
+/* Empty a slot, as the part in it is freed. */
+void weft__loop_detach(weft_loop *loop, enum weft__part_slot slot);
 
 /* Close a slot, unless it has a part. */
 void weft__loop_close_slot(weft_loop *loop, enum weft__part_slot slot);

@@ -268,7 +268,7 @@ weft__home_list(weft_promise *promise, bool here)
 	bool open;
 
 	if (here) {
-		if (weft__home_loop(home)->ending)
+		if (weft__loop_is_ending(weft__home_loop(home)))
 			return false;
 		list_add(&home->own, promise);
 		return true;
@@ -308,12 +308,12 @@ weft__home_queue(weft_promise *promise)
 	struct weft__home *home = promise->home;
 	weft_loop *loop = weft__home_loop(home);
 
-	if (home->ready || weft__ring_push(&loop->microtasks, weft__promise_run, promise) < 0) {
+	if (home->ready || weft__loop_push_microtask(loop, weft__promise_run, promise) < 0) {
 		promise->next_ready = NULL;
 		*home->ready_end = promise;
 		home->ready_end = &promise->next_ready;
 		promise->landed = false;
-		loop->promises_due = true;
+		weft__loop_set_promises_due(loop);
 	}
 	weft__loop_changed(loop);
 }
@@ -326,7 +326,7 @@ weft__home_watch(weft_promise *promise)
 	promise->next = NULL;
 	*home->rejected_end = weft_promise_ref(promise);
 	home->rejected_end = &promise->next;
-	weft__home_loop(home)->promises_due = true;
+	weft__loop_set_promises_due(weft__home_loop(home));
 }
 
 /* Run the jobs for which there was no memory; returns how many. */
@@ -367,12 +367,11 @@ run_due(weft_loop *loop)
 	struct weft__home *home = home_of(loop);
 	uint64_t count;
 
-	loop->promises_due = false;
 	count = run_ready(home);
-	if (count > 0 || loop->microtasks.count > 0)
-		loop->promises_due |= home->rejected != NULL;
-	else
+	if (count == 0 && !weft__loop_has_microtasks(loop))
 		report_rejected(home);
+	else if (home->rejected)
+		weft__loop_set_promises_due(loop);
 	return count;
 }
 

@@ -120,7 +120,7 @@ promise_report(const weft_promise *promise, weft_report_kind kind, const char *w
 	                             .level = kind == WEFT_REPORT_UNHANDLED ? 0 : 2,
 	                             .error = error,
 	                             .loop = loop,
-	                             .name = loop ? loop->name : NULL,
+	                             .name = loop ? weft__loop_name(loop) : NULL,
 	                             .text = text });
 }
 

@@ -329,7 +329,7 @@ chain_late(weft_promise *promise, weft_promise *before)
 		return 0;
 	}
 	promise->before = before;
-	if (weft__ring_push(&loop->microtasks, run_late, promise) < 0)
+	if (weft__loop_push_microtask(loop, run_late, promise) < 0)
 		return weft__fail(WEFT_ENOMEM, "promise: out of memory");
 	(void)weft_promise_ref(before);
 	weft__loop_changed(loop);
@@ -406,7 +406,7 @@ undo(weft_promise *promise)
 static bool
 is_served(const weft_promise *promise, bool is_here)
 {
-	return promise->listed || (is_here && weft__promise_loop(promise)->ending);
+	return promise->listed || (is_here && weft__loop_is_ending(weft__promise_loop(promise)));
 }
 
 struct handlers {

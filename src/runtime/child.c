@@ -43,7 +43,7 @@ struct weft_child {
 static const struct weft__sys *
 runtime_child_kernel(const weft_child *child)
 {
-	return weft__kernel(&child->process.loop->backend);
+	return weft__loop_kernel(child->process.loop);
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -401,8 +401,8 @@ terminate(weft_child *child)
 	weft_timer_set_background(&child->timer, child->closer != NULL);
 	child->timer.tag |= WEFT__TAG_FIRM;
 	child->timer.owner = loop;
-	if (weft__timer_arm(&loop->wheel, &child->timer, weft_after(child->grace_ns), AGAIN_NS,
-	                    on_grace, child)
+	if (weft__timer_arm(weft__loop_wheel(loop), &child->timer, weft_after(child->grace_ns),
+	                    AGAIN_NS, on_grace, child)
 	    < 0)
 		(void)kill_now(child); /* no memory for the grace period */
 	weft__loop_changed(loop);

@@ -4,7 +4,7 @@
  * is when a dump is needed, and no other loop waits for standard error.
  */
 #include <weft/threadlet.h>
-#include "loop/loop.h"
+#include "loop/access.h"
 #include "runtime/dumper.h"
 
 #define STANDARD_ERROR 2

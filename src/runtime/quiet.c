@@ -31,7 +31,8 @@ has_other_loops(const struct weft_runtime *runtime)
 	bool found = false;
 
 	weft__lock_take(&weft__registry.lock);
-	for (const weft_loop *loop = weft__registry.first; loop && !found; loop = loop->next_listed)
+	for (const weft_loop *loop = weft__registry.first; loop && !found;
+	     loop = weft__loop_next_listed(loop))
 		found = weft__runtime_of(loop) != runtime && loop != runtime->dumper.loop;
 	weft__lock_give(&weft__registry.lock);
 	return found;
@@ -58,7 +59,7 @@ all_sleep(const struct weft_runtime *runtime)
 	if (runtime->quiet.count < runtime->count)
 		return false;
 	for (uint32_t i = 0; i < runtime->count; i++)
-		if (!weft__inbox_is_asleep(&runtime->loops[i]->inbox))
+		if (!weft__loop_is_asleep(runtime->loops[i]))
 			return false;
 	return !weft__load(&runtime->stopping, WEFT__RELAXED);
 }
@@ -106,7 +107,7 @@ weft__runtime_begin_rest(weft_loop *loop)
 	bool stuck;
 
 	weft__lock_take(&quiet->lock);
-	loop->quiet = true;
+	weft__loop_set_quiet(loop, true);
 	quiet->count++;
 	stuck = is_stuck(runtime);
 	if (stuck) {
@@ -125,7 +126,7 @@ runtime_quiet_report(weft_loop *loop, char *text)
 		.kind = WEFT_REPORT_DEADLOCK,
 		.error = WEFT_EDEADLK,
 		.loop = loop,
-		.name = loop->name,
+		.name = weft__loop_name(loop),
 		.text = text ? text : "deadlock: all threadlets wait for each other",
 	});
 	weft__sys->release(text);
@@ -143,7 +144,8 @@ end_report(weft_loop *loop, uint64_t wakes)
 	if (quiet->wakes != wakes || weft__loop_is_runnable(loop))
 		quiet->over = false;
 	for (uint32_t i = 0; i < runtime->count; i++)
-		if (runtime->loops[i]->quiet && !weft__inbox_is_asleep(&runtime->loops[i]->inbox))
+		if (weft__loop_is_quiet(runtime->loops[i])
+		    && !weft__loop_is_asleep(runtime->loops[i]))
 			quiet->over = false;
 	weft__lock_give(&quiet->lock);
 }
@@ -157,7 +159,7 @@ weft__runtime_end_rest(weft_loop *loop)
 	bool tells;
 
 	weft__lock_take(&quiet->lock);
-	loop->quiet = false;
+	weft__loop_set_quiet(loop, false);
 	quiet->count--;
 	wakes = ++quiet->wakes;
 	tells = quiet->teller == loop;

@@ -36,9 +36,7 @@ load_of(weft_loop *loop)
 {
 	const struct weft__sched *sched = weft__sched_at(loop);
 
-	return sched ? weft__count_get(&loop->threadlets)
-	                       + weft__load(&sched->coming, WEFT__RELAXED)
-	             : 0;
+	return sched ? weft__loop_threadlets(loop) + weft__load(&sched->coming, WEFT__RELAXED) : 0;
 }
 
 /* Loops with the same load take turns. */
@@ -101,7 +99,7 @@ free_loops(weft_runtime *runtime)
 		weft_loop *loop = runtime->loops[i];
 
 		if (loop)
-			weft__store(&loop->parts[WEFT__PART_RUNTIME], 0, WEFT__RELAXED);
+			weft__loop_detach(loop, WEFT__PART_RUNTIME);
 		(void)weft_loop_free(loop);
 	}
 	weft__dumper_free(&runtime->dumper);

@@ -216,7 +216,7 @@ weft__threadlet_look(struct weft__threadlet *self)
 	weft__mailbox_drain(&self->sched->requests);
 	while (!self->why && (over = find_over(self, weft__sys->now(), &why))) {
 		if (over->place.block)
-			(void)weft__wheel_drop(&self->sched->loop->wheel, &over->place);
+			(void)weft__wheel_drop(weft__loop_wheel(self->sched->loop), &over->place);
 		weft__scope_end(over, why);
 	}
 	return self->why;

@@ -118,7 +118,7 @@ deadlock_report(struct weft__sched *sched)
 		.kind = WEFT_REPORT_DEADLOCK,
 		.error = WEFT_EDEADLK,
 		.loop = sched->loop,
-		.name = sched->loop->name,
+		.name = weft__loop_name(sched->loop),
 		.text = "deadlock: the threadlets wait only for each other",
 	};
 
@@ -139,7 +139,7 @@ void
 weft__sched_check(weft_loop *loop)
 {
 	struct weft__sched *sched = weft__sched_at(loop);
-	uint64_t ran = weft__count_get(&loop->counts.calls[WEFT_PHASE_THREADLETS]);
+	uint64_t ran = weft__count_get(&weft__loop_counts(loop)->calls[WEFT_PHASE_THREADLETS]);
 
 	if (sched->fed || sched->stuck_at == ran + 1)
 		return; /* invariant 2 */

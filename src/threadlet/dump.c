@@ -147,19 +147,20 @@ state_of(const weft_loop *loop)
 	static const char *const names[] = { "idle",     "starting", "running",
 		                             "sleeping", "stopping", "stopped" };
 
-	return names[weft__load(&loop->state, WEFT__RELAXED)];
+	return names[weft_loop_state(loop)];
 }
 
 static int
 write_head(struct dump *dump, const weft_loop *loop, int rc)
 {
 	struct weft__text text = weft__text_begin(dump->block, BLOCK);
+	const char *name = weft__loop_name(loop);
 
 	weft__text_add(&text, "loop ");
-	weft__text_number(&text, (int64_t)loop->inbox.id);
-	weft__text_add(&text, loop->name[0] ? " (" : "");
-	weft__text_add(&text, loop->name);
-	weft__text_add(&text, loop->name[0] ? ")" : "");
+	weft__text_number(&text, (int64_t)weft__loop_id(loop));
+	weft__text_add(&text, name[0] ? " (" : "");
+	weft__text_add(&text, name);
+	weft__text_add(&text, name[0] ? ")" : "");
 	if (rc < 0) {
 		weft__text_add(&text, " does not answer: ");
 		weft__text_add(&text, weft_strerror(rc));

@@ -106,9 +106,9 @@ unlink_from_sched(struct weft__threadlet *self)
 		sched->newest = older;
 	if (older)
 		older->newer = newer;
-	weft__count(&sched->loop->threadlets, (uint64_t)-1);
+	weft__loop_add_threadlets(sched->loop, -1);
 	if (self->background)
-		weft__count(&sched->loop->alive, 1);
+		weft__loop_add_alive(sched->loop, 1);
 }
 
 /* Its function has returned, and has left something open. */
@@ -245,7 +245,7 @@ link_to_sched(struct weft__sched *sched, weft_loop *loop, struct weft__threadlet
 		older->newer = t;
 	sched->newest = t;
 	t->seq = ++sched->seq;
-	weft__count(&loop->threadlets, 1);
+	weft__loop_add_threadlets(loop, 1);
 	weft__make_ready(loop, t);
 }
 
@@ -255,10 +255,11 @@ enlist(struct weft__sched *sched, struct weft__threadlet *t)
 {
 	weft_loop *loop = sched->loop;
 
-	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn && !loop->traced)
+	if (__builtin_expect(weft__tracing() != 0, 0) && weft__loop_is_in_turn(loop)
+	    && !weft__loop_is_traced(loop))
 		t->trace_what = NULL; /* it may still run untraced in this iteration */
 	if (t->background)
-		weft__count(&loop->alive, (uint64_t)-1);
+		weft__loop_add_alive(loop, -1);
 	if (weft__loop_is_stopping(loop) && !t->why)
 		t->why = t->base_why = WEFT_ECANCELED;
 	link_to_sched(sched, loop, t);
@@ -357,7 +358,7 @@ threadlet_go_check(const struct weft__start *start, weft_loop *loop, struct weft
 static bool
 is_full(const struct weft__sched *sched)
 {
-	return weft__count_get(&sched->loop->threadlets) + weft__load(&sched->coming, WEFT__RELAXED)
+	return weft__loop_threadlets(sched->loop) + weft__load(&sched->coming, WEFT__RELAXED)
 	       >= sched->max;
 }
 
@@ -384,7 +385,7 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 		return weft__fail(WEFT_EAGAIN,
 		                  "weft_go: the loop already has threadlet_max threadlets");
 	here = weft__thread_self()->loop == loop;
-	if (here && weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
+	if (here && weft_loop_state(loop) == WEFT_STOPPED)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_go: the loop has stopped");
 	t = threadlet_go_make(sched, start, class, here);
 	if (!t)
@@ -414,8 +415,7 @@ go_here(const struct weft__start *start)
 
 	if (!start->fn || !stack || !stack->laid || !handle
 	    || weft__loop_is_forked(weft__loop_here()) || weft__tracing()
-	    || weft__load(&weft__loop_here()->state, WEFT__RELAXED) >= WEFT_STOPPING
-	    || is_full(sched))
+	    || weft__loop_is_stopping(weft__loop_here()) || is_full(sched))
 		return 0;
 	if (start->scope && (!scope || scope->owner->sched != sched || scope->why))
 		return 0;
@@ -424,7 +424,7 @@ go_here(const struct weft__start *start)
 	threadlet_go_fill(t, start, sched, weft__handle_pop(&sched->handles));
 	if (scope)
 		weft__scope_add(scope, handle);
-	t->since_ns = weft__loop_here()->now_ns; /* read before this threadlet ran */
+	t->since_ns = weft__loop_last_ns(weft__loop_here()); /* read before this threadlet ran */
 	/* It is not traced, not canceled by a stopping loop and not in the background. */
 	link_to_sched(sched, weft__loop_here(), t);
 	return weft__handle_show(handle, sched);

@@ -166,7 +166,7 @@ weft__sched_look(weft_loop *loop)
 		if (look) {
 			*link = look->next;
 			look->asked = false;
-			(void)weft__add(&loop->looks, UINT32_MAX, WEFT__RELAXED);
+			weft__loop_add_looks(loop, -1);
 		}
 		weft__lock_give(&weft__registry.lock);
 		if (!look)
@@ -188,7 +188,7 @@ threadlet_look_request(struct weft__look *look)
 	look->asked = true;
 	look->next = weft__registry.asked;
 	weft__registry.asked = look;
-	(void)weft__add(&look->loop->looks, 1, WEFT__RELAXED);
+	weft__loop_add_looks(look->loop, 1);
 	weft__lock_give(&weft__registry.lock);
 	weft__loop_wake(look->loop);
 }
@@ -207,7 +207,7 @@ take_back(struct weft__look *look)
 			link = &(*link)->next;
 		*link = look->next;
 		look->asked = false;
-		(void)weft__add(&look->loop->looks, UINT32_MAX, WEFT__RELAXED);
+		weft__loop_add_looks(look->loop, -1);
 	}
 	weft__lock_give(&weft__registry.lock);
 	return asked;

@@ -38,13 +38,14 @@ fetch_ahead(const struct weft__threadlet *next)
 static inline struct weft__threadlet *
 sched_pop(weft_loop *loop)
 {
-	struct weft__threadlet *next = loop->ready.first;
-	uint32_t left = weft__count_get(&loop->left);
+	struct weft__run_queue *ready = weft__loop_ready(loop);
+	struct weft__threadlet *next = ready->first;
+	uint32_t left = weft__loop_left(loop);
 
 	if (!next || left == 0)
 		return NULL;
-	weft__count_set(&loop->left, left - 1);
-	loop->ready.first = next->next;
+	weft__loop_set_left(loop, left - 1);
+	ready->first = next->next;
 	fetch_ahead(next->next);
 	return next;
 }
@@ -53,8 +54,7 @@ sched_pop(weft_loop *loop)
 static inline struct weft__threadlet *
 pick(weft_loop *loop)
 {
-	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
-	    | loop->traced) /* invariants 2, 5 */
+	if (weft__loop_must_return(loop)) /* invariants 2, 5 */
 		return NULL;
 	return sched_pop(loop);
 }
@@ -121,7 +121,7 @@ weft__leave(struct weft__threadlet *self)
 	if (next == self)
 		return;
 	save(sched, self);
-	self->since_ns = loop->now_ns;
+	self->since_ns = weft__loop_last_ns(loop);
 	sched->thread->threadlet = next;
 	weft__switch(&self->context, next ? &next->context : &sched->context);
 	arrive(sched, self);
@@ -169,7 +169,7 @@ change_to(struct weft__sched *sched, struct weft__threadlet *next)
 	if (sched->exceptions)
 		__builtin_memcpy(exceptions, sched->exceptions, sizeof(exceptions));
 	thread->threadlet = next;
-	if (__builtin_expect(sched->loop->traced, 0))
+	if (__builtin_expect(weft__loop_is_traced(sched->loop), 0))
 		switch_traced(sched, next);
 	else
 		weft__switch(&sched->context, &next->context);
@@ -192,12 +192,12 @@ sched_run(weft_loop *loop)
 		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);
 	sched->modes = weft__modes();
-	weft__count_set(&loop->left, LEFT_MAX);
+	weft__loop_set_left(loop, LEFT_MAX);
 	while ((next = sched_pop(loop))) {
 		change_to(sched, next);
 		weft__checkpoint(loop);
 	}
-	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - weft__count_get(&loop->left));
+	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - weft__loop_left(loop));
 }
 
 /* In a signal handler on the loop's thread. */
@@ -288,8 +288,8 @@ weft__sched_make(weft_loop *loop)
 	weft__put(sched->loop, loop);
 	weft__mailbox_init(&sched->requests, loop, weft__on_request);
 	sched->modes = weft__modes();
-	sched->max = loop->threadlet_max;
-	sched->class = weft__stack_class(loop->stack_bytes);
+	sched->max = weft__loop_threadlet_max(loop);
+	sched->class = weft__stack_class(weft__loop_stack_bytes(loop));
 	weft__handles_init();
 	other = weft__loop_attach(loop, WEFT__PART_SCHED, &sched->part);
 	if (other == &sched->part)

@@ -27,7 +27,7 @@ threadlet_scope_give(struct weft__sched *sched, struct weft__scope *scope)
 static int
 arm(struct weft__scope *scope, uint64_t deadline_ns)
 {
-	struct weft_wheel *wheel = &scope->owner->sched->loop->wheel;
+	struct weft_wheel *wheel = weft__loop_wheel(scope->owner->sched->loop);
 
 	if (scope->place.block)
 		(void)weft__wheel_drop(wheel, &scope->place);
@@ -278,7 +278,7 @@ __attribute__((noinline)) static void
 clear(struct weft__scope *scope)
 {
 	if (scope->place.block)
-		(void)weft__wheel_drop(&scope->owner->sched->loop->wheel, &scope->place);
+		(void)weft__wheel_drop(weft__loop_wheel(scope->owner->sched->loop), &scope->place);
 	while (scope->ended)
 		forget_oldest(scope);
 	if (scope->tie)

@@ -13,7 +13,7 @@
 #include <weft/scope.h>
 #include <weft/threadlet.h>
 #include "base/text.h"
-#include "loop/loop.h"
+#include "loop/access.h"
 #include "threadlet/handle.h"
 #include "threadlet/stack.h"
 #include "base/switch/switch.h"
@@ -204,7 +204,7 @@ weft__sched_of(weft_loop *loop)
 static inline void
 weft__make_ready(weft_loop *loop, struct weft__threadlet *threadlet)
 {
-	struct weft__run_queue *ready = &loop->ready;
+	struct weft__run_queue *ready = weft__loop_ready(loop);
 
 	threadlet->next = NULL;
 	if (ready->first)
@@ -296,7 +296,7 @@ weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 		weft__wait_failed(waiter, (int)result);
 	threadlet->waiter = NULL;
 	if (__builtin_expect(threadlet->place.block != NULL, 0))
-		(void)weft__wheel_drop(&loop->wheel, &threadlet->place);
+		(void)weft__wheel_drop(weft__loop_wheel(loop), &threadlet->place);
 	weft__make_ready(loop, threadlet);
 }
 

@@ -63,8 +63,8 @@ weft__trace_leave(struct weft__threadlet *t, bool dead)
 	const char *why = dead ? "end" : t->waiter ? weft__waiter_what(t->waiter) : "ready";
 
 	if (t->trace_mark)
-		note(t->sched->loop->trace.mark, WEFT__TRACE_RUN, t->trace_ns, now_ns, why,
-		     (uint32_t)t->trace_mark);
+		note(weft__loop_trace_mark(t->sched->loop), WEFT__TRACE_RUN, t->trace_ns, now_ns,
+		     why, (uint32_t)t->trace_mark);
 	if (dead)
 		note(t->trace_mark, WEFT__TRACE_ENDED, now_ns, now_ns, "", 0);
 	t->trace_ns = now_ns;

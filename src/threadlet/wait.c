@@ -106,7 +106,7 @@ weft__may_wait(uint64_t deadline_ns)
 	if (weft__loop_is_forked(self->sched->loop))
 		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot continue "
 		                                     "with its parent's loop");
-	if (self->sched->loop->ending)
+	if (weft__loop_is_ending(self->sched->loop))
 		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
 	if (self->why)
 		return weft__fail(self->why, weft_strerror(self->why));
@@ -133,7 +133,7 @@ weft__ask(struct weft__threadlet *threadlet, int why)
 void
 weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 {
-	struct weft_wheel *wheel = &self->sched->loop->wheel;
+	struct weft_wheel *wheel = weft__loop_wheel(self->sched->loop);
 
 	if (__builtin_expect(self->place.block != NULL, 0))
 		(void)weft__wheel_drop(wheel, &self->place);

@@ -27,7 +27,7 @@ bind_home(struct weft__waitable *waitable)
 			WEFT_EWRONGLOOP,
 			"sync object or channel: it is not shared, and no loop runs on this "
 			"thread; make it with WEFT_SHARED");
-	if (weft__cas(&waitable->home, &none, loop->inbox.id, WEFT__RELAXED))
+	if (weft__cas(&waitable->home, &none, weft__loop_id(loop), WEFT__RELAXED))
 		return 0;
 	return weft__misuse(
 		WEFT_EWRONGLOOP,
@@ -106,8 +106,7 @@ weft__waitable_may_spin(struct weft__spin_backoff *backoff)
 	const struct weft__threadlet *self = weft__self();
 	const weft_loop *loop = self ? self->sched->loop : NULL;
 
-	return WEFT__WAITABLE_TRIES > 0 && loop && loop->spin.allowed && !loop->ready.first
-	       && !loop->ticks.count && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
+	return WEFT__WAITABLE_TRIES > 0 && loop && weft__loop_may_spin(loop)
 	       && weft__spin_is_due(backoff);
 }
 
@@ -115,7 +114,7 @@ weft__waitable_may_spin(struct weft__spin_backoff *backoff)
 static bool
 look_on(struct weft__shared_waiter *w)
 {
-	struct weft__spin_backoff *backoff = w->loop ? &w->loop->spin.waits : NULL;
+	struct weft__spin_backoff *backoff = w->loop ? weft__loop_wait_spins(w->loop) : NULL;
 
 	if (backoff && w->looks && weft__waitable_may_spin(backoff))
 		weft__spin_learn(backoff, weft__spin_on(&w->woken, WEFT__WAIT_SPINS, SPIN_NS),
@@ -237,7 +236,7 @@ weft__waitable_wait_from(struct weft__waits *queue, const char *what, void *valu
 	struct weft__sched *sched = self->sched;
 	int rc;
 
-	if (deadline_ns == WEFT_NOWAIT || loop->ending || weft__loop_is_forked(loop))
+	if (deadline_ns == WEFT_NOWAIT || weft__loop_is_ending(loop) || weft__loop_is_forked(loop))
 		return (struct weft__waitable_return){ weft__may_wait(deadline_ns), false };
 	sched->site = site;
 	rc = wait_local(self, queue, what, value, false, deadline_ns);

@@ -52,7 +52,7 @@ int weft__waitable_enter_slow(struct weft__waitable *waitable);
 static inline bool
 weft__waitable_is_of(const struct weft__waitable *waitable, const struct weft__thread *thread)
 {
-	return weft__load(&waitable->home, WEFT__RELAXED) == thread->loop->inbox.id;
+	return weft__load(&waitable->home, WEFT__RELAXED) == weft__loop_id(thread->loop);
 }
 
 /* The calling threadlet, if the waitable is local to its loop and the threadlet is neither
@@ -75,7 +75,7 @@ weft__waitable_enter(struct weft__waitable *waitable)
 	const struct weft__thread *thread = weft__thread_here();
 
 	if (thread && thread->loop && !(waitable->flags & WEFT_SHARED)
-	    && weft__load(&waitable->home, WEFT__RELAXED) == thread->loop->inbox.id)
+	    && weft__load(&waitable->home, WEFT__RELAXED) == weft__loop_id(thread->loop))
 		return 0;
 	return weft__waitable_enter_slow(waitable);
 }

@@ -264,7 +264,7 @@ weft_file_close(int fd)
 	bool done;
 	int rc;
 
-	if (!loop || loop->ending || weft__loop_is_forked(loop))
+	if (!loop || weft__loop_is_ending(loop) || weft__loop_is_forked(loop))
 		return weft__sys->close(fd);
 	await_left(loop, fd);
 	job = make_job(loop, &call, 0);

@@ -84,7 +84,7 @@ weft__loop_pool(weft_loop *loop, const weft_pool *which)
 	const weft_pool_opts opts = {
 		.name = cpu ? "weft-cpu" : "weft-blocking",
 		.threads_max = cpu ? 0 : BLOCKING_MAX,
-		.no_spin = !loop->spin.allowed,
+		.no_spin = !weft__loop_allows_spin(loop),
 	};
 	struct weft__pool_setup set;
 	struct pools *pools = get_pools(loop);

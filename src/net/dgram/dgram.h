@@ -21,7 +21,7 @@
 #include <netinet/udp.h>
 #include <weft/dgram.h>
 #include "net/addr.h"
-#include "loop/loop.h"
+#include "loop/access.h"
 
 /* The control message that makes UDP split a large message into datagrams; 0: not available. */
 #if defined(UDP_SEGMENT) && !defined(WEFT_PORTABLE)

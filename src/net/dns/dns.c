@@ -25,7 +25,7 @@ weft__dns_arm(struct weft__dns *dns)
 		return 0;
 	dns->timer.owner = dns->loop;
 	weft_timer_set_background(&dns->timer, true);
-	return weft__timer_arm(&dns->loop->wheel, &dns->timer, FAR, AGAIN, on_timer, dns);
+	return weft__timer_arm(weft__loop_wheel(dns->loop), &dns->timer, FAR, AGAIN, on_timer, dns);
 }
 
 /* 0: fire at once.  Else fire as the timeout of a query, after answers that have arrived by
@@ -39,7 +39,7 @@ aim_timer(struct weft__dns *dns, uint64_t due_ns)
 		place->tag &= (uint16_t)~WEFT__TAG_DEADLINE;
 	else
 		place->tag |= WEFT__TAG_DEADLINE;
-	(void)weft__wheel_move(&dns->loop->wheel, place, due_ns);
+	(void)weft__wheel_move(weft__loop_wheel(dns->loop), place, due_ns);
 }
 
 void
@@ -71,7 +71,7 @@ weft__dns_set_timer(struct weft__dns *dns)
 	if (!place->block)
 		return;
 	if (!dns->queue.first && dns->asked == 0)
-		(void)weft__wheel_drop(&dns->loop->wheel, place);
+		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), place);
 	else if (can_ask(dns) || dns->reopen)
 		aim_timer(dns, 0);
 	else
@@ -161,11 +161,11 @@ dns_free(weft_loop *loop, bool alone)
 
 	dns->ending = true;
 	if (place->block)
-		(void)weft__wheel_drop(&dns->loop->wheel, place);
+		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), place);
 	if (dns->engine)
 		weft__dns_engine_close(dns, alone);
 	weft__dns_clear(dns);
-	weft__store(&loop->parts[WEFT__PART_DNS], 0, WEFT__RELAXED);
+	weft__loop_detach(loop, WEFT__PART_DNS);
 	weft__sys->release(dns);
 }
 

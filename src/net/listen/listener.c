@@ -156,7 +156,7 @@ begin_handshake(weft_listener *listener, weft_stream *stream)
 		}
 	}
 	weft__sys->release(shaking);
-	weft__count(&weft__listener_loop(listener)->counts.accepts_shed, 1);
+	weft__count(&weft__loop_counts(weft__listener_loop(listener))->accepts_shed, 1);
 	weft_stream_reset(stream);
 }
 
@@ -166,7 +166,7 @@ begin_handshake(weft_listener *listener, weft_stream *stream)
 static uint32_t
 left_of(weft_listener *listener)
 {
-	uint64_t turn = weft__count_get(&weft__listener_loop(listener)->counts.turns);
+	uint64_t turn = weft__count_get(&weft__loop_counts(weft__listener_loop(listener))->turns);
 
 	if (listener->turn != turn) {
 		listener->turn = turn;
@@ -182,12 +182,12 @@ adopt(weft_listener *listener, int fd)
 	weft_stream *stream = weft__stream_make(
 		fd, weft__addr_family(&listener->local) == AF_UNIX ? WEFT__STREAM_LOCAL : 0);
 
-	weft__count(&weft__listener_loop(listener)->counts.accepted, 1);
+	weft__count(&weft__loop_counts(weft__listener_loop(listener))->accepted, 1);
 	weft__ready_disown(&weft__listener_loop(listener)->backend, fd);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
 	listener->left -= left_of(listener) > 0;
 	if (!stream) {
-		weft__count(&weft__listener_loop(listener)->counts.accepts_shed, 1);
+		weft__count(&weft__loop_counts(weft__listener_loop(listener))->accepts_shed, 1);
 		(void)weft__sys->close(fd);
 		weft__quota_leave(listener->quota);
 		return;
@@ -215,7 +215,7 @@ permit(weft_listener *listener)
 		return true;
 	}
 	listener->flags |= WEFT__LISTENER_FULL;
-	weft__count(&loop->counts.accepts_paused, !was_full);
+	weft__count(&weft__loop_counts(loop)->accepts_paused, !was_full);
 	return false;
 }
 
@@ -270,7 +270,7 @@ on_rested(weft_timer *timer, void *arg)
 static void
 rest(weft_listener *listener)
 {
-	weft__count(&weft__listener_loop(listener)->counts.accepts_shed, 1);
+	weft__count(&weft__loop_counts(weft__listener_loop(listener))->accepts_shed, 1);
 	if (weft_timer_start(weft__listener_loop(listener), &listener->timer, weft_after(REST_NS),
 	                     0, on_rested, listener)
 	    == 0)

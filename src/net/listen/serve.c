@@ -128,7 +128,7 @@ start_peer(struct service *service, weft_stream *stream)
 			return;
 	}
 	weft__sys->release(peer); /* out of memory, or too many threadlets: drop the peer */
-	weft__count(&weft__self()->sched->loop->counts.accepts_shed, 1);
+	weft__count(&weft__loop_counts(weft__self()->sched->loop)->accepts_shed, 1);
 	weft_stream_reset(stream);
 }
 

@@ -104,9 +104,9 @@ linger(weft_stream *stream)
 	out->linger_unsent = weft__stream_unsent(stream);
 	out->linger.tag |= WEFT__TAG_FIRM;
 	out->linger.owner = loop;
-	if (loop->ending
-	    || weft__timer_arm(&loop->wheel, &out->linger, weft_after(stream->linger_ns), 0,
-	                       on_linger, stream)
+	if (weft__loop_is_ending(loop)
+	    || weft__timer_arm(weft__loop_wheel(loop), &out->linger, weft_after(stream->linger_ns),
+	                       0, on_linger, stream)
 	               < 0)
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
 	weft__loop_changed(loop);

@@ -92,9 +92,10 @@ explain(const char *address, int error, const char *why)
 static void
 decide(struct connection *c, int result)
 {
+	struct weft__counts *counts = weft__loop_counts(c->loop);
 	weft_op *op = c->op;
 
-	weft__count(result == 0 ? &c->loop->counts.connected : &c->loop->counts.connects_failed, 1);
+	weft__count(result == 0 ? &counts->connected : &counts->connects_failed, 1);
 	c->op = NULL;
 	c->next = c->count;
 	if (c->securing > 0)

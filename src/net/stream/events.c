@@ -194,7 +194,7 @@ weft_stream_start(weft_stream *stream, weft_loop *loop, const weft_stream_events
 		return weft__misuse(WEFT_EINVAL, "weft_stream_start: events or on_data is NULL");
 	if (stream->reader || stream->reader_op)
 		return weft__fail(WEFT_EBUSY, "weft_stream_start: the stream already has a reader");
-	if (weft__stream_loop(stream)->ending)
+	if (weft__loop_is_ending(weft__stream_loop(stream)))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_stream_start: the loop is stopping");
 	stream_events_begin(stream);
 	set_background(stream);

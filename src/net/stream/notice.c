@@ -22,7 +22,7 @@ void
 weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 {
 	weft__lock_take(&notice->lock);
-	weft__store(&notice->forks, loop->forks, WEFT__RELAXED);
+	weft__store(&notice->forks, weft__loop_forks(loop), WEFT__RELAXED);
 	weft__store(&notice->loop, (uintptr_t)loop, WEFT__SEQ_CST); /* S */
 	weft__lock_give(&notice->lock);
 }

@@ -16,7 +16,7 @@
 #define WEFT_NET_NOTICE_H
 
 #include "base/lock.h"
-#include "loop/loop.h"
+#include "loop/access.h"
 #include "loop/mailbox.h"
 
 struct weft__notice {

@@ -172,7 +172,7 @@ end_input(weft_stream *stream, int64_t result)
 static void
 stream_receive_end(weft_stream *stream, int64_t result)
 {
-	if (stream->in.loop->ending)
+	if (weft__loop_is_ending(stream->in.loop))
 		result = stream->in_error = WEFT_ESHUTDOWN;
 	if (result > 0 || (result == WEFT_ECANCELED && (stream->flags & WEFT__STREAM_PAUSED))) {
 		stream->flags &= ~(uint32_t)WEFT__STREAM_PAUSED;

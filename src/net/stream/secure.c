@@ -249,7 +249,7 @@ static int
 secure_start(weft_stream *stream, weft_tls *tls, int role, const char *name, uint64_t deadline_ns)
 {
 	struct weft__session *s;
-	weft_loop *loop = weft__stream_loop(stream);
+	struct weft__counts *counts = weft__loop_counts(weft__stream_loop(stream));
 	int rc = check_start(stream, tls, role, deadline_ns);
 
 	if (rc == 0)
@@ -259,7 +259,7 @@ secure_start(weft_stream *stream, weft_tls *tls, int role, const char *name, uin
 	rc = shake_hands(stream, s, deadline_ns);
 	if (rc == 0 && (stream->flags & WEFT__STREAM_CLOSING))
 		rc = WEFT_ESHUTDOWN;
-	weft__count(rc < 0 ? &loop->counts.handshakes_failed : &loop->counts.handshakes, 1);
+	weft__count(rc < 0 ? &counts->handshakes_failed : &counts->handshakes, 1);
 	if (rc < 0) {
 		weft__session_close(s);
 		stream->in_error = stream->out_error = rc;

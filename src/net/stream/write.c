@@ -153,7 +153,7 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 	write->op = op;
 	if (stream->first && stream->queued + write->left > stream->write_max) {
 		rc = weft__stream_explain(stream, "write", WEFT_ENOBUFS);
-		weft__count(&op->loop->counts.peers_dropped, 1);
+		weft__count(&weft__loop_counts(op->loop)->peers_dropped, 1);
 		weft__send_fail(stream, WEFT_ENOBUFS);
 		(void)weft__sys->shutdown(stream->fd, SHUT_RDWR);
 	}
