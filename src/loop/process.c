@@ -14,6 +14,18 @@
 
 #define TRIES_MAX 16
 
+/* What a watch on a pid waits for. */
+struct pid_watch {
+	struct weft__process process; /* without on_end */
+	weft_watch *watch;
+};
+
+static weft_watch *
+pid_watch_of(struct weft__process *process)
+{
+	return ((struct pid_watch *)(void *)process)->watch;
+}
+
 static const struct weft__sys *
 loop_process_kernel(const struct weft__process *process)
 {
@@ -50,56 +62,87 @@ unwatch(struct weft__process *process)
 	weft__signal_unuse(process->loop, SIGCHLD);
 }
 
-static void
+/* The wait has ended.  Returns the program's watch, for the caller to call with `status`; or NULL,
+ * and on_end was called. */
+static weft_watch *
 loop_process_end(struct weft__process *process, int status)
 {
+	weft_watch *watch = process->on_end ? NULL : pid_watch_of(process);
+
 	unwatch(process);
-	process->on_end(process, status);
+	if (watch)
+		(void)weft_watch_stop(watch); /* which also forgets the process */
+	else
+		process->on_end(process, status);
+	return watch;
+}
+
+/* Whether it has ended, and with which status. */
+static bool
+loop_process_has_ended(struct weft__process *process, int *status)
+{
+	int rc;
+
+	*status = 0;
+	/* It is not reaped yet: so its pid still belongs to it, and so does the ID of its
+	 * process group. */
+	if (process->sweep && weft__process_reap(process, WEFT__REAP_KEEP, status) == 1)
+		(void)loop_process_kernel(process)->kill(&process->pid, SIGKILL, true);
+	rc = weft__process_reap(process, 0, status);
+	if (rc < 0)
+		*status = rc;
+	return rc != 0;
 }
 
 bool
 weft__process_look(struct weft__process *process)
 {
-	int status = 0, rc;
+	int status;
 
-	/* It is not reaped yet: so its pid still belongs to it, and so does the ID of its
-	 * process group. */
-	if (process->sweep && weft__process_reap(process, WEFT__REAP_KEEP, &status) == 1)
-		(void)loop_process_kernel(process)->kill(&process->pid, SIGKILL, true);
-	rc = weft__process_reap(process, 0, &status);
-	if (rc != 0)
-		loop_process_end(process, rc < 0 ? rc : status);
-	return rc != 0;
+	if (!loop_process_has_ended(process, &status))
+		return false;
+	(void)loop_process_end(process, status);
+	return true;
 }
 
 static void
 on_readable(weft_watch *watch, int what, void *arg)
 {
-	(void)watch;
-	if (what < 0)
-		loop_process_end(arg, WEFT_ESHUTDOWN);
-	else
-		(void)weft__process_look(arg);
+	int status = WEFT_ESHUTDOWN;
+
+	if (what >= 0 && !loop_process_has_ended(arg, &status))
+		return;
+	watch = loop_process_end(arg, status);
+	if (watch)
+		watch->fn(watch, status, watch->arg);
 }
 
-void
-weft__processes_look(struct weft__signals *s)
+weft_watch *
+weft__processes_next(struct weft__signals *s, int *status)
 {
 	struct weft__process *process;
+	weft_watch *watch;
 
-	s->process_cursor = s->processes;
 	while ((process = s->process_cursor)) {
 		s->process_cursor = process->next;
-		if (weft__process_look(process))
-			weft__checkpoint(s->loop);
+		if (!loop_process_has_ended(process, status))
+			continue;
+		watch = loop_process_end(process, *status);
+		if (watch)
+			return watch;
+		weft__checkpoint(s->loop);
 	}
+	return NULL;
 }
 
 void
 weft__processes_end(struct weft__signals *s)
 {
 	while (s->processes) {
-		loop_process_end(s->processes, WEFT_ESHUTDOWN);
+		weft_watch *watch = loop_process_end(s->processes, WEFT_ESHUTDOWN);
+
+		if (watch)
+			watch->fn(watch, WEFT_ESHUTDOWN, watch->arg);
 		weft__checkpoint(s->loop);
 	}
 }
@@ -155,20 +198,6 @@ weft__process_forget(struct weft__process *process)
 
 /* --- watches ------------------------------------------------------------ */
 
-struct pid_watch {
-	struct weft__process process;
-	weft_watch *watch;
-};
-
-static void
-loop_process_on_end(struct weft__process *process, int status)
-{
-	weft_watch *watch = ((struct pid_watch *)(void *)process)->watch;
-
-	(void)weft_watch_stop(watch); /* which also forgets the process */
-	watch->fn(watch, status, watch->arg);
-}
-
 void *
 weft__pid_open(weft_loop *loop, weft_watch *watch, int pid, int *error)
 {
@@ -183,7 +212,7 @@ weft__pid_open(weft_loop *loop, weft_watch *watch, int pid, int *error)
 	made->process.pid = (struct weft__pid){ .pid = pid, .fd = -1 };
 	*error = weft__process_reap(&made->process, WEFT__REAP_KEEP, &status);
 	if (*error >= 0)
-		*error = weft__process_watch(loop, &made->process, pid, loop_process_on_end);
+		*error = weft__process_watch(loop, &made->process, pid, NULL);
 	if (*error == 0) {
 		(void)weft_loop_ref(loop); /* the loop does not know of the watch otherwise */
 		return made;

@@ -20,7 +20,7 @@ typedef void (*weft__process_fn)(struct weft__process *process, int status);
 struct weft__process {
 	struct weft__pid      pid;
 	weft_loop            *loop;
-	weft__process_fn      on_end;
+	weft__process_fn      on_end; /* NULL: the program's watch on the pid is called */
 	weft_watch            watch;  /* on pid.fd, if there is one */
 	struct weft__process *next;   /* in the list of those that SIGCHLD reports, */
 	bool                  listed; /* if it is there */
@@ -31,7 +31,7 @@ struct weft__process {
 int  weft__process_watch(weft_loop *loop, struct weft__process *process, int pid,
                          weft__process_fn on_end);
 
-/* Check now; true if it has ended, and on_end was called. */
+/* Check now; true if it has ended, and on_end, which it must have, was called. */
 bool weft__process_look(struct weft__process *process);
 
 /* Like reap() of the sys table: 1, 0 or -ECHILD, unless the kernel keeps failing. */
@@ -40,8 +40,10 @@ int  weft__process_reap(const struct weft__process *process, uint32_t how, int *
 /* End the wait, and free what it used. */
 void weft__process_forget(struct weft__process *process);
 
-/* For signal.c: SIGCHLD has arrived; the loop stops. */
-void weft__processes_look(struct weft__signals *signals);
+/* For signal.c.  next: after SIGCHLD, check the processes from the cursor on.  Returns the watch of
+ * the next one that has ended, to be called with `status`; NULL: all were checked.  end: the loop
+ * stops. */
+weft_watch *weft__processes_next(struct weft__signals *signals, int *status);
 void weft__processes_end(struct weft__signals *signals);
 
 /* --- watches ------------------------------------------------------------ */

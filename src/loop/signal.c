@@ -287,24 +287,32 @@ weft__signal_unlink(weft_watch *watch)
 	weft__signal_unuse(watch->loop, watch->id);
 }
 
-/* Call the watches on `signo` that exist now.  Callbacks may stop any watch. */
+/* Begin to call the watches on `signo` that exist now.  Callbacks may stop any watch. */
 static void
-tell_watches(struct weft__signals *s, int signo)
+begin_calls(struct weft__signals *s, int signo)
 {
-	weft_watch *watch;
-
-	for (watch = s->first; watch; watch = *link_of(watch))
+	for (weft_watch *watch = s->first; watch; watch = *link_of(watch))
 		if (watch->id == signo)
 			watch->flags |= DUE;
 	s->cursor = s->first;
+	s->process_cursor = signo == SIGCHLD ? s->processes : NULL;
+}
+
+/* The next watch to call, with what to call it; NULL: all were called. */
+static weft_watch *
+next_call(struct weft__signals *s, int signo, int *what)
+{
+	weft_watch *watch;
+
+	*what = signo;
 	while ((watch = s->cursor)) {
 		s->cursor = *link_of(watch);
-		if (!(watch->flags & DUE))
-			continue;
-		watch->flags &= ~DUE;
-		watch->fn(watch, signo, watch->arg);
-		weft__checkpoint(s->loop);
+		if (watch->flags & DUE) {
+			watch->flags &= ~DUE;
+			return watch;
+		}
 	}
+	return weft__processes_next(s, what);
 }
 
 /* --- ops ---------------------------------------------------------------- */
@@ -481,7 +489,6 @@ on_pipe(weft_watch *watch, int what, void *arg)
 	char bytes[512];
 	int reads = 0;
 
-	(void)watch;
 	if (what < 0) {
 		end_all(s);
 		return;
@@ -497,9 +504,11 @@ on_pipe(weft_watch *watch, int what, void *arg)
 		int signo = __builtin_ctzll(s->due);
 
 		s->due &= s->due - 1;
-		tell_watches(s, signo);
-		if (signo == SIGCHLD)
-			weft__processes_look(s);
+		begin_calls(s, signo);
+		while ((watch = next_call(s, signo, &what))) {
+			watch->fn(watch, what, watch->arg);
+			weft__checkpoint(s->loop);
+		}
 	}
 	s->busy = false;
 	close_if_unused(s);

@@ -329,10 +329,10 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 }
 
 /* Accepts that found no free descriptor are tried again a little later. */
-static void
+static SELDOM void
 plan_resume(weft_loop *loop)
 {
-	if (!loop->backend.paused.first || loop->resume.block || loop->ending)
+	if (loop->resume.block || loop->ending)
 		return;
 	loop->resume.tag = WEFT__TAG_RESUME | WEFT__PLACE_BACKGROUND;
 	/* Without memory for that, the next iteration follows at once and tries. */
@@ -340,9 +340,9 @@ plan_resume(weft_loop *loop)
 		loop->woken = true;
 }
 
-/* Deliver what the kernel reported, and ops that finished otherwise. */
+/* Deliver what the kernel reported. */
 static SELDOM void
-run_done(weft_loop *loop)
+run_reported(weft_loop *loop)
 {
 	struct weft__ready ready;
 	uint32_t calls = 0;
@@ -358,9 +358,6 @@ run_done(weft_loop *loop)
 	}
 	weft__loop_called(loop, WEFT_PHASE_DONE, calls);
 	loop->backend.more |= calls == WEFT__CALLS_MAX;
-	if (loop->backend.done.first)
-		weft__ops_run_done(loop);
-	plan_resume(loop);
 }
 
 void
@@ -386,8 +383,12 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		run_last(loop);
 	weft__loop_gather(loop, taken);
 	wait(loop, deadline_ns);
-	if (loop->backend.ops || loop->backend.done.first)
-		run_done(loop);
+	if (loop->backend.ops)
+		run_reported(loop);
+	if (loop->backend.done.first)
+		weft__ops_run_done(loop);
+	if (loop->backend.paused.first)
+		plan_resume(loop);
 	if (loop->numbers.due)
 		weft__numbers_run_due(loop);
 	if (loop->backend.ended)

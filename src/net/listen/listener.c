@@ -50,15 +50,6 @@ add_ready(weft_listener *listener, weft_stream *stream)
 	listener->ready_last = stream;
 }
 
-/* Call the callback.  If it closes the listener, the listener is freed later. */
-static void
-listener_call(weft_listener *listener, weft_stream *stream, int error)
-{
-	listener->flags |= WEFT__LISTENER_CALLED;
-	listener->fn(listener, stream, error, listener->arg);
-	listener->flags &= ~(uint32_t)WEFT__LISTENER_CALLED;
-}
-
 /* A waiting weft_listener_accept().  Once woken it does not need the listener. */
 struct acceptor {
 	struct weft__waiter waiter;
@@ -72,23 +63,48 @@ acceptor_of(struct weft__waiter *waiter)
 	return (struct acceptor *)(void *)waiter;
 }
 
+/* End the wait of the acceptor if there is a connection or an error for it. */
 static void
-hand_out(weft_listener *listener)
+serve_acceptor(weft_listener *listener)
 {
-	weft_stream *stream;
-
 	if (listener->waiter && listener->ready) {
 		acceptor_of(listener->waiter)->stream = weft__listener_take(listener);
 		end_waiter(listener, 0);
 	}
-	while ((listener->flags & WEFT__LISTENER_STARTED)
-	       && (stream = weft__listener_take(listener)))
-		listener_call(listener, stream, 0);
 	if (listener->error && listener->waiter)
 		end_waiter(listener, listener->error);
-	if (listener->error && (listener->flags & WEFT__LISTENER_STARTED)) {
+}
+
+/* What the callback is to be called with next: a connection or, once, the error; false if neither
+ * is there.  If the callback closes the listener, the listener is freed later. */
+static bool
+begin_call(weft_listener *listener, weft_stream **peer, int *error)
+{
+	if (!(listener->flags & WEFT__LISTENER_STARTED))
+		return false;
+	*error = 0;
+	*peer = weft__listener_take(listener);
+	if (!*peer) {
+		if (!listener->error)
+			return false;
+		*error = listener->error;
 		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED);
-		listener_call(listener, NULL, listener->error);
+	}
+	listener->flags |= WEFT__LISTENER_CALLED;
+	return true;
+}
+
+/* Inlined, so that no further frame is between the loop's callback and the program's. */
+static inline __attribute__((always_inline)) void
+hand_out(weft_listener *listener)
+{
+	weft_stream *peer;
+	int error;
+
+	serve_acceptor(listener);
+	while (begin_call(listener, &peer, &error)) {
+		listener->fn(listener, peer, error, listener->arg);
+		listener->flags &= ~(uint32_t)WEFT__LISTENER_CALLED;
 	}
 }
 
@@ -137,7 +153,7 @@ shake_hands(void *arg)
 	else if (listener->flags & WEFT__LISTENER_STARTED)
 		hand_out_later(listener);
 	else
-		hand_out(listener);
+		serve_acceptor(listener);
 	return 0;
 }
 

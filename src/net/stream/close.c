@@ -18,15 +18,17 @@ read_away(const weft_stream *stream)
 			return;
 }
 
-/* Everything has ended: close the descriptor, and notify. */
+/* Everything has ended: close the descriptor, and notify.  The callback of `in`. */
 static void
-stream_close_finish(weft_stream *stream)
+on_gone(weft_op *op, int64_t result, void *arg)
 {
+	weft_stream *stream = arg;
 	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
 	struct weft__waiter *closer = stream->closer;
 	void (*on_close)(void *arg) = stream->events.on_close;
-	void *arg = stream->arg;
 
+	(void)op, (void)result;
+	arg = stream->arg;
 	if (stream->tls && !stream->out_error)
 		read_away(stream);
 	weft__ready_forget(backend, stream->fd);
@@ -39,13 +41,6 @@ stream_close_finish(weft_stream *stream)
 		weft__wake(closer, 0);
 	if (on_close)
 		on_close(arg);
-}
-
-static void
-on_gone(weft_op *op, int64_t result, void *arg)
-{
-	(void)op, (void)result;
-	stream_close_finish(arg);
 }
 
 /* Results of ops on the stream may be on their way to the program, and the caller may be the
@@ -72,7 +67,7 @@ weft__close_go_on(weft_stream *stream)
 		return false;
 	if (finish_behind_results(stream))
 		return false;
-	stream_close_finish(stream);
+	on_gone(&stream->in, 0, stream);
 	return true;
 }
 

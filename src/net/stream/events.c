@@ -4,21 +4,6 @@
 /* From so many bytes on, on_buffer is called for memory. */
 #define MUCH 4096u
 
-/* A callback may close the stream.  The stream is freed after the callback has returned. */
-static void
-stream_events_enter(weft_stream *stream)
-{
-	stream->flags |= WEFT__STREAM_CALLED;
-}
-
-static void
-stream_events_leave(weft_stream *stream)
-{
-	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
-	if (stream->flags & WEFT__STREAM_CLOSING)
-		(void)weft__close_go_on(stream);
-}
-
 static bool
 is_started(const weft_stream *stream)
 {
@@ -53,73 +38,84 @@ weft__events_end(weft_stream *stream)
 	stream->link = NULL;
 }
 
-/* Move bytes into memory that on_buffer returns, and report them there. */
-static bool
-show_elsewhere(weft_stream *stream)
-{
-	size_t size = stream->in_queue.size;
-	void *buf = stream->events.on_buffer(stream, &size, stream->arg);
+/* --- reports ------------------------------------------------------------ */
 
-	if (!buf || size == 0 || !is_started(stream) || stream->in_queue.size == 0)
-		return false;
+/* Move bytes into `buf`, the memory of on_buffer, unless its call has changed the stream. */
+static weft_span
+stream_events_move(weft_stream *stream, void *buf, size_t size)
+{
+	if (!is_started(stream) || stream->in_queue.size == 0)
+		return (weft_span){ NULL, 0 };
 	size = weft__queue_take(&stream->in_queue, &weft__net_of(weft__stream_loop(stream))->chunks,
 	                        buf, size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
 	if (stream->in_queue.size > 0)
 		weft__events_again(stream);
-	stream->events.on_data(stream, buf, (ssize_t)size, stream->arg);
-	return true;
+	return (weft_span){ buf, size };
 }
 
-static void
-show(weft_stream *stream)
+/* The first piece of the queue. */
+static inline weft_span
+stream_events_piece(const weft_stream *stream)
 {
-	const void *data;
-	size_t size;
+	const void *data = NULL;
+	size_t size = is_started(stream) ? weft__queue_piece(&stream->in_queue, &data) : 0;
 
-	if (stream->events.on_buffer && stream->in_queue.size >= MUCH && show_elsewhere(stream))
-		return;
-	if (!is_started(stream) || stream->in_queue.size == 0)
-		return;
-	size = weft__queue_piece(&stream->in_queue, &data);
-	stream->events.on_data(stream, data, (ssize_t)size, stream->arg);
+	return (weft_span){ data, size };
 }
 
-/* The end is reported once, after all bytes were skipped; the stop of the loop, at once. */
-static void
-tell_end(weft_stream *stream)
+/* Whether on_data is to report the end now: once, after all bytes were skipped; the stop of the
+ * loop, at once. */
+static inline bool
+stream_events_take_end(weft_stream *stream)
 {
 	int state = weft__receive_state(stream);
 
 	if (state > 0 || !is_started(stream)
 	    || (stream->in_queue.size > 0 && state != WEFT_ESHUTDOWN))
-		return;
+		return false;
 	weft__events_end(stream);
-	stream->events.on_data(stream, NULL, state, stream->arg);
+	return true;
 }
 
-void
-weft__events_tell(weft_stream *stream)
+/* Report received bytes, the end or an error.  A callback may close the stream, which is freed
+ * after the callback has returned: so the stream may be gone afterwards.
+ *
+ * The loop calls the callers of this function, and it is a part of them: so there are no further
+ * frames between the loop and the program. */
+static inline __attribute__((always_inline)) void
+stream_events_report(weft_stream *stream)
 {
-	stream_events_enter(stream);
-	if (stream->in_queue.size > 0)
-		show(stream);
-	tell_end(stream);
-	stream_events_leave(stream);
-}
+	size_t size = stream->in_queue.size;
+	void *buf = NULL;
+	weft_span bytes;
 
-void
-weft__events_drain(weft_stream *stream)
-{
-	if (!(stream->flags & WEFT__STREAM_HIGH))
-		return;
-	stream->flags &= ~(uint32_t)WEFT__STREAM_HIGH;
-	if (!stream->events.on_drain || (stream->flags & WEFT__STREAM_CLOSING))
-		return;
-	stream_events_enter(stream);
-	stream->events.on_drain(stream, stream->arg);
+	stream->flags |= WEFT__STREAM_CALLED;
+	if (size >= MUCH && stream->events.on_buffer)
+		buf = stream->events.on_buffer(stream, &size, stream->arg);
+	bytes = buf && size > 0 ? stream_events_move(stream, buf, size)
+	                        : stream_events_piece(stream);
+	if (bytes.size > 0)
+		stream->events.on_data(stream, bytes.data, (ssize_t)bytes.size, stream->arg);
+	if (stream_events_take_end(stream))
+		stream->events.on_data(stream, NULL, weft__receive_state(stream), stream->arg);
 	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
+	if (stream->flags & WEFT__STREAM_CLOSING)
+		(void)weft__close_go_on(stream);
+}
+
+void
+weft__events_on_received(weft_op *op, int64_t result, void *arg)
+{
+	weft_stream *stream = arg;
+
+	if (!weft__receive_result(stream, op, result))
+		return;
+	if (is_started(stream))
+		stream_events_report(stream);
+	else
+		weft__reader_serve(stream);
 }
 
 void
@@ -131,7 +127,19 @@ weft__events_on_again(void *arg)
 	if (stream->flags & WEFT__STREAM_CLOSING)
 		(void)weft__close_go_on(stream);
 	else if (is_started(stream))
-		weft__events_tell(stream);
+		stream_events_report(stream);
+}
+
+bool
+weft__events_begin_drain(weft_stream *stream)
+{
+	if (!(stream->flags & WEFT__STREAM_HIGH) || stream->queued > stream->low_water)
+		return false;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_HIGH;
+	if (!stream->events.on_drain || (stream->flags & WEFT__STREAM_CLOSING))
+		return false;
+	stream->flags |= WEFT__STREAM_CALLED;
+	return true;
 }
 
 /* A stopping loop accepts no posts.  It ends the receive op, or calls weft__events_stop(). */
@@ -155,7 +163,7 @@ on_loop_stopped(weft_op *op, int64_t result, void *arg)
 		return;
 	}
 	stream->in_error = WEFT_ESHUTDOWN;
-	weft__events_tell(stream);
+	stream_events_report(stream);
 }
 
 /* A stream with a queue that is full, or holds the last bytes of a connection that has ended,

@@ -68,9 +68,8 @@ weft__reader_end(weft_stream *stream, int64_t result)
 		(void)weft_op_finish(op, result);
 }
 
-/* End the reader's wait if it has what it waits for. */
-static void
-serve_reader(weft_stream *stream)
+void
+weft__reader_serve(weft_stream *stream)
 {
 	int state = weft__receive_state(stream);
 
@@ -84,18 +83,9 @@ serve_reader(weft_stream *stream)
 		weft__reader_end(stream, state);
 }
 
-static void
-stream_receive_notify(weft_stream *stream)
-{
-	if (stream->flags & WEFT__STREAM_STARTED)
-		weft__events_tell(stream);
-	else
-		serve_reader(stream);
-}
-
 /* --- received bytes ----------------------------------------------------- */
 
-/* Pause receiving.  The end of the op is reported to on_received(). */
+/* Pause receiving.  The end of the op is reported to weft__receive_result(). */
 static void
 pause_if_full(weft_stream *stream)
 {
@@ -183,22 +173,21 @@ stream_receive_end(weft_stream *stream, int64_t result)
 	end_input(stream, result);
 }
 
-static void
-on_received(weft_op *op, int64_t result, void *arg)
+bool
+weft__receive_result(weft_stream *stream, const weft_op *op, int64_t result)
 {
-	weft_stream *stream = arg;
 	bool last = !op->more; /* read first: taking bytes may cancel the op */
 
 	if (stream->flags & WEFT__STREAM_CLOSING) {
 		if (last)
 			(void)weft__close_go_on(stream);
-		return;
+		return false;
 	}
 	if (result > 0 && weft__receive_state(stream) > 0) /* after an error there would be a gap */
 		stream_receive_take(stream, weft_op_data(op), (size_t)result);
 	if (last)
 		stream_receive_end(stream, result);
-	stream_receive_notify(stream);
+	return true;
 }
 
 /* --- starting ----------------------------------------------------------- */
@@ -207,7 +196,8 @@ static void
 have_op(weft_stream *stream)
 {
 	if (!stream->in.loop)
-		(void)weft_op_init(&stream->in, weft__stream_loop(stream), on_received, stream);
+		(void)weft_op_init(&stream->in, weft__stream_loop(stream), weft__events_on_received,
+		                   stream);
 }
 
 int

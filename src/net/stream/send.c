@@ -315,8 +315,10 @@ on_sent(weft_op *op, int64_t result, void *arg)
 
 	(void)op;
 	take_result(stream, result);
-	if (stream->queued <= stream->low_water)
-		weft__events_drain(stream);
+	if (weft__events_begin_drain(stream)) {
+		stream->events.on_drain(stream, stream->arg);
+		stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
+	}
 	pump(stream);
 }
 

@@ -230,6 +230,10 @@ int64_t weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must
  * Returns the result. */
 int64_t weft__receive_wait(weft_stream *stream, uint64_t deadline_ns);
 
+/* Take a result of the receive op: its bytes, or its end.  False if the stream is being closed:
+ * then it may be gone. */
+bool weft__receive_result(weft_stream *stream, const weft_op *op, int64_t result);
+
 /* Bytes were consumed: resume receiving if the queue has room again. */
 void weft__receive_more(weft_stream *stream);
 
@@ -240,7 +244,8 @@ int weft__receive_state(const weft_stream *stream);
  * may be gone. */
 int weft__guest_leave(weft_stream *stream);
 
-/* End the wait of the reader. */
+/* serve: end the wait of the reader if it has what it waits for.  end: end it with `result`. */
+void weft__reader_serve(weft_stream *stream);
 void weft__reader_end(weft_stream *stream, int64_t result);
 
 /* --- send.c ------------------------------------------------------------- */
@@ -314,19 +319,21 @@ bool weft__close_go_on(weft_stream *stream);
 
 /* --- events.c ----------------------------------------------------------- */
 
-/* Report received bytes, the end or an error.  The stream may be gone afterwards. */
-void weft__events_tell(weft_stream *stream);
+/* The callback of the receive op.  The stream may be gone afterwards. */
+void weft__events_on_received(weft_op *op, int64_t result, void *stream);
 
-/* again: post a report of the remaining bytes.  drain: call on_drain if it is due. */
+/* Post a report of the remaining bytes; and its function. */
 void weft__events_again(weft_stream *stream);
-void weft__events_drain(weft_stream *stream);
+void weft__events_on_again(void *stream);
+
+/* Whether on_drain is due.  If so, the caller calls it, and then clears WEFT__STREAM_CALLED. */
+bool weft__events_begin_drain(weft_stream *stream);
 
 /* Stop calling on_data. */
 void weft__events_end(weft_stream *stream);
 
 /* The loop stops: notify the streams of `net` that have no pending op to be notified by. */
 void weft__events_stop(weft_loop *loop);
-void weft__events_on_again(void *stream);
 
 /* --- quota.c ------------------------------------------------------------ */
 
