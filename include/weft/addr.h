@@ -20,19 +20,20 @@ typedef struct weft_addr { /* zeroed: no address */
 
 #define WEFT_ADDR_TEXT_MAX 160
 
-/* Parse an address with a literal host; for host names use weft_dns_resolve().
- * Returns 0 and fills `out`, WEFT_EINVAL (weft_detail() says where).
+/* Parse an address whose host is an IP address; for host names use weft_dns_resolve().
+ * Returns 0 and fills `out`; WEFT_EINVAL, and weft_detail() says which part is wrong.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_parse(const char *text, weft_addr *out);
 
-/* Format an address as text that weft_addr_parse() accepts; scopes as numbers.
+/* Format an address as text that weft_addr_parse() accepts.  The scope of an IPv6 address is
+ * written as a number.
  * Returns the length; WEFT_EMSGSIZE if `max` is too small; WEFT_EINVAL if `addr` holds no
- * address, or one without a text form: an abstract name with a zero byte.
+ * address, or an address without a text form: an abstract name that contains a zero byte.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_format(const weft_addr *addr, char *out, size_t max);
 
 /* Copy the text of an address or URL to `out`, of `max` bytes with the NUL, for display and
- * logs: user and password before an "@", and everything behind a "?", are replaced by "***".
+ * logs.  User and password before an "@", and everything after a "?", are replaced by "***".
  * The text need not be well-formed.
  * Returns `out`.
  * Thread: any.  Blocks: no.  Since: 0.1. */
@@ -43,8 +44,8 @@ WEFT_API const char *weft_addr_mask(const char *text, char *out, size_t max);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_equal(const weft_addr *a, const weft_addr *b);
 
-/* Check whether an address belongs to this machine alone: a Unix socket or a loopback address,
- * also an IPv4 one mapped to IPv6.
+/* Check whether only this machine can use an address: a Unix socket or a loopback address,
+ * including an IPv4 loopback address that is mapped to IPv6.
  * Returns true if it is.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_is_local(const weft_addr *addr);

@@ -3,31 +3,33 @@
  * One call serves a live dashboard and its data: /metrics for Prometheus, /debug/loops,
  * /debug/threadlets, /debug/dag, /debug/trace and /events.  All of it only reads.
  *
- *   1. Without a token only peers on the loopback and on Unix sockets are answered, and only
- *      under the host names localhost, *.localhost, 127.x.x.x and [::1]: for these alone
- *      browsers report which site sends the request.  With a token every request must present
- *      it, from any peer: as "Authorization: Bearer TOKEN", or once as ?token=TOKEN, for which
- *      a browser gets a cookie.
+ *   1. Without a token the endpoint answers only peers on the loopback and on Unix sockets, and
+ *      only under the host names localhost, *.localhost, 127.x.x.x and [::1]: for other names
+ *      browsers do not report which site sends the request.  With a token it answers any peer,
+ *      but every request must present the token: as "Authorization: Bearer TOKEN", or as
+ *      ?token=TOKEN.  A browser that sends ?token=TOKEN once gets a cookie and needs no token
+ *      after that.
  *   2. Requests that a browser sends for another site are refused with 403 and the reason,
  *      except for links to the dashboard.
- *   3. Without readers the endpoint has no timer and observes nothing.  With readers of /events
- *      it makes each update once for all of them, and observes loops and graphs
- *      (weft_loop_observe(), weft_dag_observe()) until some seconds after the last reader has
- *      gone.
+ *   3. A reader is a peer that receives /events.  Without readers the endpoint has no timer and
+ *      observes nothing.  With readers it makes each update once for all of them, and observes
+ *      loops and graphs (weft_loop_observe(), weft_dag_observe()) until some seconds after the
+ *      last reader has gone.
  *   4. Everything is limited: connections, readers, the length of lists, the time a peer may
- *      take.  A reader of events that has not read for five seconds is dropped.  Threadlets are
- *      listed 64 at a time, with a loop iteration between.
+ *      take.  The endpoint drops a reader that has not read for five seconds.  It lists
+ *      threadlets 64 at a time, and lets a loop iteration pass in between.
  *
  * A token is required behind a proxy, because every proxied request appears to come from this
  * machine.  Without a token, requests with a proxy's header (Forwarded, X-Forwarded-For, Via,
  * ...) are refused, but not every proxy adds one.  Browsers send a cookie to every port of the
  * host that set it: a server on another port can read the token.
  *
- * /debug/threadlets is the text of weft_dump(), with ?format=json the same as JSON; q=TEXT
- * selects entries that contain TEXT, loop=N those of a loop, sort=since|stack|name orders them,
- * max=N (default 1000, at most 20,000) limits them.  /debug/trace?seconds=N (1 to 60) records
- * that long, or until its reader disconnects; until it has been sent, others get 409.
- * /events?ms=N (250 to 10,000) sets the period; default one second.
+ * /debug/threadlets is the text of weft_dump(); ?format=json gives the same as JSON.  q=TEXT
+ * selects entries that contain TEXT, loop=N selects those of one loop, sort=since|stack|name
+ * orders them, and max=N (default 1000, at most 20,000) limits their number.
+ * /debug/trace?seconds=N (1 to 60) records a trace for that time, or until its reader
+ * disconnects.  Until that trace has been sent, other requests for a trace get 409.
+ * /events?ms=N (250 to 10,000) sets the period of updates; the default is one second.
  *
  * /metrics has the counters of struct weft_loop_stats as weft_loop_turns_total,
  * weft_loop_posts_refused_total and so on, with labels loop and name.  Observed loops also have
@@ -51,14 +53,16 @@ typedef struct weft_admin_opts {
 	weft_loop  *loop;            /* default: the caller's */
 	const char *token;           /* copied; see 1 */
 	const char *title;           /* of the dashboard; copied; default: the program's name */
-	uint32_t    connections_max; /* readers of events; default 32; 8 for other requests */
-	size_t      trace_max;       /* of a trace, in bytes; default 64 MiB */
-	uint64_t    spare[4];
+	uint32_t    connections_max; /* limit of readers of /events; default 32.  For other requests
+	                              * there are 8 connections more. */
+	size_t      trace_max;       /* limit of a trace, in bytes; default 64 MiB */
+	uint64_t    spare[4];        /* must be zero: room for later versions */
 } weft_admin_opts;
 
-/* Serve the admin endpoint at `address` ("tcp://127.0.0.1:7070", "unix:/run/x.sock"; NULL: only
- * where it is mounted), as background work, until it is closed or the loop stops.  A connected
- * peer counts as work of the loop that serves it.  A dead socket at a Unix path is replaced.
+/* Serve the admin endpoint at `address` ("tcp://127.0.0.1:7070", "unix:/run/x.sock") until the
+ * endpoint is closed or the loop stops.  With NULL it has no address of its own and serves only
+ * where weft_admin_mount() adds it.  The endpoint is background work, but a connected peer keeps
+ * the loop that serves it alive.  A Unix socket at that path which no process uses is replaced.
  * The endpoint references its loop until it is closed.
  * Returns 0 and fills `out`, WEFT_EPERM for a non-local address without a token,
  * WEFT_EADDRINUSE, ...; weft_detail() has the reason.
@@ -66,8 +70,8 @@ typedef struct weft_admin_opts {
 WEFT_API int weft_admin_open(const char *address, const weft_admin_opts *opts,
                              weft_admin **out);
 
-/* Add the same routes below `prefix` ("", "/admin") to the program's own server, whatever loops
- * it serves on.  That server's limits of connections and time apply to them.
+/* Add the same routes below `prefix` ("", "/admin") to the program's own server, which may serve
+ * on any loops.  The limits of that server apply to these routes.
  * Returns 0, WEFT_EEXIST, WEFT_EINVAL, WEFT_ENOMEM, WEFT_EBUSY while it serves.
  * Thread: any, before serving.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_admin_mount(weft_admin *admin, weft_http_server *server,
@@ -81,7 +85,7 @@ WEFT_API int weft_admin_mount(weft_admin *admin, weft_http_server *server,
 WEFT_API int weft_admin_add_metric(weft_admin *admin, const char *name, const char *help,
                             double (*fn)(void *arg), void *arg);
 
-/* Add a panel of the program to the dashboard, after those that are there: `html`, which may
+/* Add a panel of the program to the dashboard, after the existing panels: `html`, which may
  * contain a <style>, and `script`, which may be NULL.  The texts are borrowed as long as the
  * endpoint exists, and are trusted: only the title is escaped.
  * Returns 0, WEFT_EINVAL, WEFT_ENOMEM.
@@ -90,10 +94,10 @@ WEFT_API int weft_admin_add_panel(weft_admin *admin, const char *title,
                               const char *html, const char *script);
 
 /* Protect a route of the program like the routes of the endpoint.  With `writes` the request
- * must also be a POST that, according to the browser, comes from the dashboard itself (Origin
- * or Sec-Fetch-Site), or that has the token in its Authorization header.
- * Returns 0; WEFT_EPERM if it has refused the request and sent the reply, and the handler must
- * return 0; or as weft_http_reply().
+ * must also be a POST, and either have the token in its Authorization header or, according to
+ * the browser (Origin or Sec-Fetch-Site), come from the dashboard itself.
+ * Returns 0 if the request is allowed; WEFT_EPERM if it is not: the call has sent the reply
+ * then, and the handler must return 0; or an error as weft_http_reply().
  * Thread: loop of `http`.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_admin_authorize(weft_admin *admin, weft_http *http, bool writes);
 
@@ -102,11 +106,11 @@ WEFT_API int weft_admin_authorize(weft_admin *admin, weft_http *http, bool write
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_admin_local(weft_admin *admin, weft_addr *out);
 
-/* Close the endpoint: event streams end, and replies in progress get five seconds.  Servers
- * that it is mounted on must no longer serve, and no handler may call it.  Functions of
- * weft_admin_add_metric() are not called after it has returned.  Takes the endpoint; accepts
- * NULL; not cancelable.  On another loop the call does nothing; weft_detail() then has the
- * message of WEFT_EWRONGLOOP.
+/* Close the endpoint: event streams end, and replies in progress get five seconds.  Before this,
+ * servers on which the endpoint is mounted must have ended, and a handler must not close it.
+ * Functions of weft_admin_add_metric() are not called after this has returned.  Takes the
+ * endpoint; accepts NULL; not cancelable.  On another loop the call does nothing, and
+ * weft_detail() then has the message of WEFT_EWRONGLOOP.
  * Thread: the endpoint's loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_admin_close(weft_admin *admin);
 

@@ -18,9 +18,11 @@
  *              exceptions.  If one does, the library reports it (WEFT_REPORT_BUG) and
  *              the program ends where it was thrown, by std::terminate().
  *   Loops      NULL as a loop, parameter or option, means the loop that runs on the
- *              calling thread.  Without one the call returns WEFT_EINVAL.
+ *              calling thread.  If none runs there, the call returns WEFT_EINVAL.
  *   Background work does not keep the loop alive: weft_loop_run() may return although
  *              the work is still pending.
+ *   Spare      members named `spare` are room for members of later versions.  They must
+ *              be zero in every struct that the caller passes.
  *
  * "Thread: loop" means the thread of the loop that the object belongs to.  An idle loop belongs
  * to whichever one thread uses it (weft/loop.h).  On any other thread, and in a forked child,
@@ -76,7 +78,7 @@ typedef int64_t weft_threadlet;
 typedef void (*weft_fn)(void *arg);
 
 /* A call to be made later, stored in the caller's memory, so that queuing it cannot fail for
- * lack of memory.  It must be zeroed at first, and must not move until it has run. */
+ * lack of memory.  Zero the node before its first use.  It must not move until it has run. */
 typedef struct weft_node {
 	weft_fn  fn;        /* caller's */
 	void    *arg;       /* caller's */
@@ -109,7 +111,7 @@ enum weft_error {
 	WEFT_ECONNRESET   = -ECONNRESET,
 	WEFT_ECONNREFUSED = -ECONNREFUSED,
 	WEFT_EADDRINUSE   = -EADDRINUSE,
-	/* without an errno; calls may return any other -errno, too */
+	/* errors without an errno of their own; calls may also return any other -errno */
 	WEFT_ENONAME      = -10001,        /* the host name does not exist */
 	WEFT_ECERT        = -10002,        /* the certificate was not accepted */
 	WEFT_ETRUNCATED   = -10003,        /* TLS or HTTP data ended too early */
@@ -163,26 +165,26 @@ WEFT_API uint64_t weft_after(uint64_t delay_ns);
 WEFT_API const char *weft_strerror(int error);
 WEFT_API const char *weft_errname(int error);
 
-/* Get the message of the last failed call of this threadlet, or outside of threadlets of this
- * thread: "connect tcp://10.0.0.1:80: refused".  A message travels with its error through
+/* Get the message of the last call that failed in this threadlet or, outside of threadlets, in
+ * this thread: "connect tcp://10.0.0.1:80: refused".  A message travels with its error through
  * joins, scopes, ops, work, promises and aborts, also between loops.  A callback that receives
- * an error finds the message of that error here.  If a wait that ended early has no message of
- * its own, it gets one made of the call and the error: "weft_chan_recv: timed out".
- * Returns the message, "" if there is none; borrowed until the next weft call.
+ * an error gets the message of that error from this call.  If a wait ended early without a
+ * message, the library makes one from the call and the error: "weft_chan_recv: timed out".
+ * Returns the message, borrowed until the next weft call; "" if there is none.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_detail(void);
 
 /* Set the message that weft_detail() returns for `error`, formatted as by printf(3).  The
- * message travels with the error if you finish an op, reject a promise or return with it.  Up
- * to 1,023 bytes are kept.  If there is no memory for the message, weft_detail() returns
- * weft_strerror().
+ * message travels with the error if you finish an op or reject a promise with the error, or
+ * return it.  The library keeps up to 1,023 bytes.  If there is no memory for the message,
+ * weft_detail() returns the text of weft_strerror().
  * Returns `error`.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_fail(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Get the version of the library.
- * Returns a text, "0.1.0".
+ * Returns a text such as "0.1.0".
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_version(void);
 
@@ -192,15 +194,16 @@ typedef enum weft_report_kind {
 	WEFT_REPORT_FAILED, /* a threadlet that is never joined failed */
 	WEFT_REPORT_BUG, /* a bug in the library, misuse in a debug build, or an exception that left
 	                  * a callback; the process dies */
-	WEFT_REPORT_UNHANDLED, /* a rejected promise had no handler at the end of the checkpoint */
-	WEFT_REPORT_HANDLED,   /* ... and got a handler later */
+	WEFT_REPORT_UNHANDLED, /* a rejected promise had no handler at the end of the microtask
+	                        * checkpoint */
+	WEFT_REPORT_HANDLED,   /* a promise reported as UNHANDLED got a handler later */
 	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks ran in one checkpoint */
 	WEFT_REPORT_BLOCKED,         /* the watchdog: something blocks a loop for too long */
 	WEFT_REPORT_DEADLOCK,        /* threadlets wait, and nothing can wake them */
-	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; from a signal handler; the process
-	                              * dies */
-	WEFT_REPORT_LATE_STOP,       /* a stop missed its deadline; the text lists what still
-	                              * runs */
+	WEFT_REPORT_OVERFLOW,        /* a stack overflowed: a signal handler reports it, and the
+	                              * process dies */
+	WEFT_REPORT_LATE_STOP,       /* a loop did not stop by the deadline; the text lists what
+	                              * still runs */
 	WEFT_REPORT_BACKEND,         /* a loop's backend failed; the text says how it continues */
 } weft_report_kind;
 
@@ -212,7 +215,7 @@ typedef struct weft_report {
 	const char      *name;  /* of the threadlet or loop, or NULL */
 	const char      *text;  /* one line; several for BLOCKED and DEADLOCK */
 	weft_threadlet   threadlet; /* or 0 */
-	uint64_t         spare[3];
+	uint64_t         spare[3];  /* room for later versions */
 } weft_report;
 
 typedef struct weft_hooks {
@@ -221,9 +224,9 @@ typedef struct weft_hooks {
 	void  (*release)(void *arg, void *mem);               /* as free */
 	void  (*on_report)(void *arg, const weft_report *report); /* borrows report */
 	void  *arg;
-	int    log_level;  /* highest level of LOG reports; default 0, errors */
-	bool   silent;     /* without on_report: print only BUG and OVERFLOW */
-	uint64_t spare[4];
+	int    log_level;  /* LOG reports above this level are dropped; default 0: only errors */
+	bool   silent;     /* if there is no on_report, print only BUG and OVERFLOW */
+	uint64_t spare[4]; /* must be zero: room for later versions */
 } weft_hooks;
 
 /* Set the allocator and the report hook of the process; copies `hooks`.  Set all three memory
@@ -241,7 +244,8 @@ WEFT_API int weft_set_hooks(const weft_hooks *hooks);
 WEFT_API void weft_report_print(const weft_report *report);
 
 /* Allocate and free memory with the library's allocator, for protocols and bindings.  The hooks
- * of weft_set_hooks() then see this memory, too: they can count it, limit it and make it fail.
+ * of weft_set_hooks() then see these calls, too: they can count them, limit the memory and make
+ * allocations fail.
  * weft_release() takes `mem` and accepts NULL.
  * weft_alloc returns the memory, or NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */

@@ -1,12 +1,13 @@
 /* weft/hiredis.h - run an asynchronous hiredis context on a loop.
  *
- * For programs that already use hiredis: replace the adapter of the previous event loop by this
- * one; nothing else changes.  New programs should prefer weft/redis.h.  Not part of
- * weft/weft.h; needs hiredis, 0.14 or 1.x, and is implemented in this header.
+ * This header is for programs that already use hiredis: replace the adapter of the previous
+ * event loop by this one; nothing else changes.  New programs should prefer weft/redis.h.
+ * weft/weft.h does not include this header, which contains the whole adapter and needs hiredis
+ * 0.14 or 1.x.
  *
  *   1. An attached context is used on the loop's thread only.  Its callbacks run there, and may
  *      disconnect and free it.
- *   2. While it is connected it keeps weft_loop_run() from returning, as with other event
+ *   2. While a context is connected, it keeps weft_loop_run() from returning, as with other event
  *      loops: end it with redisAsyncDisconnect().
  *   3. When the loop stops, it frees the context: pending commands get a NULL reply, then
  *      onDisconnect is called.  A context with REDIS_NO_AUTO_FREE is only detached.
@@ -34,12 +35,13 @@ WEFT_INLINE int weft_redis_attach_hiredis(weft_loop *loop,
 
 /* --- private from here on --------------------------------------------------- */
 
-/* The argument of the hooks of hiredis.  Its cleanup hook frees this struct, maybe during one
- * of our callbacks: so a callback checks `gone`, on its own stack, before it continues. */
+/* The argument of the hooks of hiredis.  Its cleanup hook frees this struct, possibly during one
+ * of our callbacks.  So before a callback continues, it checks a variable on its own stack, which
+ * the cleanup hook sets through `gone`. */
 struct weft__hiredis {
 	redisAsyncContext *context;
 	weft_loop         *loop;
-	bool              *gone;   /* NULL: no callback is running */
+	bool              *gone;   /* of the running callback; NULL: none runs */
 	uint32_t           events; /* events being watched */
 	weft_watch         watch;
 	weft_timer         timer;  /* timeout of hiredis */
@@ -82,8 +84,8 @@ weft__hiredis_break(weft_timer *timer, void *arg)
 	weft__hiredis_end((struct weft__hiredis *)arg);
 }
 
-/* The loop stops (an error), or the connection is ready.  ERROR and HUP count as the awaited
- * events: hiredis finds the error in its next call. */
+/* The callback of the watch: the loop stops (`what` is an error), or the connection is ready.
+ * ERROR and HUP count as the awaited events: hiredis finds the error in its next call. */
 static inline void
 weft__hiredis_ready(weft_watch *watch, int what, void *arg)
 {

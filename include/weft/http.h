@@ -1,17 +1,20 @@
 /* weft/http.h - HTTP/1.1, server and client.
  *
- * A weft_http is one exchange, a request and its reply, and works the same on both sides:
- * "incoming" is the request on a server and the reply on a client, "outgoing" is the other one.
- * Every size, count and time is limited, and a peer that exceeds a limit gets the matching
- * status.
+ * A weft_http is one exchange: a request and its reply.  The calls are the same on both sides:
+ * "incoming" means the request on a server and the reply on a client, "outgoing" means the
+ * reply on a server and the request on a client.  Every size, count and time is limited, and a
+ * peer that exceeds a limit gets the matching status.
  *
  * A server runs one threadlet per connection, and handles the exchanges of a connection on it
  * one after the other.  It sends replies once it has handled all requests that have arrived:
  * replies to pipelined requests go out in one write.
  *
- * There is no time limit for a whole transfer.  A handler is canceled after request_ns in which
- * no byte of its request or reply has moved.  A peer may move nothing for grace_ns at first;
- * each byte it moves then adds 1/rate_min seconds, up to request_ns.  A slower peer is dropped.
+ * There is no time limit for a whole transfer.  Two limits end a transfer that makes too little
+ * progress.  The server cancels a handler if no byte of its request or reply has moved for
+ * request_ns.  And it drops a peer that is slower than rate_min bytes per second, on average,
+ * after the first grace_ns.  For this average each peer has a time budget, at first grace_ns:
+ * waiting for the peer uses it up, each byte that moves adds 1/rate_min seconds, and it never
+ * exceeds request_ns.
  *
  * Link with weft_http and weft.
  */
@@ -32,9 +35,9 @@ typedef struct weft_http_client weft_http_client;
 
 typedef struct weft_http_field { const char *name, *value; } weft_http_field;
 
-/* Handles one request.  A negative return value before the reply has begun makes a 500
- * (WEFT_EMSGSIZE a 413), and after that ends the connection.  A request without a reply gets a
- * 404. */
+/* Handles one request.  If it returns an error before the reply has begun, the server replies
+ * with 500 (for WEFT_EMSGSIZE with 413); after that the server closes the connection.  If it
+ * returns >= 0 without a reply, the server replies with 404. */
 typedef int (*weft_http_fn)(weft_http *http, void *arg);
 
 typedef struct weft_http_server_opts {
@@ -44,40 +47,43 @@ typedef struct weft_http_server_opts {
 	uint64_t idle_ns;        /* keep-alive time; default 60 s */
 	uint64_t request_ns;     /* limit for a handler without progress; default 60 s */
 	uint32_t rate_min;       /* slowest peer, in bytes per second after grace_ns; default 128 */
-	uint32_t requests_max;   /* requests handled at once, above: 503; default 10,000 */
+	uint32_t requests_max;   /* limit of requests handled at once; others get 503; default
+	                          * 10,000 */
 	size_t   target_max;     /* limit of path and query in bytes; default 8 KiB */
 	uint64_t grace_ns;       /* time before rate_min applies; default 10 s */
 	size_t   stack_bytes;    /* of handlers; at most 1 GiB, with TLS at least 64 KiB; default:
 	                          * the loop's, 64 KiB */
 	uint64_t drain_ns;       /* wait for a last request when draining; default 0.5 s */
-	uint32_t idle_max;       /* limit of connections without a request; above it, the one that
-	                          * has waited longest is closed, preferably one that never got a
-	                          * reply below 400; default: none */
-	uint64_t spare[2];
+	uint32_t idle_max;       /* limit of connections without a request; above it the server
+	                          * closes the one that has waited longest, preferably one that
+	                          * never got a reply below 400; default: no limit */
+	uint64_t spare[2];       /* must be zero: room for later versions */
 } weft_http_server_opts;
 
-/* Make a server without routes; free it once it serves no listener.
- * new returns the server, or NULL without memory; free accepts NULL and returns 0, WEFT_EBUSY.
+/* Make a server without routes; free a server that serves no listener.
+ * new returns the server, or NULL if memory is exhausted; free accepts NULL and returns 0,
+ * WEFT_EBUSY.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_http_server *weft_http_server_new(const weft_http_server_opts *opts);
 WEFT_API int weft_http_server_free(weft_http_server *server);
 
 /* Route requests that match `pattern`, copied, to `fn`: "GET /feed/{viewer}",
  * "/static/{path...}".  A pattern without a method matches all methods.  The most specific
- * pattern wins, from left to right: a literal segment, then {x}, then {x...}, which may be
- * empty.  Without a route of their own, HEAD goes to the route of GET, and OPTIONS gets the
- * list of methods.
+ * pattern wins.  Patterns are compared segment by segment: a literal segment comes before {x},
+ * and {x} before {x...}, which may match nothing.  A HEAD request without a route of its own
+ * goes to the route of GET; an OPTIONS request without one gets the list of methods.
  * Returns 0, WEFT_EEXIST, WEFT_EINVAL, WEFT_ENOMEM, WEFT_EBUSY while it serves.
  * Thread: any, before serving.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
                              weft_http_fn fn, void *arg);
 
 /* Serve requests on `listener`, borrowed, until it is closed, the caller is canceled or the
- * deadline passes; then drain.  While draining, replies carry "Connection: close"; a connection
- * without a request waits drain_ns for one that may be on its way, and is closed; event streams
- * are canceled.  Connections that are left are canceled: at the deadline if the listener was
- * closed; five seconds after a cancellation, or after a deadline that began the drain.
- * Returns WEFT_ESHUTDOWN once closed, else the reason why it ended.
+ * deadline passes; then drain.  While draining, replies carry "Connection: close"; the server
+ * closes a connection without a request after drain_ns, because a request may be on its way; and
+ * it cancels event streams.  If the listener was closed, the drain ends at the deadline.  If the
+ * caller is canceled, or the deadline began the drain, it ends five seconds after that.  Then the
+ * server cancels the connections that are left.
+ * Returns WEFT_ESHUTDOWN if the listener was closed, else the error that ended the serving.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,
                              uint64_t deadline_ns);
@@ -92,7 +98,7 @@ struct weft_http_server_stats {
 	uint64_t failed;      /* failed handlers: 500, or a truncated reply */
 	uint32_t open;        /* open connections now */
 	uint32_t active;      /* requests in progress now */
-	uint64_t spare[4];
+	uint64_t spare[4];    /* room for later versions */
 };
 
 /* Read the counters of a server.
@@ -103,24 +109,25 @@ WEFT_API void weft_http_server_stats(const weft_http_server *server,
 /* --- incoming --------------------------------------------------------------- */
 
 /* Get the method and the path of the request, and the status of the reply.  The path is decoded
- * and has no dot segments; on a client it is "" (see weft_http_url()).  The status is 0 before
- * it is known.  Texts are borrowed until the exchange ends.
+ * and has no dot segments; on a client it is "" (see weft_http_url()).  The status is 0 until it
+ * is known.  Texts are borrowed until the exchange ends.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_http_method(weft_http *http);
 WEFT_API const char *weft_http_path(weft_http *http);
 WEFT_API int         weft_http_status(weft_http *http);
 
-/* Get the first parameter of that name in the pattern or the query, decoded; the first incoming
- * header of that name; a header by index, trailers after the headers once the body has been
- * read.  Texts are borrowed until the exchange ends.
- * Return the text, or true; NULL, or false, if there is none.
+/* param: get the first parameter of that name in the pattern or the query, decoded.  header: get
+ * the first incoming header of that name.  header_at: get an incoming header by its index;
+ * trailers follow the headers once the body has been read.  Texts are borrowed until the
+ * exchange ends.
+ * Return the text (header_at: true and fills `out`); NULL (false) if there is none.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_http_param(weft_http *http, const char *name);
 WEFT_API const char *weft_http_header(weft_http *http, const char *name);
 WEFT_API bool weft_http_header_at(weft_http *http, size_t index,
                                   weft_http_field *out);
 
-/* Get the address of the peer; of a Unix socket an address of that kind.
+/* Get the address of the peer.  For a connection over a Unix socket it is a Unix address.
  * Returns 0, WEFT_EPIPE once the connection is gone, or as weft_stream_peer().
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_http_peer(weft_http *http, weft_addr *out);
@@ -141,9 +148,10 @@ WEFT_API ssize_t weft_http_read_all(weft_http *http, void *buf, size_t size,
 /* --- outgoing --------------------------------------------------------------- */
 
 /* Set an outgoing header; copies.  It replaces a header of the same name, except for
- * Set-Cookie, which may occur several times.  A NULL value removes it.  After the body has
- * begun this sets a trailer, which is not sent to an HTTP/1.0 peer.  Connection may only be
- * "close".  Set Content-Length to announce the size of a body that is written piece by piece.
+ * Set-Cookie, which may occur several times.  A NULL value removes the header.  After the body
+ * has begun, the call sets a trailer, which is not sent to an HTTP/1.0 peer.  The only value
+ * allowed for Connection is "close".  Set Content-Length to announce the size of a body that is
+ * written piece by piece.
  * Returns 0, WEFT_EINVAL for invalid headers and those that only the library may set,
  * WEFT_EALREADY once the message is complete, WEFT_EMSGSIZE above 64 KiB, WEFT_ENOMEM.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
@@ -155,18 +163,18 @@ WEFT_API int weft_http_set_header(weft_http *http, const char *name, const char 
 WEFT_API int weft_http_reply(weft_http *http, int status, const char *type,
                              weft_span body, uint64_t deadline_ns);
 
-/* Server: reply with the file `name` under `root`, which the name cannot leave; for a directory
- * with its index.html.  Handles validators, a single range, and the content type by suffix; a
- * request for several ranges gets the whole file.  The server checks a file for changes once a
- * second.
+/* Server: reply with the file `name` under the directory `root`; for a directory reply with its
+ * index.html.  A name that leads out of `root` gets 404.  Handles validators (If-None-Match and
+ * the like), a single range, and the content type by suffix; a request for several ranges gets
+ * the whole file.  The server checks a file for changes once a second.
  * Returns 0, also if it replied with 404; or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_reply_file(weft_http *http, const char *root,
                                   const char *name, uint64_t deadline_ns);
 
-/* Server: begin a reply whose body is written piece by piece; its header section is sent with
- * the first piece.  Or upgrade the connection to a plain stream, which the caller owns (101);
- * from then on the handler has no deadline but its own.
+/* Server.  begin: begin a reply whose body is written piece by piece; the header section is sent
+ * with the first piece.  upgrade: reply with 101 and turn the connection into a plain stream,
+ * which the caller owns; from then on request_ns no longer limits the handler.
  * Return 0, WEFT_EALREADY, WEFT_EINVAL, or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_begin(weft_http *http, int status, const char *type,
@@ -174,12 +182,12 @@ WEFT_API int weft_http_begin(weft_http *http, int status, const char *type,
 WEFT_API int weft_http_upgrade(weft_http *http, const char *protocol,
                                weft_stream **out, uint64_t deadline_ns);
 
-/* Write a piece of the outgoing body; send a server-sent event, and begin the reply if it has
- * not begun (`event` may be NULL).  A handler that sends events has no deadline but its own and
- * no incoming body.  It is canceled when the peer is gone, when the peer has sent more than 4
- * KiB of further requests, or when the server drains.
+/* write: write a piece of the outgoing body.  send_event: send a server-sent event, and first
+ * begin the reply if it has not begun; `event`, its name, may be NULL.  For a handler that sends
+ * events, request_ns is no limit and there is no incoming body.  It is canceled when the peer is
+ * gone, when the peer has sent more than 4 KiB of further requests, or when the server drains.
  * Return the count (0 for an event), or as weft_stream_write(); WEFT_EINVAL for more bytes than
- * Content-Length, or an event name with several lines.
+ * Content-Length announced, or for an event name of several lines.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_http_write(weft_http *http, const void *buf, size_t size,
                                  uint64_t deadline_ns);
@@ -197,7 +205,7 @@ typedef struct weft_http_client_opts {
 	size_t     header_max;     /* limit of the header section in bytes; default 32 KiB */
 	uint32_t   queue_max;      /* requests waiting for a connection per origin; default 1,024 */
 	uint32_t   idle_max;       /* unused connections kept in all; default 256 */
-	uint64_t   spare[3];
+	uint64_t   spare[3];       /* must be zero: room for later versions */
 } weft_http_client_opts;
 
 typedef struct weft_http_request {
@@ -206,38 +214,40 @@ typedef struct weft_http_request {
 	const weft_http_field *fields;
 	size_t                 field_count;
 	weft_span              body;
-	bool                   streamed; /* body by weft_http_write(), then _finish() */
+	bool                   streamed; /* the caller sends the body with weft_http_write(), then
+	                                  * calls weft_http_finish() */
 	bool                   no_redirect; /* return redirects instead of following them */
 	const weft_abort      *abort;    /* cancels the exchange, its body included; or NULL */
-	uint64_t               spare[4];
+	uint64_t               spare[4]; /* must be zero: room for later versions */
 } weft_http_request;
 
-/* Make a client with a connection pool, for one loop.  An origin is a scheme, a host and a
- * port.  Connections to an origin are kept and reused, the most recent first; idle ones are
- * background work.  The client references its loop until it is freed; freeing closes idle
- * connections and requires that no exchange is open.
- * new returns the client, or NULL without memory or loop; free accepts NULL and returns 0,
- * WEFT_EBUSY.
+/* Make and free a client with a connection pool, for one loop.  An origin is a scheme, a host and
+ * a port.  The client keeps connections to an origin and reuses them, the most recent first; idle
+ * connections are background work.  The client references its loop until it is freed.  free
+ * closes idle connections; it is refused while an exchange is open.
+ * new returns the client; NULL if memory is exhausted or there is no loop.  free accepts NULL and
+ * returns 0, WEFT_EBUSY.
  * Thread: any; loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_http_client *weft_http_client_new(const weft_http_client_opts *opts);
 WEFT_API int weft_http_client_free(weft_http_client *client);
 
-/* Send `request`, borrowed, and wait for the header section of the reply (if streamed: only
- * send the header section of the request).  The caller must end the exchange with
+/* Send `request`, borrowed, and wait for the header section of the reply.  For a streamed
+ * request, only send its header section.  The caller must end the exchange with
  * weft_http_close().
  *
  * The client itself sets Host, Content-Length, Connection and all other headers that control
- * framing or the connection: in `fields` they are WEFT_EINVAL.  A request without a User-Agent
- * gets one.  Bodies are not decompressed.
+ * framing or the connection: if `fields` contains one of these, the call returns WEFT_EINVAL.
+ * A request without a User-Agent gets one.  Bodies are not decompressed.
  *
- * Redirects are followed: 303, and after a POST 301 and 302, with a GET without body; others
- * with the same method and body.  Authorization, Cookie and Proxy-Authorization are not sent to
- * another origin.  A redirect from https:// to http://, or to a Unix socket, fails with
- * WEFT_EPERM.  Streamed requests are not redirected.
+ * The client follows redirects.  After a 303 (except in reply to a HEAD), and after a 301 or 302
+ * in reply to a POST, it sends a GET without a body; else the same method and body again.  It
+ * does not send Authorization, Cookie and Proxy-Authorization to another origin.  A redirect
+ * from https:// to http://, or to a Unix socket, fails with WEFT_EPERM.  The reply to a streamed
+ * request is returned even if it is a redirect.
  *
- * If a kept connection turns out to be closed before any byte of the reply, an idempotent
- * request is sent once more, on a new connection.  A reply that arrives while the body is still
- * being sent, and is not a success, ends the sending.
+ * If a reused connection is closed before any byte of the reply has arrived, the client sends an
+ * idempotent request once more, on a new connection.  If a reply that is not a success arrives
+ * while the body is still being sent, the client stops sending.
  *
  * Returns 0, whatever the status, and fills `out`; or an error of weft_stream_connect(),
  * WEFT_EINVAL, WEFT_EPROTO, WEFT_ETRUNCATED, WEFT_EMSGSIZE (a header section above header_max),
@@ -259,8 +269,8 @@ WEFT_API int weft_http_finish(weft_http *http, uint64_t deadline_ns);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_http_url(weft_http *http);
 
-/* End an exchange of a client; takes it; accepts NULL.  The connection is kept if the reply was
- * read to its end, or if the rest has arrived and is at most 64 KiB.
+/* End an exchange of a client; takes it; accepts NULL.  The client keeps the connection if the
+ * reply was read to its end, or if the rest of the reply has arrived and is at most 64 KiB.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_http_close(weft_http *http);
 

@@ -17,10 +17,11 @@
  *      its state.  That frees the memory and touches nothing that the parent shares.  All other
  *      calls return WEFT_EWRONGLOOP.  The child can make new loops.
  *
- * With watchdog_ns a library thread checks the loop, twice in that time.  If the loop is not
- * asleep and has neither begun another iteration nor switched threadlets, the library thread
- * reports it once (WEFT_REPORT_BLOCKED): which threadlet, or that a callback, blocks the loop,
- * and its call stack.  To get the stack it sends SIGURG to the loop's thread and unblocks that
+ * With watchdog_ns a library thread checks the loop twice in each period of that length.  If
+ * the loop is not asleep and has neither begun another iteration nor switched threadlets since
+ * the last check, the library thread reports it once (WEFT_REPORT_BLOCKED).  The report names
+ * the threadlet that blocks the loop, or says that a callback does, and shows the call stack.
+ * To get the stack, the library thread sends SIGURG to the loop's thread and unblocks that
  * signal there: a system call in progress may fail with EINTR.  The report hook runs on the
  * library thread and must not free loops.
  */
@@ -39,7 +40,7 @@ enum {
 };
 
 typedef struct weft_loop_opts {
-	const char *name;      /* of the loop and its thread; 15 bytes are kept */
+	const char *name;      /* of the loop and its thread; cut to 15 bytes */
 	const char *backend;   /* "uring", "epoll", "poll"; default: $WEFT_BACKEND, or best */
 	uint32_t    flags;     /* WEFT_LOOP_* */
 	uint32_t    budget;    /* posts run per iteration; default 1,024 */
@@ -47,8 +48,9 @@ typedef struct weft_loop_opts {
 	uint32_t    threadlet_max; /* limit of live threadlets; default 4,194,304 */
 	size_t      stack_bytes;   /* of a threadlet; default 64 KiB */
 	const char *cpus;      /* "0-3,6": CPUs of the thread of weft_loop_start() */
-	uint64_t    watchdog_ns;   /* report a loop blocked longer, see above; default off */
-	uint64_t    spare[3];
+	uint64_t    watchdog_ns;   /* report a loop that is blocked this long, see above; default
+	                            * off */
+	uint64_t    spare[3];      /* must be zero: room for later versions */
 } weft_loop_opts;
 
 typedef enum weft_state {
@@ -57,50 +59,52 @@ typedef enum weft_state {
 } weft_state;
 
 /* Make a loop.  It opens no descriptors until it needs them.
- * Returns the loop, or NULL: out of memory, or an invalid option (weft_detail()).
+ * Returns the loop; NULL if memory is exhausted or an option is invalid (see weft_detail()).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_new(const weft_loop_opts *opts);
 
 /* Free a loop that is idle or stopped.  Takes it on success; accepts NULL.
- * Returns 0; WEFT_EBUSY if it is running, is referenced, or has accepted posts to run or ops to
- * finish.
- * Thread: any, not from inside it.  Blocks: no.  Since: 0.1. */
+ * Returns 0; WEFT_EBUSY if the loop is running, is referenced, or still has accepted posts to
+ * run or ops to finish.
+ * Thread: any, but not in a callback of the loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_free(weft_loop *loop);
 
 /* Run the loop on this thread until it has stopped, weft_loop_break() is called, or nothing
  * keeps it alive.
- * Returns 0, WEFT_EBUSY if another thread runs it, WEFT_EDEADLK inside a run of its own or in a
- * threadlet, WEFT_EWRONGLOOP if it is bound to another thread, WEFT_EALREADY once stopped.
+ * Returns 0, WEFT_EBUSY if another thread runs the loop, WEFT_EDEADLK if the caller is inside a
+ * run of this loop or in a threadlet, WEFT_EWRONGLOOP if the loop is bound to another thread,
+ * WEFT_EALREADY once it has stopped.
  * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run(weft_loop *loop);
 
 /* Run one loop iteration.  It waits for events until the deadline at most; with WEFT_NOWAIT it
  * polls without waiting.  A timer whose deadline ends the wait fires in the next iteration.
- * Returns 1 while something is alive or the loop is stopping, 0 if nothing is, or as
- * weft_loop_run().
+ * Returns 1 if work keeps the loop alive or the loop is stopping, 0 if nothing keeps it alive,
+ * or an error as weft_loop_run().
  * Thread: its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns);
 
-/* Make the current run, or else the next one, return after one iteration, which does not block.
- * The loop keeps everything and can be run again.
+/* Make the current run, or else the next one, return after one more iteration, which does not
+ * block.  The loop keeps everything and can be run again.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_break(weft_loop *loop);
 
 /* Run the loop on a new thread until it has stopped or weft_loop_break() is called, as with
  * WEFT_LOOP_KEEP.
- * Returns 0 once it runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN (no thread).
+ * Returns 0 once the loop runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN if the system cannot
+ * start a thread.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_start(weft_loop *loop);
 
 /* Begin to stop the loop: it refuses new posts, disarms all timers without calling their
  * callbacks, runs the posts it has accepted, and finishes ops and watches with WEFT_ESHUTDOWN.
- * This happens while the loop continues to run.  An idle loop with nothing to run or finish is
- * stopped at once.  Further calls have no effect.
+ * The loop does this while it continues to run.  An idle loop with nothing to run or finish
+ * stops at once.  Further calls have no effect.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_shutdown(weft_loop *loop);
 
-/* Wait until the loop has stopped.  After this returned 0, nothing of the loop runs.  At the
- * deadline the library reports what has not ended (WEFT_REPORT_LATE_STOP).
+/* Wait until the loop has stopped.  Once this has returned 0, no callback and no threadlet of the
+ * loop runs.  At the deadline the library reports what has not ended (WEFT_REPORT_LATE_STOP).
  * Returns 0; WEFT_EDEADLK on the loop's own thread, WEFT_ENOSUSPEND in callbacks of another loop.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
@@ -121,39 +125,42 @@ WEFT_API weft_loop *weft_loop_current(void);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_key_new(weft_fn drop);
 
-/* Get and set the loop's value for a key of weft_key_new(); NULL if unset.  The key's `drop`
- * frees a replaced value at once, and the last value when the loop stops, or else when it is
- * freed: in reverse order of keys, on the thread that stops or frees it, and not in a forked
- * child.  By then `drop` may read other values, but can set none.
- * set takes `value` on success, else it still belongs to the caller, and returns 0,
+/* Get and set the loop's value for a key of weft_key_new(); an unset value is NULL.  The key's
+ * `drop` frees a replaced value at once.  It frees the last value when the loop stops, or when
+ * the loop is freed without having stopped: in reverse order of keys, on the thread that stops
+ * or frees the loop, and not in a forked child.  During that, `drop` may get the values of other
+ * keys, but can set none.
+ * set takes `value` on success; on error the value still belongs to the caller.  set returns 0,
  * WEFT_EINVAL, WEFT_ENOMEM, WEFT_ESHUTDOWN.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void *weft_loop_local_get(const weft_loop *loop, int key);
 WEFT_API int   weft_loop_local_set(weft_loop *loop, int key, void *value);
 
-/* Get the time of the current iteration: the loop reads the clock once, and again after a wait.
- * Outside of iterations it is the present time.
+/* Get the time of the current iteration: the loop reads the clock once per iteration, and again
+ * after a wait.  Outside of iterations this is the present time.
  * Returns the time in nanoseconds, as weft_now() does.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
 
 /* Run `fn(arg)` on the loop.  Posts from one thread run in the order they were made.  Posts from
- * different threads are unordered, even if one happened before the other.  A thread keeps the
- * inbox space that its posts have used until it ends.  So if many threads post, some may find
- * the inbox full before inbox_max posts are queued; but every thread can always queue one.
- * Returns 0, WEFT_EAGAIN if the inbox is full or has no memory, WEFT_ESHUTDOWN once stopping.
+ * different threads are unordered, even if one happened before the other.  The inbox space that
+ * a thread's posts have used stays reserved for that thread until the thread ends.  So if many
+ * threads post, some may find the inbox full before inbox_max posts are queued; but every thread
+ * can always queue one.
+ * Returns 0, WEFT_EAGAIN if the inbox is full or memory is exhausted, WEFT_ESHUTDOWN once the
+ * loop is stopping.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
 
-/* Run `node->fn(node->arg)` on the loop, in order with weft_loop_post().  The node is the
- * caller's memory, so the inbox is never full for it.
+/* Run `node->fn(node->arg)` on the loop, in order with the posts of weft_loop_post().  The node
+ * is memory of the caller, so inbox_max does not limit these posts.
  * Returns 0, WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post_node(weft_loop *loop, weft_node *node);
 
 /* Run `node->fn(node->arg)` once, after all other work of this iteration and before the loop
- * waits.  Use it to flush once what many callbacks have added.  A node that is already queued
- * stays queued.
+ * waits.  Use it to flush, in one call, data that many callbacks have added.  A node that is
+ * already queued stays queued.
  * Returns 0, also while the loop is stopping.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post_before_wait(weft_loop *loop, weft_node *node);
@@ -170,49 +177,51 @@ WEFT_API weft_loop *weft_loop_unref(weft_loop *loop);
 
 /* --- for bindings, and for embedding in a foreign loop ------------------ */
 
-/* Functions that the loop calls at fixed points of each iteration; NULL ones are skipped.
- * Zeroed at first; must not move or change while pushed.  The functions may push and drop any
- * hook.  A hook pushed meanwhile takes part from the next point on. */
+/* Functions that the loop calls at fixed points of each iteration; NULL ones are skipped.  Zero
+ * the struct before its first use; it must not move or change while it is pushed.  The functions
+ * may push and drop any hook.  The loop calls a hook that was pushed by such a function from the
+ * next point on. */
 typedef struct weft_loop_hook {
 	/* Called once per iteration, before the loop decides how long to wait and before
 	 * weft_loop_post_before_wait() nodes run.  Runs a queue of the binding.  Returns > 0 if
 	 * work is left: the loop then neither blocks nor ends its run. */
 	int  (*ready)(weft_loop *loop, void *arg);
-	/* Called around each wait and each poll of descriptors, spinning included.  `may_block`
-	 * is true if it can take time (release a GIL then).  No microtasks run between the two.
-	 * A signal (EINTR) ends a wait, so that after_wait can handle it. */
+	/* Called before and after each wait and each poll of descriptors, spinning included.
+	 * `may_block` is true if the wait can take time (a binding then releases its GIL).  No
+	 * microtasks run between the two calls.  A signal (EINTR) ends a wait, so that
+	 * after_wait can handle it. */
 	void (*before_wait)(weft_loop *loop, bool may_block, void *arg);
 	void (*after_wait)(weft_loop *loop, bool may_block, void *arg);
-	/* Part of each microtask checkpoint: runs some jobs, returns how many.  Called until it
-	 * returns 0 and the microtask queue is empty. */
+	/* Called in each microtask checkpoint.  Runs some jobs and returns how many.  The loop
+	 * calls it until it returns 0 and the microtask queue is empty. */
 	int  (*checkpoint)(weft_loop *loop, void *arg);
-	/* The result of weft_loop_next() has changed.  Called only outside of iterations, and
-	 * not for posts and timer IDs: those make the descriptor readable. */
+	/* Called when the result of weft_loop_next() has changed, but only outside of
+	 * iterations, and not for posts and timer IDs: those make the descriptor readable. */
 	void (*next_changed)(weft_loop *loop, void *arg);
 	void    *arg;       /* caller's */
 	uint64_t opaque[4]; /* private */
-	uint64_t spare[1];
+	uint64_t spare[1];  /* must be zero: room for later versions */
 } weft_loop_hook;
 
-/* Add and remove a hook.  A loop can have any number; it calls them in the order they were
- * pushed, after_wait in reverse.  A removed hook is not called again, and its memory belongs to
- * the caller.  A loop that has stopped, or is freed, has removed all hooks.
+/* Add and remove a hook.  A loop can have any number of hooks.  It calls them in the order in
+ * which they were pushed, but after_wait in reverse order.  A removed hook is not called again,
+ * and its memory belongs to the caller.  A loop that stops, or is freed, removes all its hooks.
  * push returns 0, WEFT_EBUSY if the hook is already on a loop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int  weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook);
 WEFT_API void weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook);
 
-/* Get a descriptor that becomes readable when weft_loop_run_once() has work.  Only poll it,
- * never read it; it may be readable although there is no work.  From this call on the loop
- * belongs to the calling thread, also between iterations: if another thread stops it, it stops
- * when it is next run.
+/* Get a descriptor that becomes readable when weft_loop_run_once() has work.  Only poll the
+ * descriptor, never read it; it may be readable although there is no work.  From this call on
+ * the loop belongs to the calling thread, also between iterations: if another thread calls
+ * weft_loop_shutdown(), the loop stops when its own thread next runs it.
  * Returns the descriptor, borrowed until the loop is freed, or WEFT_ENOSYS (poll backend).
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_fd(weft_loop *loop);
 
 /* Get the time at which weft_loop_run_once() must be called even if the descriptor is not
- * readable.  Call this after each iteration; and before each wait of the host loop, unless a
- * hook has next_changed.
+ * readable.  Call this after each iteration.  Unless a hook has next_changed, also call it
+ * before each wait of the host loop.
  * Returns the time, WEFT_NOWAIT if work is runnable, WEFT_NEVER if nothing is scheduled.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_next(weft_loop *loop);

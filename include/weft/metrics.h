@@ -7,9 +7,10 @@
  *
  *   1. Callbacks are counted when the batch they belong to has run.
  *   2. With WEFT_LOOP_METRICS every iteration that follows a blocking wait is timed.  While the
- *      loop runs without blocking only some iterations are timed, each standing for those since
- *      the previous timed one: so times, depths and lags of a busy loop are samples.  If the
- *      iterations in between took longer than that, the excess shows as one stalled iteration.
+ *      loop runs without blocking, only some iterations are timed.  A timed iteration stands for
+ *      all iterations since the previous timed one, so times, depths and lags of a busy loop are
+ *      samples.  If the untimed iterations took longer than these samples say, the excess is
+ *      recorded as one stalled iteration.
  */
 #ifndef WEFT_METRICS_H
 #define WEFT_METRICS_H
@@ -40,8 +41,8 @@ struct weft_loop_stats {
 	const char    *backend_reason;  /* why: "best available", "requested by name",
 	                                 * "not opened yet",
 	                                 * "io_uring_setup: EPERM, so epoll"; changes if the backend
-	                                 * fails later, and may name "none" then */
-	uint64_t       turns;
+	                                 * fails later; "none" in it means no backend is left */
+	uint64_t       turns;           /* iterations */
 	uint64_t       wakes;           /* wakes by threads that found the loop asleep */
 	uint64_t       syscalls;        /* made by the loop's thread, for the loop */
 	uint64_t       polls_skipped;   /* iterations that did not poll because the loop was busy */
@@ -51,18 +52,19 @@ struct weft_loop_stats {
 	uint64_t       ops_started, ops_finished;
 	uint64_t       timers_fired;    /* timers and timer IDs */
 	uint64_t       fds;             /* descriptors the loop waits for */
-	uint64_t       alive;           /* count of what keeps weft_loop_run() running */
+	uint64_t       alive;           /* timers, ops, watches, ... that keep weft_loop_run() from
+	                                 * returning */
 
 	/* Connections, counted on the loop that handled them. */
 	uint64_t       accepted;        /* by listeners */
-	uint64_t       accepts_paused;  /* times a listener had reached connections_max */
+	uint64_t       accepts_paused;  /* times a listener has reached connections_max */
 	uint64_t       accepts_shed;    /* dropped for lack of a descriptor, memory or threadlet */
 	uint64_t       connected, connects_failed;
 	uint64_t       handshakes, handshakes_failed; /* TLS */
 	uint64_t       peers_dropped;   /* dropped at write_max because they did not read */
 
-	/* 0 without WEFT_LOOP_METRICS, unless the loop is observed. */
-	uint64_t       phase_ns[WEFT_PHASES]; /* only grow */
+	/* The members below are 0 without WEFT_LOOP_METRICS, unless the loop is observed. */
+	uint64_t       phase_ns[WEFT_PHASES]; /* time spent in each phase; only grows */
 	double         turns_per_s, callbacks_per_s;
 	weft_depth     inbox;           /* queued posts */
 	weft_depth     microtasks;      /* microtasks and ticks at the start of a checkpoint */
@@ -70,7 +72,7 @@ struct weft_loop_stats {
 	weft_quantiles lag;             /* latency of the first timer or post in each batch, from
 	                                 * due (or posted) to run; an upper bound while the loop is
 	                                 * busy */
-	uint64_t       spare[8];
+	uint64_t       spare[8];        /* room for later versions */
 };
 
 /* Read the metrics of a loop.  The caller must keep the loop from being freed (weft_loop_ref())
@@ -84,14 +86,14 @@ typedef struct weft_loop_info {
 	char            name[32];
 	weft_state      state;
 	uint64_t        threadlets; /* live threadlets */
-	char            backend[16], backend_reason[96]; /* copies; NULL in `stats` */
+	char            backend[16], backend_reason[96]; /* the texts; NULL in `stats` */
 	struct weft_loop_stats stats;
-	uint64_t        spare[4];
+	uint64_t        spare[4];   /* room for later versions */
 } weft_loop_info;
 
-/* Read the loop of the process with the next number after `*cursor` (begin with 0), and set
- * `*cursor` to that number.  Loops that are being freed, and loops of a parent process, are
- * skipped.
+/* Read the next loop of the process, in the order of their numbers: the one after `*cursor`
+ * (begin with 0).  Sets `*cursor` to its number.  Loops that are being freed, and loops of a
+ * parent process, are skipped.
  * Returns 1, 0 at the end.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_list(uint64_t *cursor, weft_loop_info *out);

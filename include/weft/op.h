@@ -1,24 +1,25 @@
-/* weft/op.h - ops: asynchronous operations with one result.
+/* weft/op.h - ops: asynchronous operations with one final result.
  *
  * An op is embedded in the caller's struct.  The calls below start one, and so does every call
- * whose name ends in _op.  It finishes exactly once, on its loop's thread, with one result.
- * From start to finish it must not move, and it belongs to the loop, as does every buffer given
- * with it.  Once on_done has begun, the op belongs to the caller again: start it again, or free
- * it.
+ * whose name ends in _op.  An op finishes exactly once, on its loop's thread, with one final
+ * result.  An op started with WEFT_MULTI, or by weft_op_recv_multi(), delivers other results
+ * before that one, with `more` set.  From start to finish an op must not move, and it belongs to
+ * the loop, as does every buffer given with it.  Once on_done has begun with the final result,
+ * the op belongs to the caller again: start it again, or free it.
  *
- * A start call returns 0 if a result will follow, also if that is an error of the operation.
- * Otherwise it refuses, and no result follows: WEFT_EINVAL, WEFT_EBUSY (in flight),
- * WEFT_EWRONGLOOP, WEFT_ENOMEM (for its deadline), WEFT_ESHUTDOWN.  So a failed connect, for
- * example, is always reported in one place.
+ * A start call returns 0 if a result will follow, even if that result is an error of the
+ * operation.  If it returns an error, no result follows: WEFT_EINVAL, WEFT_EBUSY (the op is in
+ * flight), WEFT_EWRONGLOOP, WEFT_ENOMEM (for its deadline), WEFT_ESHUTDOWN.  So a failed connect,
+ * for example, is always reported in one place.
  *
- * Cancel, deadline, close and loop stop make an op finish early: with WEFT_ECANCELED, with
- * WEFT_ETIMEDOUT, and for the last two with WEFT_ESHUTDOWN.  A result that carries bytes, a
- * descriptor or a value beats them.  Before an op finishes at its deadline, the loop checks for
- * data that has arrived.
+ * An op finishes early when it is canceled (WEFT_ECANCELED), when its deadline passes
+ * (WEFT_ETIMEDOUT), and when its descriptor is closed or its loop stops (WEFT_ESHUTDOWN).  But if
+ * bytes, a descriptor or a value have arrived by then, the op finishes with these.  Before an op
+ * finishes at its deadline, the loop checks for data that has arrived.
  *
- * Close a descriptor with weft_op_close(), or after its ops have finished.  If it is closed in
- * another way, its ops may continue to wait; they finish with WEFT_EBADF once the loop finds
- * out that the number refers to another file.
+ * Close a descriptor with weft_op_close(), or after its ops have finished.  If a descriptor is
+ * closed in another way, its ops may continue to wait; they finish with WEFT_EBADF once the loop
+ * finds out that the number refers to another file.
  *
  * On one descriptor, one op may wait to read (receive, accept, poll for READABLE) and one to
  * write (send, connect, poll for WRITABLE); a second one is refused with WEFT_EBUSY.
@@ -51,9 +52,9 @@ struct weft_op {
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft_op) <= 136, "weft_op is part of the ABI");
 
-/* Prepare `op` for `loop` (NULL: the caller's), whatever its memory contained; not while it is
- * in flight.  Call this once; then start the op as often as wanted.  If on_done is NULL, use
- * weft_op_wait() or check `pending`.
+/* Prepare `op` for `loop` (NULL: the caller's).  The memory of the op need not be zeroed before,
+ * but the op must not be in flight.  Call this once; then start the op as often as wanted.  If
+ * on_done is NULL, use weft_op_wait() or check `pending`.
  * Returns 0, WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
@@ -63,15 +64,16 @@ WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_op_cancel(weft_op *op);
 
-/* Wait until `op`, which has no on_done, has finished.  At the deadline, on cancellation and on
- * interrupt, make it finish early and still wait until it has.  With WEFT_NOWAIT the op is not
- * canceled, and WEFT_ETIMEDOUT means that it is pending.
+/* Wait until `op`, which has no on_done, has finished.  At the deadline, and if the caller is
+ * canceled or interrupted, the call makes the op finish early, and still waits until it has
+ * finished.  With WEFT_NOWAIT it does not cancel the op, and WEFT_ETIMEDOUT means that the op is
+ * pending.
  * Returns the result of the op; WEFT_EINVAL if it was never started.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int64_t weft_op_wait(weft_op *op, uint64_t deadline_ns);
 
-/* Set whether `op` is background work: it then does not keep weft_loop_run() from returning.
- * Off after weft_op_init().  May be called at any time.
+/* Set whether `op` is background work, which does not keep weft_loop_run() from returning.  Off
+ * after weft_op_init().  May be called at any time.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_op_set_background(weft_op *op, bool on);
 
@@ -80,9 +82,9 @@ WEFT_API void weft_op_set_background(weft_op *op, bool on);
 WEFT_API int weft_op_sleep(weft_op *op, uint64_t deadline_ns);
 
 /* Poll: the op finishes with the mask of events when `fd` is ready for one of `events`.  With
- * WEFT_MULTI there is a result at each change, on every backend, until the op is canceled (for
- * level-triggered events use weft/watch.h).  Borrows `fd`, and may keep its file open until the
- * op has finished: cancel the op first, then close `fd`.
+ * WEFT_MULTI it delivers a result at each change, on every backend, until it is canceled (for
+ * level-triggered events use weft/watch.h).  The op borrows `fd`, and may keep its file open
+ * until it has finished: cancel the op first, then close `fd`.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_poll(weft_op *op, int fd, uint32_t events,
                           uint64_t deadline_ns);
@@ -113,18 +115,18 @@ WEFT_API int weft_op_accept(weft_op *op, int fd, uint32_t events,
 WEFT_API int weft_op_connect(weft_op *op, int fd, const struct sockaddr *addr,
                              socklen_t size, uint64_t deadline_ns);
 
-/* Cancel every op on `fd`, wait for them and close `fd`, also while the loop stops.  The op
+/* Cancel every op on `fd`, wait for them and close `fd`, even while the loop stops.  Then `op`
  * finishes with 0.  Takes `fd`, unless the call is refused as misuse.  A descriptor from an
  * accept or connect op must be closed this way.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_close(weft_op *op, int fd);
 
-/* Called when a custom op is to finish early.  It must make sure that weft_op_finish() follows,
- * now or later.  `why` is the error to finish with. */
+/* Called when a custom op must finish early: it calls weft_op_finish(), or makes sure that this
+ * call follows later.  `why` is the error to finish with. */
 typedef void (*weft_op_cancel_fn)(weft_op *op, int why, void *arg);
 
-/* Start a custom op: a command on a shared connection, a call into another library.  It is
- * pending until weft_op_finish().
+/* Start a custom op, for example a command on a shared connection or a call into another
+ * library.  It is pending until weft_op_finish().
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_begin(weft_op *op, weft_op_cancel_fn on_cancel, void *arg,
                            uint64_t deadline_ns);

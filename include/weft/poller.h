@@ -1,7 +1,8 @@
 /* weft/poller.h - readiness of many descriptors, without a loop.
  *
- * For programs that have their own event loop and need only this.  Do not use it together with
- * a weft_loop, which does not need it.  One thread at a time may use a poller.
+ * A poller is for programs that have their own event loop and need only readiness.  A program
+ * with a weft_loop does not need it and should not use both.  One thread at a time may use a
+ * poller.
  */
 #ifndef WEFT_POLLER_H
 #define WEFT_POLLER_H
@@ -23,19 +24,19 @@ typedef struct weft_poller_event {
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_poller_open(const char *backend, weft_poller **out);
 
-/* Close a poller; takes it, accepts NULL.  The descriptors stay open.
+/* Close a poller, which is taken; accepts NULL.  The watched descriptors stay open.
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_poller_close(weft_poller *poller);
 
-/* Watch `fd` for `events`, reported with `token`.  Borrows `fd` until it is removed.  A number
- * that was closed without weft_poller_remove() and now refers to another file may be added
+/* Watch `fd` for `events`, reported with `token`.  Borrows `fd` until it is removed.  If `fd` was
+ * closed without weft_poller_remove() and the number now refers to another file, it may be added
  * again.
  * Returns 0, WEFT_EEXIST if it is already watched, WEFT_EBADF, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_poller_add(weft_poller *poller, int fd, uint32_t events,
                              uint64_t token);
 
-/* Change the events and the token of `fd`; events 0 mute it, also for HUP and ERROR.
+/* Change the events and the token of `fd`.  Events 0 mute it: not even HUP and ERROR are reported.
  * Returns 0, WEFT_ENOENT, WEFT_EINVAL.
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_poller_modify(weft_poller *poller, int fd, uint32_t events,

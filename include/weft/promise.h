@@ -40,25 +40,26 @@ typedef enum weft_outcome {
 typedef int (*weft_then_fn)(const weft_value *in, weft_value *out, void *arg);
 
 /* Make a pending promise on `loop` (NULL: the caller's).
- * Returns the promise with one reference, or NULL without memory.
+ * Returns the promise with one reference; NULL if memory is exhausted.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_new(weft_loop *loop);
 
 /* Make a promise and its op.  Start the op with any call whose name ends in _op; its result
  * settles the promise, as an integer or an error.
- * Returns the promise and fills `out` with the op, valid until it has finished; or NULL.
+ * Returns the promise and fills `out` with the op, which is valid until it has finished; NULL on
+ * error (see weft_detail()).
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_new_op(weft_loop *loop, weft_op **out);
 
 /* Call `fn(NULL, out, arg)` on a new threadlet and make a promise of its outcome.  This turns
  * any suspending call, for example on streams or HTTP, into a promise.
- * Returns the promise, or NULL.
+ * Returns the promise; NULL on error (see weft_detail()).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_go(weft_loop *loop, weft_then_fn fn,
                                        void *arg);
 
 /* Make a value that holds `promise`, which is taken.
- * Returns the value; for NULL an error value, WEFT_EINVAL.
+ * Returns the value; if `promise` is NULL, an error value with WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_value weft_value_promise(weft_promise *promise);
 
@@ -68,31 +69,32 @@ WEFT_API weft_value weft_value_promise(weft_promise *promise);
 WEFT_API weft_promise *weft_promise_ref(weft_promise *promise);
 WEFT_API weft_promise *weft_promise_unref(weft_promise *promise);
 
-/* Fulfill or reject the promise; only the first call counts.  Take `value` in any case.  A
- * promise that is resolved with another promise, or with a thenable, settles as that does, and
- * cannot be settled otherwise meanwhile.  Resolved with itself, it is rejected with
- * WEFT_EDEADLK.
+/* Fulfill or reject the promise; only the first call has an effect.  Both take `value` or
+ * `reason` in any case.  A promise that is resolved with another promise, or with a thenable,
+ * settles as that one does, and later calls cannot settle it otherwise.  A promise that is
+ * resolved with itself is rejected with WEFT_EDEADLK.
  * Return 0, WEFT_EALREADY, WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_promise_resolve(weft_promise *promise, weft_value value);
 WEFT_API int weft_promise_reject(weft_promise *promise, weft_value reason);
 
-/* Chain handlers: call `fulfilled` or `rejected` when `promise` has settled (NULL: pass the
- * outcome on).  Takes `promise`; for NULL the result is NULL.
- * Returns the promise of the handler's outcome; NULL without memory, or once the loop has
- * stopped, and then the reference to `promise` is dropped.
+/* Chain handlers: when `promise` has settled, `fulfilled` or `rejected` is called.  If that
+ * handler is NULL, the new promise gets the outcome of `promise`.  Takes `promise`.
+ * Returns the promise of the handler's outcome; NULL if `promise` is NULL, memory is exhausted
+ * or the loop has stopped, and then the reference to `promise` is dropped.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_then(weft_promise *promise,
                                          weft_then_fn fulfilled,
                                          weft_then_fn rejected, void *arg);
 
-/* Combine `count` promises, which are taken; the array is borrowed.  all: the list of all
- * values, or the first rejection.  all_settled: the list of all promises, once each has
- * settled.  any: the first value, or a rejection with the list of all reasons.  race: the first
- * outcome.  Lists are of weft_type_list.  A value that is also reachable elsewhere is shared
- * into the list; if its type cannot be shared, the result is rejected with WEFT_EPERM.
- * Return a promise on the loop of the first promise (of none: the caller's); NULL without
- * memory, or if one of them is NULL, and then all references are dropped.
+/* Combine `count` promises, which are taken; the array is borrowed.  The result of all is the
+ * list of all values, or the first rejection; of all_settled the list of all promises, once each
+ * has settled; of any the first value, or a rejection with the list of all reasons; of race the
+ * first outcome.  Lists are of weft_type_list.  A value that other code can still reach is
+ * shared into the list; if its type cannot be shared, the result is rejected with WEFT_EPERM.
+ * Return a promise on the loop of the first promise (if `count` is 0, on the caller's loop);
+ * NULL if memory is exhausted or one of the promises is NULL, and then all references are
+ * dropped.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_all(weft_promise *const *promises, size_t count);
 WEFT_API weft_promise *weft_promise_all_settled(weft_promise *const *promises,
@@ -100,16 +102,17 @@ WEFT_API weft_promise *weft_promise_all_settled(weft_promise *const *promises,
 WEFT_API weft_promise *weft_promise_any(weft_promise *const *promises, size_t count);
 WEFT_API weft_promise *weft_promise_race(weft_promise *const *promises, size_t count);
 
-/* Get the state of the promise; fills `out` (may be NULL) with its value or reason, borrowed
+/* Get the state of the promise.  Fills `out` (may be NULL) with its value or reason, borrowed
  * from the promise.
  * Returns the state.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_outcome weft_promise_state(weft_promise *promise, weft_value *out);
 
-/* Wait until `promise`, borrowed, of any loop, has settled; fills `out` (may be NULL) with its
- * value, borrowed from the promise.
- * Returns 0; if rejected the error of the reason, or WEFT_EREJECTED if the reason is no error;
- * WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR; WEFT_ENOSUSPEND in a callback.
+/* Wait until `promise`, which is borrowed and may belong to any loop, has settled.  Fills `out`
+ * (may be NULL) with its value, borrowed from the promise.
+ * Returns 0; if the promise was rejected, the error that the reason holds, or WEFT_EREJECTED if
+ * the reason is not an error; WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR; WEFT_ENOSUSPEND in a
+ * callback.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_await(weft_promise *promise, weft_value *out,
                         uint64_t deadline_ns);

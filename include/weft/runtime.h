@@ -1,8 +1,9 @@
 /* weft/runtime.h - whole programs: one loop per thread, startup, shutdown, signals.
  *
- * Most programs need only weft_main().  A runtime gives the same in parts, to programs with a
- * main of their own.  A threadlet stays on the loop it was started on.  WEFT_LEAST_LOADED, and
- * a start from a plain thread, choose the loop of the runtime with the fewest threadlets.
+ * Most programs need only weft_main().  The calls on a weft_runtime do the same in steps, for
+ * programs that have their own main function.  A threadlet stays on the loop it was started on.
+ * With WEFT_LEAST_LOADED, and from a plain thread, a threadlet is started on the loop of the
+ * runtime that has the fewest threadlets.
  */
 #ifndef WEFT_RUNTIME_H
 #define WEFT_RUNTIME_H
@@ -19,25 +20,26 @@ typedef struct weft_runtime weft_runtime;
 
 typedef struct weft_runtime_opts {
 	uint32_t       loops;    /* default: the allowed cores, cgroup quota included */
-	bool           pin;      /* pin each loop's thread to a CPU of its own, out of those that
-	                          * the caller may use and, if set, `loop.cpus`; with more loops
-	                          * than CPUs, CPUs are used again */
-	int            dump_signal; /* call weft_dump(2) at this signal, on a thread of its own:
-	                             * also while loops are blocked, until they have stopped;
+	bool           pin;      /* pin each loop's thread to one CPU: one of those that the caller
+	                          * may use and that are in `loop.cpus`, if set; if there are more
+	                          * loops than CPUs, some share a CPU */
+	int            dump_signal; /* at this signal a thread of its own calls weft_dump(2), even
+	                             * while loops are blocked, until the loops have stopped;
 	                             * default: none */
 	uint64_t       grace_ns; /* weft_main(): time to end after a signal, or after the function
 	                          * has returned; default 10 s */
 	weft_loop_opts loop;     /* for each loop; default name: "weft-0" and so on */
-	uint64_t       spare[4];
+	uint64_t       spare[4]; /* must be zero: room for later versions */
 } weft_runtime_opts;
 
 /* Run `fn(arg)` as a threadlet on a new runtime; when it has ended, stop all loops.  SIGINT and
- * SIGTERM cancel it, unless the program waits for them itself.  SIGPIPE is ignored.  Stack
- * overflows are reported (weft_catch_overflow()), unless the program has a handler for SIGSEGV.
- * The grace time begins at the first signal, or else when `fn` has returned.  Work that still
- * runs at its end is reported by name and place (WEFT_REPORT_LATE_STOP).  Then, after a signal,
- * the process exits with 128 + the signal number, as by _exit(2); without a signal, that work
- * is abandoned.  A SIGINT that follows another signal exits at once.
+ * SIGTERM cancel the threadlet, unless the program waits for them itself.  SIGPIPE is ignored.
+ * Stack overflows are reported (weft_catch_overflow()), unless the program has a handler for
+ * SIGSEGV.  The grace time begins at the first signal, or else when `fn` has returned.  Work that
+ * still runs at the end of the grace time is reported by name and place (WEFT_REPORT_LATE_STOP).
+ * Then, if there was a signal, the process exits with 128 + the signal number, as by _exit(2);
+ * else that work is abandoned.  A SIGINT that follows another signal makes the process exit at
+ * once.
  * Returns an exit status: 0, or 1 if `fn` failed or the runtime could not be started; both are
  * reported.
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
@@ -51,7 +53,7 @@ WEFT_API int weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn,
 WEFT_API int weft_serve(const char *address, weft_peer_fn fn, void *arg);
 
 /* Make a runtime.  Once started, its loops run on threads of their own.
- * Returns the runtime, or NULL: out of memory, or an invalid option (weft_detail()).
+ * Returns the runtime; NULL if memory is exhausted or an option is invalid (see weft_detail()).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_runtime *weft_runtime_new(const weft_runtime_opts *opts);
 
@@ -60,22 +62,23 @@ WEFT_API weft_runtime *weft_runtime_new(const weft_runtime_opts *opts);
  * Thread: any but its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_runtime_free(weft_runtime *runtime);
 
-/* Start all loops of the runtime.  Plain threads start threadlets on the running runtime that
- * was started first.
- * Returns 0, WEFT_EALREADY, WEFT_EAGAIN (no threads; the runtime has stopped then).
+/* Start all loops of the runtime.  If several runtimes run, plain threads start threadlets on
+ * the one that was started first.
+ * Returns 0, WEFT_EALREADY; WEFT_EAGAIN if the system cannot start a thread, and then the runtime
+ * has stopped.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_runtime_start(weft_runtime *runtime);
 
-/* Begin to stop all loops of the runtime, as weft_loop_shutdown() does; wait until all have
- * stopped.
- * wait returns as weft_loop_wait_stopped().
+/* shutdown: begin to stop all loops of the runtime, as weft_loop_shutdown() does.  wait_stopped:
+ * wait until all have stopped.
+ * wait_stopped returns as weft_loop_wait_stopped().
  * Thread: any.  Blocks: no; waits.  Since: 0.1. */
 WEFT_API void weft_runtime_shutdown(weft_runtime *runtime);
 WEFT_API int  weft_runtime_wait_stopped(weft_runtime *runtime,
                                         uint64_t deadline_ns);
 
-/* Get the runtime of the caller's loop, or NULL; get a loop of a runtime by its index, NULL
- * past the last.
+/* current: get the runtime of the caller's loop; NULL if it belongs to none.  loop: get a loop of
+ * a runtime by its index; NULL past the last.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_runtime *weft_runtime_current(void);
 WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);
@@ -85,9 +88,10 @@ WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);
 /* A set of signals is an OR of these. */
 #define WEFT_SIG(signo) (UINT64_C(1) << (signo))
 
-/* Wait for one of `signals`.  The first call installs the library's handler for them, until its
- * loop is freed: a signal that comes between two calls is kept for the next call.  All
- * threadlets of a loop that wait for a signal get it.  Callbacks use weft_watch_start_signal().
+/* Wait for one of `signals`.  The first call on a loop installs the library's handler for them;
+ * the handler stays until the loop is freed.  So a signal that comes between two calls is kept
+ * for the next call.  All threadlets of a loop that wait for a signal get it.  Callbacks use
+ * weft_watch_start_signal().
  * Returns the signal number, WEFT_EINVAL.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_signal_wait(uint64_t signals, uint64_t deadline_ns);

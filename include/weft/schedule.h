@@ -2,8 +2,8 @@
  *
  * This is the base of setTimeout, setImmediate, queueMicrotask and nextTick, and of timers that
  * any thread may set and clear.  For a timer that repeats use weft/timer.h.  IDs are > 0, come
- * from one sequence per loop, and are never reused.  When the loop stops, it cancels them all
- * without calling their callbacks.
+ * from one sequence per loop, and are never reused.  When the loop stops, it cancels all timeouts
+ * and immediates without calling their callbacks.
  */
 #ifndef WEFT_SCHEDULE_H
 #define WEFT_SCHEDULE_H
@@ -12,8 +12,9 @@
 
 WEFT_BEGIN
 
-/* Call `fn(arg)` once: `delay_ns` from now; or after the loop's next wait for events.  The ID is
- * known before `fn` can run.
+/* Call `fn(arg)` once: timeout after `delay_ns`, immediate after the loop's next wait for events.
+ * `fn` never runs inside this call.  But if another thread than the loop's makes the call, `fn`
+ * may run before the call returns.
  * Return the ID, or WEFT_EINVAL, WEFT_ENOMEM, WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int64_t weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns,
@@ -22,13 +23,14 @@ WEFT_API int64_t weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 
 /* Cancel the timeout or immediate `id`; allowed anywhere, also in its own callback.
  * Fills `out` (may be NULL) with its `arg`, which belongs to the caller again.
- * Returns 0: the callback will not begin.  WEFT_ENOENT: the ID never existed, was
- * canceled, or its callback has begun.  This is exact also between threads.
+ * Returns 0 if the callback has not begun and never will; WEFT_ENOENT if the ID never existed,
+ * was canceled, or its callback has begun.  The result is exact also between threads.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_schedule_clear(weft_loop *loop, int64_t id, void **out);
 
-/* Call `fn(arg)` at the microtask checkpoint that ends the current callback.  The checkpoint
- * runs ticks first, then microtasks, until both queues are empty.
+/* Call `fn(arg)`, as a microtask or as a tick, at the microtask checkpoint that follows the
+ * current callback.  The checkpoint runs all ticks, then all microtasks, until both queues are
+ * empty.
  * Return 0, WEFT_ENOMEM.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_schedule_microtask(weft_loop *loop, weft_fn fn, void *arg);

@@ -1,8 +1,9 @@
 /* weft/scope.h - structured concurrency: a scope ends after all its threadlets.
  *
  * One threadlet opens and closes a scope, like a brace.  The scope owns the threadlets started
- * in it.  Its deadline and its cancellation bound every suspending call inside it, of those
- * threadlets and of the opener.  Scopes nest; the earliest deadline applies.
+ * in it.  Its deadline and its cancellation end every suspending call inside it: calls of those
+ * threadlets, and calls of the opener until it closes the scope.  Scopes nest; the earliest
+ * deadline applies.
  *
  * A threadlet that returns with open scopes closes them, and a failure there is reported.  Its
  * stack frames are gone by then: threadlets still in such a scope must not point into them.
@@ -25,7 +26,7 @@ struct weft_scope {
 	int       error;       /* read-only: the first failure, or 0 */
 	uint64_t  deadline_ns; /* read-only, see weft_scope_set_deadline() */
 	uint64_t  opaque[1];   /* private */
-	uint64_t  spare[3];
+	uint64_t  spare[3];    /* room for later versions */
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft_scope) <= 96, "weft_scope is part of the ABI");
 
@@ -42,11 +43,12 @@ WEFT_API int weft_scope_open(weft_scope *scope, uint32_t flags,
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_scope_set_deadline(weft_scope *scope, uint64_t deadline_ns);
 
-/* Start a threadlet in the scope, on the caller's loop; for options use weft_go_with().  It can
- * be joined until the scope is closed; while weft_scope_close() waits, the last threadlet can
- * be joined only until it ends.  A scope keeps the results of the last 65,536 threadlets that
- * have ended.
- * Returns as weft_go(), WEFT_ECANCELED or WEFT_ETIMEDOUT once the scope is canceled.
+/* Start a threadlet in the scope, on the caller's loop; for options use weft_go_with().  The
+ * threadlet can be joined until the scope is closed.  weft_scope_close() closes the scope when
+ * the last threadlet in it ends, so that one can then be joined only until it ends.  A scope
+ * keeps the results of the last 65,536 threadlets that have ended.
+ * Returns as weft_go(); WEFT_ECANCELED once the scope is canceled, WEFT_ETIMEDOUT once its
+ * deadline has passed, or the error of the abort signal that has canceled it.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_scope_go(weft_scope *scope, weft_threadlet_fn fn,
                                       void *arg);

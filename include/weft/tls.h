@@ -24,8 +24,8 @@
 
 WEFT_BEGIN
 
-/* Two certificates with the same name and different key types (RSA, ECDSA) are both used: the
- * client's capabilities decide which. */
+/* Two certificates with the same name and different key types (RSA, ECDSA) are both used: each
+ * client gets the one that it supports. */
 typedef struct weft_tls_cert {
 	const char *name;       /* SNI name, "*.example.org"; NULL: the default */
 	const char *chain_file; /* PEM, the server's or client's own certificate first */
@@ -33,8 +33,8 @@ typedef struct weft_tls_cert {
 } weft_tls_cert;
 
 typedef struct weft_tls_opts {
-	const weft_tls_cert *certs;    /* a server needs one; a client may have one: the default, or
-	                                * else the first */
+	const weft_tls_cert *certs;    /* a server needs at least one; a client uses the default
+	                                * one, else the first, if there is any */
 	size_t               cert_count;
 	const char          *ca_file;  /* trusted CAs; default: the system's */
 	const char *const   *alpn;     /* in order of preference, NULL-terminated */
@@ -42,35 +42,36 @@ typedef struct weft_tls_opts {
 	uint32_t             version_min;       /* 0x0303 (default), 0x0304 */
 	bool dangerously_accept_any_peer;       /* client: no verification at all */
 	bool                 no_tickets;        /* server: no resumption, only full handshakes */
-	uint64_t             spare[4];
+	uint64_t             spare[4];          /* must be zero: room for later versions */
 } weft_tls_opts;
 
-/* Read certificates and make a context; borrows `opts` until it returns.  An expired
- * certificate of the caller's own is accepted, and weft_detail() reports it.
+/* Read certificates and make a context; borrows `opts` until it returns.  If a certificate in
+ * `certs` has expired, it is accepted, and weft_detail() says so.
  * Returns 0 and fills `out`, WEFT_ENOENT, WEFT_EPERM, WEFT_EINVAL (key and certificate do not
  * match, the key has a password, not PEM, ...), with the file in weft_detail(); WEFT_ENOMEM,
  * WEFT_ENOSYS if this build has no TLS.
  * Thread: any.  Blocks: reads files.  Since: 0.1. */
 WEFT_API int weft_tls_open(const weft_tls_opts *opts, weft_tls **out);
 
-/* Read the files again; new handshakes use them.  On error the context does not change.
+/* Read the files again; new handshakes use the new contents.  On error the context does not
+ * change.
  * Returns as weft_tls_open().
  * Thread: any.  Blocks: reads files.  Since: 0.1. */
 WEFT_API int weft_tls_reload(weft_tls *tls);
 
-/* Close the context.  Streams and listeners that use it keep it as long as they need it.
- * Accepts NULL.
+/* Close the context.  Streams and listeners that use it still can: it is freed with the last of
+ * them.  Accepts NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_tls_close(weft_tls *tls);
 
 enum { WEFT_TLS_CLIENT, WEFT_TLS_SERVER };
 
-/* Start TLS on a plain stream, as `role`; `name` is the host to verify (client), or NULL.  The
- * call needs about 16 KiB of stack.
- * Bytes that arrived before and were not read are never delivered as decrypted data.  A client
- * refuses to start if there are any: WEFT_EPROTO, and the stream stays plain.  A server takes
- * them as the start of the handshake.  In both roles bytes that are not TLS make the handshake
- * fail with WEFT_EPROTO.
+/* Start TLS on a plain stream, as `role` (WEFT_TLS_CLIENT or WEFT_TLS_SERVER).  `name` is the
+ * host that a client verifies, or NULL.  The call needs about 16 KiB of stack.
+ * Bytes that arrived before the call and were not read are never delivered as decrypted data.  If
+ * there are any, a client refuses to start with WEFT_EPROTO, and the stream stays plain; a server
+ * takes them as the start of the handshake.  In both roles, bytes that are not TLS make the
+ * handshake fail with WEFT_EPROTO.
  * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; after a failed handshake the stream
  * can only be closed: reads and writes return the same error.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
@@ -84,8 +85,8 @@ typedef struct weft_tls_info { /* texts are borrowed until the stream is closed 
 	const char *server_name;  /* SNI; "" if none */
 	const char *peer_subject; /* "" without a certificate */
 	weft_span   peer_cert;    /* DER; empty without a certificate */
-	bool        resumed;
-	uint64_t    spare[4];
+	bool        resumed;      /* the handshake resumed an earlier session */
+	uint64_t    spare[4];     /* room for later versions */
 } weft_tls_info;
 
 /* Get the negotiated properties of a TLS stream.

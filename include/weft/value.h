@@ -4,8 +4,8 @@
  * value need not know which code made it.  A value has exactly one owner.  A function that
  * takes a value drops it.
  *
- *   1. Copying the struct does not make another owner.  weft_value_share() does, if the type
- *      can be shared.  Each owner drops its own value, on any thread.
+ *   1. Copying the struct does not make another owner.  weft_value_share() makes one, if the
+ *      type can be shared.  Each owner drops its own value, on any thread.
  *   2. Integers, numbers and errors own nothing and can always be shared.
  *   3. Text and bytes are one reference-counted copy.  Sharing copies and allocates nothing.
  *      Once shared, the content is read-only.
@@ -36,7 +36,7 @@ typedef struct weft_type {
 	 * this function.  It settles `into`, borrowed, at once or later, or returns an error,
 	 * which rejects `into`.  NULL: the promise is fulfilled with the value itself. */
 	int       (*then)(void *ptr, weft_promise *into);
-	void       *spare[1];
+	void       *spare[1];          /* must be zero: room for later versions */
 } weft_type;
 
 typedef struct weft_value {
@@ -64,8 +64,8 @@ typedef struct weft_list {
 	weft_value *items;
 } weft_list;
 
-/* View the bytes of a C string, without its NUL; none for NULL.  Borrows `text` as long as the
- * span is used.
+/* View the bytes of a C string, without its NUL.  For NULL the span is empty.  Borrows `text` as
+ * long as the span is used.
  * Returns the span.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_span weft_text(const char *text);
@@ -73,25 +73,28 @@ WEFT_API weft_span weft_text(const char *text);
 /* Make a value of an integer, of an error, or of a pointer with a user-defined type (takes
  * `ptr`).
  * Return the value.  For invalid arguments (an error that is not negative, no type, a type of
- * the library) they return an error value, WEFT_EINVAL, and `ptr` still belongs to the caller.
+ * the library) they return an error value with WEFT_EINVAL, and `ptr` still belongs to the
+ * caller.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_value weft_value_integer(int64_t integer);
 WEFT_API weft_value weft_value_error(int error);
 WEFT_API weft_value weft_value_ptr(const weft_type *type, void *ptr);
 
 /* Make a value of a copy of a C string or of bytes, in the library's memory.
- * Return the value; an error value, WEFT_ENOMEM, without memory, or WEFT_EINVAL for NULL.
+ * Return the value; an error value with WEFT_ENOMEM if memory is exhausted, or with WEFT_EINVAL
+ * if the argument is NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_value weft_value_text(const char *text);
 WEFT_API weft_value weft_value_bytes(weft_span bytes);
 
 /* Make a list of `count` values.  Takes the values; borrows the array.
- * Returns the list; without memory an error value, WEFT_ENOMEM, and the values are dropped.
+ * Returns the list; if memory is exhausted, an error value with WEFT_ENOMEM, and the values are
+ * dropped.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_value weft_value_list(weft_value *items, size_t count);
 
-/* Make one more owner of `value` in `out`, which must be a different variable and is
- * overwritten.  Accepts "no value".
+/* Make a second owner of `value`: fill `out`, which must be a different variable, with a value
+ * that shares it.  Accepts "no value".
  * Returns 0; WEFT_EPERM if its type or the type of an item cannot be shared, or lists are
  * nested more than 64 deep; WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */

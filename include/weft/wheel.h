@@ -25,7 +25,7 @@ typedef struct weft_timer weft_timer;
  * repeating one after stopping it. */
 typedef void (*weft_timer_fn)(weft_timer *timer, void *arg);
 
-struct weft_timer {             /* zeroed at first */
+struct weft_timer {             /* zero it before its first use */
 	weft_timer_fn fn;       /* read-only after start */
 	void         *arg;      /* caller's */
 	uint64_t      every_ns; /* read-only: 0, or the period */
@@ -40,7 +40,7 @@ struct weft_timer {             /* zeroed at first */
 WEFT_STATIC_ASSERT(sizeof(struct weft_timer) <= 64, "weft_timer is part of the ABI");
 
 /* Make a wheel whose time begins at `now_ns`.
- * Returns the wheel, or NULL without memory.
+ * Returns the wheel; NULL if memory is exhausted.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_wheel *weft_wheel_new(uint64_t now_ns);
 
@@ -50,7 +50,8 @@ WEFT_API void weft_wheel_free(weft_wheel *wheel);
 
 /* Arm `timer` for `due_ns`, then every `every_ns` if that is not 0.  An armed timer is moved to
  * the new time.  A timer whose time has passed fires at the next advance.
- * Returns 0, WEFT_ENOMEM, WEFT_EINVAL (no function, WEFT_NEVER, armed elsewhere).
+ * Returns 0, WEFT_ENOMEM; WEFT_EINVAL if `fn` is NULL, `due_ns` is WEFT_NEVER, or the timer is
+ * armed in another wheel or loop.
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_wheel_start(weft_wheel *wheel, weft_timer *timer,
                               uint64_t due_ns, uint64_t every_ns,
@@ -67,8 +68,8 @@ WEFT_API int weft_wheel_stop(weft_wheel *wheel, weft_timer *timer);
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int64_t weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns);
 
-/* Get the earliest deadline, WEFT_NEVER if there is none, by inspecting one slot; and the
- * number of armed timers.
+/* next: get the earliest deadline, WEFT_NEVER if there is none, by inspecting one slot of the
+ * wheel.  count: get the number of armed timers.
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_wheel_next(const weft_wheel *wheel);
 WEFT_API size_t   weft_wheel_count(const weft_wheel *wheel);

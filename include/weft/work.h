@@ -1,10 +1,10 @@
 /* weft/work.h - thread pools for computation and for blocking calls.
  *
  * Every loop has two pools, its own or the runtime's: WEFT_CPU, with one thread per core, and
- * WEFT_BLOCKING, which grows to 64 threads and shrinks again.  A thread is started when work
- * finds no idle one.  Queued work can be canceled.  Running work can only check
- * weft_check_canceled(); its caller waits for it, because its argument is the caller's memory, and
- * gets its return value in any case.
+ * WEFT_BLOCKING, which grows to 64 threads and shrinks again.  A pool starts a thread when work
+ * comes and no thread is idle.  Queued work can be canceled.  Running work can only check
+ * weft_check_canceled().  Its argument is memory of the caller, so the caller waits until the
+ * work has returned, and gets its return value even after a cancellation.
  *
  * Work may post to loops, its own loop included, and may start other work through them.  A loop
  * that stops finishes its queued work with WEFT_ESHUTDOWN, cancels running work, and is stopped
@@ -32,15 +32,16 @@ typedef struct weft_pool_opts {
 	uint32_t    threads_min; /* threads kept when idle; default 0 */
 	uint32_t    threads_max; /* default: the number of cores the process may use */
 	uint32_t    queue_max;   /* limit of queued work; default 65,536 */
-	uint64_t    idle_ns;     /* after this time a thread above the minimum ends; default 10 s */
+	uint64_t    idle_ns;     /* a thread above threads_min ends when idle this long; default
+	                          * 10 s */
 	size_t      stack_bytes; /* default: the system's */
 	const char *cpus;        /* CPUs of its threads, "0-3,6"; default: all */
 	bool        no_spin;     /* idle threads never spin, as with WEFT_LOOP_NO_SPIN */
-	uint64_t    spare[3];
+	uint64_t    spare[3];    /* must be zero: room for later versions */
 } weft_pool_opts;
 
 /* Make a pool; threads start with the first work.  Borrows `opts` until return.
- * Returns the pool, or NULL: out of memory, or an invalid option (weft_detail()).
+ * Returns the pool; NULL if memory is exhausted or an option is invalid (see weft_detail()).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_pool *weft_pool_new(const weft_pool_opts *opts);
 
