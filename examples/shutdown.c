@@ -41,7 +41,7 @@ run(void *arg)
 	    || weft_scope_go(&scope, do_jobs, jobs) < 0)
 		weft_scope_cancel(&scope);
 	rc = weft_signal_wait(WEFT_SIG(SIGTERM) | WEFT_SIG(SIGINT), WEFT_NEVER);
-	printf("ending: %s\n", rc < 0 ? weft_strerror(rc) : "told to");
+	printf("ending: %s\n", rc < 0 ? weft_strerror(rc) : "got a signal");
 	weft_chan_close(jobs); /* buffered jobs can still be received */
 	weft_scope_set_deadline(&scope, weft_after(5 * WEFT_S));
 	rc = weft_scope_close(&scope);

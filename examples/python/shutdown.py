@@ -1,4 +1,4 @@
-"""A server that finishes what it has begun when it is told to end (SIGTERM, Ctrl-C)."""
+"""A server that completes the requests it has accepted before it ends (SIGTERM, Ctrl-C)."""
 import asyncio
 import signal
 
@@ -29,7 +29,7 @@ async def main():
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     print("serving at", server.sockets[0].getsockname()[1], flush=True)
     await stop.wait()
-    server.close()  # nobody else is let in
+    server.close()  # no more connections are accepted
     if begun:
         await asyncio.wait(begun, timeout=5)
     print("all is answered", flush=True)

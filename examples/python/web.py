@@ -1,4 +1,4 @@
-"""An aiohttp application on weft, with weft's window beside it."""
+"""An aiohttp application on weft, with weft's admin endpoint beside it."""
 import asyncio
 import sys
 
@@ -26,7 +26,7 @@ async def main(port):
     site = web.TCPSite(runner, "127.0.0.1", port)
     await site.start()
     print("serving at", site._server.sockets[0].getsockname()[1], flush=True)
-    print("window at", weft.serve_admin(), flush=True)
+    print("admin endpoint at", weft.serve_admin(), flush=True)
     try:
         await asyncio.Event().wait()
     finally:

@@ -507,7 +507,7 @@ def shutdown(program):
     text = "".join(lines) + finish(process)
     done = [int(n) for n in re.findall(r"^job (\d+): done$", text, re.M)]
     check(text, done == list(range(1, len(done) + 1)) and len(done) >= 5)
-    check(text, "ending: told to\n" in text and text.endswith("\nbye\n"))
+    check(text, "ending: got a signal\n" in text and text.endswith("\nbye\n"))
     check(text, len(text.splitlines()) == len(done) + 2)
 
 

@@ -75,7 +75,7 @@ def web_application_answers_and_has_a_window():
         return "aiohttp is not here"
     program = start("web.py", "0")
     port = said(program, r"serving at (\d+)")
-    window = said(program, r"window at tcp://127\.0\.0\.1:(\d+)")
+    window = said(program, r"admin endpoint at tcp://127\.0\.0\.1:(\d+)")
     assert json.loads(ask(port, "/hello/weft")) == {"hello": "weft"}
     assert json.loads(ask(port, "/turns"))["turns"] > 0
     assert b"weft_loop_turns_total" in ask(window, "/metrics")
