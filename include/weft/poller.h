@@ -1,8 +1,8 @@
 /* weft/poller.h - readiness of many descriptors, without a loop.
  *
- * A poller is for programs that have their own event loop and need only readiness.  A program
- * with a weft_loop does not need it and should not use both.  One thread at a time may use a
- * poller.
+ * A poller is for programs that have their own event loop and need only readiness; weft/weft.h
+ * does not include it.  A program with a weft_loop does not need it and should not use both.
+ * One thread at a time may use a poller.
  */
 #ifndef WEFT_POLLER_H
 #define WEFT_POLLER_H

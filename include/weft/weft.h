@@ -1,4 +1,8 @@
-/* weft/weft.h - includes all headers of the core library. */
+/* weft/weft.h - includes the headers of the core library.
+ *
+ * Not included: weft/poller.h and weft/wheel.h, which are for programs with their own event
+ * loop, and the headers of the libraries beside the core.
+ */
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
@@ -15,7 +19,6 @@
 #include <weft/loop.h>
 #include <weft/metrics.h>
 #include <weft/op.h>
-#include <weft/poller.h>
 #include <weft/promise.h>
 #include <weft/runtime.h>
 #include <weft/schedule.h>
@@ -29,7 +32,6 @@
 #include <weft/trace.h>
 #include <weft/value.h>
 #include <weft/watch.h>
-#include <weft/wheel.h>
 #include <weft/work.h>
 
 #endif

@@ -1,7 +1,8 @@
 /* weft/wheel.h - a timer wheel, usable without a loop and with any clock.
  *
- * Start, stop, restart and finding the next deadline take O(1).  On a loop use weft/timer.h,
- * which has the same timer struct and the same rules.
+ * For programs that have their own event loop and need only this; weft/weft.h does not include
+ * it.  Start, stop, restart and finding the next deadline take O(1).  On a loop use
+ * weft/timer.h, which has the same timer struct and the same rules.
  *
  *   1. A timer never fires before its deadline.
  *   2. Due timers fire in order of (deadline, start).
@@ -15,29 +16,11 @@
 #define WEFT_WHEEL_H
 
 #include <weft/base.h>
+#include <weft/timer.h>
 
 WEFT_BEGIN
 
 typedef struct weft_wheel weft_wheel;
-typedef struct weft_timer weft_timer;
-
-/* A timer's callback.  It may stop, restart or free its own timer: a one-shot timer at once, a
- * repeating one after stopping it. */
-typedef void (*weft_timer_fn)(weft_timer *timer, void *arg);
-
-struct weft_timer {             /* zero it before its first use */
-	weft_timer_fn fn;       /* read-only after start */
-	void         *arg;      /* caller's */
-	uint64_t      every_ns; /* read-only: 0, or the period */
-	void         *owner;    /* private: the loop or wheel */
-	uint64_t      due_ns;   /* read-only: next deadline */
-	uint64_t      seq;      /* private from here on */
-	void         *block;    /* position in the wheel; NULL: not armed */
-	uint16_t      tag;
-	uint16_t      slot;
-	uint32_t      index;
-};
-WEFT_STATIC_ASSERT(sizeof(struct weft_timer) <= 64, "weft_timer is part of the ABI");
 
 /* Make a wheel whose time begins at `now_ns`.
  * Returns the wheel; NULL if memory is exhausted.

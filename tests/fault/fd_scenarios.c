@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <weft/poller.h>
 #include <weft/weft.h>
 #include "fault.h"
 #include "loop/loop.h"

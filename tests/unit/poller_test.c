@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <weft/poller.h>
 #include "test.h"
 
 static const char *const names[] = { "poll", "epoll", "uring" };
