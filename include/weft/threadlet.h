@@ -102,6 +102,14 @@ WEFT_API int weft_loop_call(weft_loop *loop, weft_threadlet_fn fn, void *arg,
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_self(void);
 
+/* Check whether a call that suspends could wait here, for code that runs both in threadlets and
+ * in callbacks.  It reads no clock: weft_check_canceled() also checks the time.
+ * Returns 1 in a threadlet; 0 in a callback and in a plain thread, where such a call returns
+ * WEFT_ENOSUSPEND; in a threadlet that is canceled or whose loop has stopped the error that the
+ * call would return at once, with its message in weft_detail().
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_can_suspend(void);
+
 /* Check whether the caller should end.  It should if its threadlet or scope was canceled, the
  * deadline of its scope has passed, the scope's abort signal has fired, its loop is stopping, or
  * it is pool work (weft/work.h) whose op was canceled.  A long computation can call this: the

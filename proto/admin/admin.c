@@ -280,7 +280,7 @@ weft_admin_close(weft_admin *admin)
 			"was closed");
 		return;
 	}
-	waits = weft_self() && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
+	waits = weft_can_suspend() && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
 	admin->gone = waits ? &gone : NULL;
 	(void)weft_event_set(&admin->closing);
 	close_listener(admin);

@@ -26,17 +26,6 @@ on_done(struct weft__redis_command *command, int rc)
 	(void)weft_op_finish(command->op, rc);
 }
 
-/* Whether the caller can wait and is not canceled: a command that is sent and given up at once
- * may still be executed.  Waiting for an event that is always set checks both, and needs no
- * clock. */
-static int
-redis_call_enter(weft_redis *redis)
-{
-	if (!redis->gate_is_set)
-		redis->gate_is_set = weft_event_set(&redis->gate) == 0;
-	return weft_event_wait(&redis->gate, WEFT_NEVER);
-}
-
 /* An event is faster than an op, and a canceled caller gives up the command itself.  The
  * endpoint may be freed when the wait is over, unless the command is not. */
 static int
@@ -75,11 +64,27 @@ wait_by_op(weft_redis *redis, struct weft__redis_command *command, weft_redis_re
 	return weft__redis_report(command, rc, out);
 }
 
+/* A canceled caller is refused: a command that is sent and given up at once may still be
+ * executed. */
+int
+weft__redis_may_wait(void)
+{
+	int rc = weft_can_suspend();
+
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	if (!weft_loop_current())
+		return weft_check_canceled();
+	return weft_fail(WEFT_ENOSUSPEND,
+	                 "redis: a loop callback cannot wait; call from a threadlet, or use "
+	                 "weft_redis_call_op()");
+}
+
 static int
 run_here(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
          uint64_t deadline_ns)
 {
-	int rc = redis_call_enter(redis);
+	int rc = weft__redis_may_wait();
 
 	if (rc == 0)
 		rc = weft__redis_admit(redis, command);
@@ -88,16 +93,6 @@ run_here(weft_redis *redis, struct weft__redis_command *command, weft_redis_repl
 	return command->flags & WEFT__REDIS_BLOCKS
 	               ? wait_by_op(redis, command, out, deadline_ns)
 	               : redis_call_wait_for(redis, command, out, deadline_ns);
-}
-
-int
-weft__redis_may_wait(void)
-{
-	if (weft_self() || !weft_loop_current())
-		return weft_check_canceled();
-	return weft_fail(WEFT_ENOSUSPEND,
-	                 "redis: a loop callback cannot wait; call from a threadlet, or use "
-	                 "weft_redis_call_op()");
 }
 
 int

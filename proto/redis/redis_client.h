@@ -113,7 +113,7 @@ int  weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
                      weft_redis_reply **out, uint64_t deadline_ns);
 int  weft__redis_run_remote(weft_redis *redis, struct weft__redis_command *command,
                           weft_redis_reply **out, uint64_t deadline_ns);
-/* Returns 0 if the caller can wait, else an error. */
+/* Returns 0 if the caller can wait and is not canceled, else an error. */
 int  weft__redis_may_wait(void);
 
 /* --- connections ------------------------------------------------------------- */
@@ -275,8 +275,6 @@ struct weft_redis {
 	struct weft__refs refs;     /* invariant 8, and remote requests */
 	bool              closed;
 	bool              session;
-	bool              gate_is_set;
-	weft_event        gate;     /* always set, see redis_call.c */
 	char             *address;  /* for weft_stream_connect(), and for error texts */
 	char             *user, *password;
 	char              database[12]; /* "": none is selected */

@@ -68,7 +68,8 @@ weft__redis_conn_detach(struct weft__redis_conn *conn, bool at_once)
 	conn->closer = (weft_node){ .fn = close_now, .arg = conn };
 	if (at_once)
 		weft_stream_reset(conn->stream);
-	else if (!weft_self() || weft_loop_post_before_wait(conn->redis->loop, &conn->closer) < 0)
+	else if (!weft_can_suspend()
+	         || weft_loop_post_before_wait(conn->redis->loop, &conn->closer) < 0)
 		weft_stream_close(conn->stream);
 }
 

@@ -93,28 +93,45 @@ weft__wait_failed(const struct weft__waiter *waiter, int error)
 
 /* --- waiting ------------------------------------------------------------ */
 
+/* The error that every wait of the threadlet returns at once; 0: it can wait. */
+static int
+why_not(const struct weft__threadlet *self)
+{
+	if (weft__loop_is_forked(self->sched->loop))
+		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot continue "
+		                                     "with its parent's loop");
+	if (weft__loop_is_ending(self->sched->loop))
+		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
+	return self->why ? weft__fail(self->why, weft_strerror(self->why)) : 0;
+}
+
 int
 weft__may_wait(uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
+	int rc;
 
 	if (deadline_ns == WEFT_NOWAIT)
 		return weft__fail(WEFT_ETIMEDOUT, "timed out: WEFT_NOWAIT does not wait");
 	if (!self)
 		return weft__fail(WEFT_ENOSUSPEND, "this call has to wait, which only a threadlet "
 		                                   "can do");
-	if (weft__loop_is_forked(self->sched->loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "a forked child cannot continue "
-		                                     "with its parent's loop");
-	if (weft__loop_is_ending(self->sched->loop))
-		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
-	if (self->why)
-		return weft__fail(self->why, weft_strerror(self->why));
-	if (self->interrupted) {
+	rc = why_not(self);
+	if (rc == 0 && self->interrupted) {
 		self->interrupted = false;
-		return weft__fail(WEFT_EINTR, weft_strerror(WEFT_EINTR));
+		rc = weft__fail(WEFT_EINTR, weft_strerror(WEFT_EINTR));
 	}
-	return 0;
+	return rc;
+}
+
+/* An interrupt ends one wait only, so it is left to that wait. */
+int
+weft_can_suspend(void)
+{
+	const struct weft__threadlet *self = weft__self();
+	int rc = self ? why_not(self) : 0;
+
+	return rc < 0 ? rc : self != NULL;
 }
 
 void

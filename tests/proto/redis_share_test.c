@@ -526,9 +526,14 @@ call_in_callback(void *arg)
 static void
 play_callback(struct world *world)
 {
+	struct weft_redis_stats before, after;
+
 	was_called = 0;
+	OK(weft_redis_stats(world->redis, &before));
 	OK(weft_loop_post(weft_loop_current(), call_in_callback, world));
 	UNTIL(was_called);
+	OK(weft_redis_stats(world->redis, &after));
+	CHECK_EQ(after.calls, before.calls); /* nothing was sent */
 }
 
 TEST(callback_cannot_wait_for_a_reply)

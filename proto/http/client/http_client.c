@@ -215,7 +215,7 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft
 	if (client->pool.loop != weft_loop_current())
 		return weft_fail(WEFT_EWRONGLOOP,
 		                 "weft_http_fetch: the client belongs to another loop");
-	if (!weft_self())
+	if (!weft_can_suspend())
 		return weft_fail(
 			WEFT_ENOSUSPEND,
 			"weft_http_fetch: it suspends, so it must be called in a threadlet");

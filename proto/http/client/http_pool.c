@@ -97,7 +97,7 @@ static void
 close_conn(struct weft__http_pool *pool, struct weft__http_conn *conn)
 {
 	conn->node = (weft_node){ .fn = close_now, .arg = conn };
-	if (!weft_self() || weft_loop_post_before_wait(pool->loop, &conn->node) < 0)
+	if (!weft_can_suspend() || weft_loop_post_before_wait(pool->loop, &conn->node) < 0)
 		close_now(conn);
 }
 

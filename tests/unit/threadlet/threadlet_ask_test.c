@@ -502,3 +502,54 @@ TEST(computation_sees_a_cancel_by_another_thread)
 	run_threadlet(compute_while_cancelled, NULL);
 	CHECK_STR(trace, "c");
 }
+
+/* --- whether a call could suspend ------------------------------------------ */
+
+static void
+ask_in_callback(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_can_suspend(), 0);
+	note(MARK('c'));
+}
+
+static int
+ask_before_and_after_cancel(void *arg)
+{
+	weft_scope shield;
+
+	(void)arg;
+	CHECK_EQ(weft_can_suspend(), 1);
+	OK(weft_loop_post(weft_loop_current(), ask_in_callback, NULL));
+	OK(weft_sleep_until(weft_after(1)));
+	OK(weft_cancel(weft_self()));
+	CHECK_EQ(weft_can_suspend(), WEFT_ECANCELED);
+	CHECK_STR(weft_detail(), weft_strerror(WEFT_ECANCELED));
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	CHECK_EQ(weft_can_suspend(), 1);
+	OK(weft_scope_close(&shield));
+	note(MARK('t'));
+	return 0;
+}
+
+TEST(threadlet_can_suspend_until_it_is_canceled_and_a_callback_cannot)
+{
+	CHECK_EQ(weft_can_suspend(), 0); /* a plain thread */
+	run_threadlet(ask_before_and_after_cancel, NULL);
+	CHECK_STR(trace, "ct");
+}
+
+static int
+ask_when_interrupted(void *arg)
+{
+	(void)arg;
+	OK(weft_interrupt(weft_self()));
+	CHECK_EQ(weft_can_suspend(), 1);
+	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_EINTR);
+	return 0;
+}
+
+TEST(asking_leaves_an_interrupt_to_the_next_wait)
+{
+	run_threadlet(ask_when_interrupted, NULL);
+}
