@@ -89,16 +89,16 @@ WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,
                              uint64_t deadline_ns);
 
 struct weft_http_server_stats {
-	uint64_t connections; /* accepted */
-	uint64_t requests;    /* requests with a complete, valid header section */
-	uint64_t faults;      /* malformed requests: 400 and similar */
-	uint64_t shed;        /* rejected with 503, above requests_max */
-	uint64_t slow;        /* dropped: no header section in time, or below rate_min */
-	uint64_t idle;        /* closed because they were idle */
-	uint64_t failed;      /* failed handlers: 500, or a truncated reply */
-	uint32_t open;        /* open connections now */
-	uint32_t active;      /* requests in progress now */
-	uint64_t spare[4];    /* room for later versions */
+	uint64_t connections;  /* accepted */
+	uint64_t requests;     /* requests with a complete, valid header section */
+	uint64_t bad_requests; /* malformed requests: 400 and similar */
+	uint64_t rejected_503; /* rejected with 503, above requests_max */
+	uint64_t timed_out;    /* dropped: no header section in time, or below rate_min */
+	uint64_t idle_closed;  /* closed because they were idle */
+	uint64_t failed;       /* failed handlers: 500, or a truncated reply */
+	uint32_t open;         /* open connections now */
+	uint32_t active;       /* requests in progress now */
+	uint64_t spare[4];     /* room for later versions */
 };
 
 /* Read the counters of a server.

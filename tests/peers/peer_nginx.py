@@ -304,11 +304,11 @@ def test_another_protocol(stage):
 def test_what_nginx_may_not_pass(stage):
     """Requests that nginx makes invalid are refused with a page that nginx forwards."""
     nginx = front(stage)
-    before = nginx.plain.stats()["faults"]
+    before = nginx.plain.stats()["bad_requests"]
     nginx.expect("/garbage/hello", 400, b"400 Bad Request\n")
     nginx.expect("/garbage-kept/hello", 400, b"400 Bad Request\n")
     nginx.expect("/huge/hello", 431, b"431 Request Header Fields Too Large\n")
-    check("faults are counted", nginx.plain.stats()["faults"] == before + 3)
+    check("bad requests are counted", nginx.plain.stats()["bad_requests"] == before + 3)
     nginx.expect("/plain/hello?" + "x" * 7000, 200)
     check(nginx.errors(), not nginx.errors())
 

@@ -53,7 +53,7 @@ def wrk(server, *words, **named):
     requests = run(server, *words, **named)
     stats = server.stats()
     # When its time is over, wrk disconnects in the middle of responses: these have failed.
-    check(stats, all(stats[name] == 0 for name in ("faults", "shed", "slow"))
+    check(stats, all(stats[name] == 0 for name in ("bad_requests", "rejected_503", "timed_out"))
           and stats["failed"] <= stats["connections"])
     return requests
 

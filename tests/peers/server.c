@@ -264,12 +264,12 @@ stats(weft_http *http, void *arg)
 	(void)arg;
 	weft_http_server_stats(server, &seen);
 	snprintf(text, sizeof text,
-	         "{\"connections\": %llu, \"requests\": %llu, \"faults\": %llu, "
-	         "\"shed\": %llu, \"slow\": %llu, \"failed\": %llu, "
+	         "{\"connections\": %llu, \"requests\": %llu, \"bad_requests\": %llu, "
+	         "\"rejected_503\": %llu, \"timed_out\": %llu, \"failed\": %llu, "
 	         "\"open\": %u, \"active\": %u}\n",
 	         (unsigned long long)seen.connections, (unsigned long long)seen.requests,
-	         (unsigned long long)seen.faults, (unsigned long long)seen.shed,
-	         (unsigned long long)seen.slow, (unsigned long long)seen.failed, seen.open,
+	         (unsigned long long)seen.bad_requests, (unsigned long long)seen.rejected_503,
+	         (unsigned long long)seen.timed_out, (unsigned long long)seen.failed, seen.open,
 	         seen.active);
 	return weft_http_reply(http, 200, "application/json", weft_text(text), PATIENCE);
 }

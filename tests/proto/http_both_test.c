@@ -171,7 +171,7 @@ run(void *arg)
 	play(both);
 	weft_http_server_stats(both->server, &stats);
 	CHECK_EQ(stats.connections, 1);
-	CHECK_EQ(stats.faults, 0);
+	CHECK_EQ(stats.bad_requests, 0);
 	OK(weft_http_client_free(both->client));
 	weft_listener_close(both->listener);
 	OK(weft_scope_close(&scope));

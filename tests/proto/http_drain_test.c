@@ -201,7 +201,7 @@ visit_and_say_nothing(struct site *site)
 	site_close(site);
 	CHECK_STR(hear_all(kept), "");
 	weft_stream_close(kept);
-	CHECK_EQ(stats_of(site).idle, 0);
+	CHECK_EQ(stats_of(site).idle_closed, 0);
 }
 
 TEST(drain_closes_idle_connections_after_drain_ns)

@@ -364,7 +364,7 @@ visit_and_not_read(struct site *site)
 	OK(weft_event_wait(&sent, weft_after(HOUR)));
 	CHECK_EQ(sent_rc, WEFT_ETIMEDOUT);
 	weft_stream_close(stream);
-	CHECK_EQ(stats_of(site).slow, 1);
+	CHECK_EQ(stats_of(site).timed_out, 1);
 }
 
 TEST(client_that_does_not_read_a_file_is_dropped)
@@ -450,7 +450,7 @@ visit_and_dawdle(struct site *site)
 	/* If the machine delayed the test for that long, the result is not meaningful. */
 	if (longest_ns < GRACE_NS / 4) {
 		CHECK_EQ(size, HUGE);
-		CHECK_EQ(stats_of(site).slow, 0);
+		CHECK_EQ(stats_of(site).timed_out, 0);
 	}
 	weft_stream_close(stream);
 }

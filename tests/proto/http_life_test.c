@@ -458,7 +458,7 @@ visit_with_half_a_body(struct site *site)
 	CHECK_EQ(status_of(reply), 400);
 	CHECK_EQ(count_of(reply, "Connection: close\r\n"), 1);
 	CHECK_EQ(stats_of(site).failed, 0);
-	CHECK_EQ(stats_of(site).faults, 1);
+	CHECK_EQ(stats_of(site).bad_requests, 1);
 }
 
 TEST(truncated_request_body_counts_as_a_client_error)

@@ -53,7 +53,7 @@ visit_with_nonsense(struct site *site)
 			          (int)bad->size, bad->text, reply, bad->status, site->calls);
 		weft_stream_close(stream);
 	}
-	CHECK_EQ(stats_of(site).faults, bad_requests_count);
+	CHECK_EQ(stats_of(site).bad_requests, bad_requests_count);
 	CHECK_EQ(stats_of(site).requests, 0);
 }
 
@@ -157,7 +157,7 @@ visit_with_large_bodies(struct site *site)
 	CHECK_EQ(
 		status_of(ASK(site, SWALLOW TE "chunked\r\n" END "1\r\na\r\n0\r\nHost: x\r\n\r\n")),
 		400);
-	CHECK_EQ(stats_of(site).faults, 4);
+	CHECK_EQ(stats_of(site).bad_requests, 4);
 	CHECK_EQ(stats_of(site).failed, 0);
 }
 
@@ -264,20 +264,20 @@ visit_slowly(struct site *site)
 	SAY(stream, "GET / HTTP");
 	CHECK_EQ(status_of(hear_all(stream)), 408);
 	weft_stream_close(stream);
-	CHECK_EQ(stats_of(site).slow, 1);
+	CHECK_EQ(stats_of(site).timed_out, 1);
 	CHECK_EQ(site->calls, 0);
 	stream = site_enter(site);
 	SAY(stream, SWALLOW CL "100\r\n" END "x");
 	CHECK_EQ(status_of(hear_all(stream)), 408);
 	weft_stream_close(stream);
-	CHECK_EQ(stats_of(site).slow, 2);
+	CHECK_EQ(stats_of(site).timed_out, 2);
 	CHECK_EQ(site->calls, 1);
 	/* The handler does not read the body, and the body does not arrive. */
 	stream = site_enter(site);
 	SAY(stream, POST CL "100\r\n" END "x");
 	CHECK_EQ(status_of(hear_all(stream)), 200);
 	weft_stream_close(stream);
-	CHECK_EQ(stats_of(site).slow, 3);
+	CHECK_EQ(stats_of(site).timed_out, 3);
 }
 
 TEST(clients_that_send_too_slowly_are_dropped)
@@ -389,7 +389,7 @@ visit_and_idle(struct site *site)
 	(void)hear(stream, "hello");
 	CHECK_STR(hear_all(stream), "");
 	CHECK_STR(hear_all(other), "");
-	CHECK_EQ(stats_of(site).idle, 2);
+	CHECK_EQ(stats_of(site).idle_closed, 2);
 	weft_stream_close(stream);
 	weft_stream_close(other);
 }
@@ -433,7 +433,7 @@ visit_among_many(struct site *site)
 	CHECK_EQ(status_of(hear(kept, "hello")), 200);
 	SAY(crowd[MANY - 1], "/1.1\r\n" HOST END);
 	CHECK_EQ(status_of(hear(crowd[MANY - 1], "hello")), 200);
-	CHECK_EQ(stats_of(site).idle, MANY - 3);
+	CHECK_EQ(stats_of(site).idle_closed, MANY - 3);
 	for (int i = 0; i < MANY; i++)
 		weft_stream_close(crowd[i]);
 	weft_stream_close(kept);
@@ -515,7 +515,7 @@ visit_with_others(struct site *site)
 	OK(weft_yield());
 	SAY(other, GET HOST END);
 	CHECK_EQ(status_of(hear(other, "hello")), 200);
-	CHECK_EQ(stats_of(site).shed, 2);
+	CHECK_EQ(stats_of(site).rejected_503, 2);
 	weft_stream_close(first);
 	weft_stream_close(other);
 }

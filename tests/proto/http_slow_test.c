@@ -147,7 +147,7 @@ download(struct site *site, const char *request, int64_t buffer)
 	say(stream, request, strlen(request));
 	CHECK(read_slowly(stream) > SIZE);
 	CHECK(weft_now() - since_ns > 300 * WEFT_S);
-	CHECK_EQ(stats_of(site).slow, 0);
+	CHECK_EQ(stats_of(site).timed_out, 0);
 	CHECK_EQ(stats_of(site).failed, 0);
 	weft_stream_close(stream);
 }
@@ -276,7 +276,7 @@ visit_and_stop(struct site *site)
 	for (int i = 0; i < 10 && handler_rc == 1; i++)
 		pass(60 * WEFT_S);
 	CHECK_EQ(handler_rc, WEFT_ETIMEDOUT);
-	CHECK_EQ(stats_of(site).slow, 1);
+	CHECK_EQ(stats_of(site).timed_out, 1);
 	weft_stream_close(stream);
 }
 
@@ -298,7 +298,7 @@ visit_too_slowly(struct site *site)
 	}
 	CHECK_EQ(handler_rc, WEFT_ETIMEDOUT);
 	CHECK_EQ(status_of(hear_all(stream)), 408);
-	CHECK_EQ(stats_of(site).slow, 1);
+	CHECK_EQ(stats_of(site).timed_out, 1);
 	weft_stream_close(stream);
 }
 

@@ -84,7 +84,7 @@ count_active(struct weft__http_conn *conn)
 static int
 shed(struct weft__http_conn *conn, weft_http *http)
 {
-	weft__http_count(&counts_of(conn)->shed, 1);
+	weft__http_count(&counts_of(conn)->rejected_503, 1);
 	(void)weft_http_set_header(http, "Retry-After", RETRY_AFTER);
 	return weft__http_reply_status(http, 503, WEFT_NEVER);
 }
@@ -120,7 +120,7 @@ dispatch(struct weft__http_conn *conn, weft_http *http)
 		return weft__http_reply_status(http, 501, WEFT_NEVER);
 	rc = weft__http_decode_path(http);
 	if (rc == WEFT_EINVAL) {
-		weft__http_count(&counts_of(conn)->faults, 1);
+		weft__http_count(&counts_of(conn)->bad_requests, 1);
 		return weft__http_reply_status(http, 400, WEFT_NEVER);
 	}
 	if (rc == 0)
@@ -148,7 +148,7 @@ status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 	if (http->in.lost == WEFT_ETRUNCATED && !fault)
 		fault = 400;
 	if (fault) {
-		weft__http_count(&counts_of(conn)->faults, 1);
+		weft__http_count(&counts_of(conn)->bad_requests, 1);
 		return fault;
 	}
 	if (conn->io.slow)
@@ -191,7 +191,7 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	if (keep && !http->in.over)
 		keep = weft__http_drain(http, WEFT__HTTP_DRAIN, weft_after(DRAIN_NS)) == 0;
 	if (conn->io.slow)
-		weft__http_count(&counts_of(conn)->slow, 1);
+		weft__http_count(&counts_of(conn)->timed_out, 1);
 	if (conn->io.error)
 		return false;
 	if (conn->io.out_pace.left_ns < conn->io.grace_ns)
@@ -236,9 +236,9 @@ weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http, int error
 	int status = http->in.head.fault.status;
 
 	if (status) {
-		weft__http_count(&counts_of(conn)->faults, 1);
+		weft__http_count(&counts_of(conn)->bad_requests, 1);
 	} else if (error == WEFT_ETIMEDOUT) {
-		weft__http_count(&counts_of(conn)->slow, 1);
+		weft__http_count(&counts_of(conn)->timed_out, 1);
 		status = 408;
 	} else if (error == WEFT_ENOMEM) {
 		status = 503;

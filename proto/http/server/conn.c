@@ -65,7 +65,7 @@ wait_byte(struct weft__http_conn *conn)
 	if (!weft__http_wait_end(conn))
 		return WEFT_ECANCELED;
 	if (n == WEFT_ETIMEDOUT && !weft__http_draining(conn))
-		weft__http_count(&conn->server->counts.idle, 1);
+		weft__http_count(&conn->server->counts.idle_closed, 1);
 	return n;
 }
 

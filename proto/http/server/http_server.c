@@ -117,10 +117,10 @@ weft_http_server_stats(const weft_http_server *server, struct weft_http_server_s
 	*out = (struct weft_http_server_stats){
 		.connections = http_server_read_count(&counts->connections),
 		.requests = http_server_read_count(&counts->requests),
-		.faults = http_server_read_count(&counts->faults),
-		.shed = http_server_read_count(&counts->shed),
-		.slow = http_server_read_count(&counts->slow),
-		.idle = http_server_read_count(&counts->idle),
+		.bad_requests = http_server_read_count(&counts->bad_requests),
+		.rejected_503 = http_server_read_count(&counts->rejected_503),
+		.timed_out = http_server_read_count(&counts->timed_out),
+		.idle_closed = http_server_read_count(&counts->idle_closed),
 		.failed = http_server_read_count(&counts->failed),
 		.open = __atomic_load_n(&counts->open, __ATOMIC_RELAXED),
 		.active = __atomic_load_n(&counts->active, __ATOMIC_RELAXED),
@@ -180,7 +180,7 @@ evict(struct weft__http_service *service, const struct weft__http_conn *newest)
 	conn = WEFT__LINK_OF(weft__http_conn, wait_link, link);
 	wait_leave(conn);
 	conn->evicted = true;
-	weft__http_count(&service->server->counts.idle, 1);
+	weft__http_count(&service->server->counts.idle_closed, 1);
 	return conn->self;
 }
 

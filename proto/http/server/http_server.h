@@ -74,7 +74,8 @@ const char *weft__http_route_methods(const struct weft__http_node *root, weft_ht
 
 /* Counters, written by any thread. */
 struct weft__http_counts {
-	uint64_t connections, requests, faults, shed, slow, idle, failed;
+	uint64_t connections, requests, failed;
+	uint64_t bad_requests, rejected_503, timed_out, idle_closed;
 	uint32_t open, active, serving;
 };
 
