@@ -62,7 +62,7 @@ open_context(void)
 	weft_tls_opts opts = { .certs = &cert,
 		               .cert_count = 1,
 		               .ca_file = path,
-		               .ask_client_cert = true,
+		               .require_client_cert = true,
 		               .alpn = alpn };
 	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *x509 = make_cert(key);

@@ -38,7 +38,7 @@ typedef struct weft_tls_opts {
 	size_t               cert_count;
 	const char          *ca_file;  /* trusted CAs; default: the system's */
 	const char *const   *alpn;     /* in order of preference, NULL-terminated */
-	bool                 ask_client_cert;   /* server: require one; needs ca_file */
+	bool                 require_client_cert; /* server; needs ca_file */
 	uint32_t             version_min;       /* 0x0303 (default), 0x0304 */
 	bool dangerously_accept_any_peer;       /* client: no verification at all */
 	bool                 no_tickets;        /* server: no resumption, only full handshakes */

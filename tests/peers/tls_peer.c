@@ -67,7 +67,7 @@ read_tls_word(const char *option, const char *value)
 	else if (strcmp(option, "min") == 0)
 		words.tls.version_min = (uint32_t)strtoul(value, NULL, 16);
 	else if (strcmp(option, "ask") == 0)
-		words.tls.ask_client_cert = strcmp(value, "1") == 0;
+		words.tls.require_client_cert = strcmp(value, "1") == 0;
 	else if (strcmp(option, "no_tickets") == 0)
 		words.tls.no_tickets = strcmp(value, "1") == 0;
 	else

@@ -260,7 +260,7 @@ check_peer(struct weft__session *s)
 	const weft_tls_opts *opts = s->set->opts;
 	X509 *cert = SSL_get0_peer_certificate(s->ssl);
 	bool client = s->role == WEFT_TLS_CLIENT;
-	bool verify = client ? !opts->dangerously_accept_any_peer : opts->ask_client_cert;
+	bool verify = client ? !opts->dangerously_accept_any_peer : opts->require_client_cert;
 
 	if (client && !is_alpn_ours(s))
 		return weft__tls_break_by(s, WEFT_EPROTO,

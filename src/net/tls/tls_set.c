@@ -113,7 +113,7 @@ set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 	(void)SSL_CTX_set_tlsext_servername_arg(ctx, set);
 	if (set->alpn)
 		SSL_CTX_set_alpn_select_cb(ctx, weft__tls_on_alpn, set);
-	if (set->opts->ask_client_cert && !ask_client(ctx, load))
+	if (set->opts->require_client_cert && !ask_client(ctx, load))
 		return false;
 	return SSL_CTX_set_session_id_context(ctx, id, sizeof(id) - 1);
 }

@@ -128,8 +128,8 @@ weft__tls_setup_check(const weft_tls_opts *opts)
 		if (!opts->certs[i].chain_file)
 			return weft__fail(WEFT_EINVAL,
 			                  "weft_tls_open: a certificate has no chain_file");
-	if (opts->ask_client_cert && !opts->ca_file)
-		return weft__fail(WEFT_EINVAL, "weft_tls_open: ask_client_cert needs "
+	if (opts->require_client_cert && !opts->ca_file)
+		return weft__fail(WEFT_EINVAL, "weft_tls_open: require_client_cert needs "
 		                               "ca_file, the authorities of the clients to trust");
 	return check_alpn(opts->alpn);
 }

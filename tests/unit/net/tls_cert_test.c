@@ -321,7 +321,7 @@ TEST(tls_bad_client_certificates_are_refused_and_good_ones_accepted)
 	tls = pair_open_tls(&(weft_tls_opts){
 		.certs = &cert,
 		.cert_count = 1,
-		.ask_client_cert = true,
+		.require_client_cert = true,
 		.ca_file = cert_file("ca.pem", (const struct cert *[]){ &ca, NULL }) });
 	for (size_t i = 0; i < sizeof(client_rows) / sizeof(client_rows[0]); i++) {
 		const struct row *row = &client_rows[i];

@@ -141,9 +141,12 @@ TEST(tls_options_are_checked)
 	const char *const longer[] = { long_name, NULL };
 	weft_tls_cert cert = { 0 };
 	weft_tls_opts opts[] = {
-		{ .version_min = 0x0302 },   { .version_min = 0x0305 },
-		{ .cert_count = 1 },         { .certs = &cert, .cert_count = 1 },
-		{ .ask_client_cert = true }, { .alpn = empty },
+		{ .version_min = 0x0302 },
+		{ .version_min = 0x0305 },
+		{ .cert_count = 1 },
+		{ .certs = &cert, .cert_count = 1 },
+		{ .require_client_cert = true },
+		{ .alpn = empty },
 		{ .alpn = longer },
 	};
 	weft_tls *tls;

@@ -244,7 +244,7 @@ run_contexts(void)
 	weft_tls_opts opts = { .certs = &cert,
 		               .cert_count = 1,
 		               .ca_file = b.ca_file,
-		               .ask_client_cert = true,
+		               .require_client_cert = true,
 		               .alpn = alpn };
 	int result, rc;
 

@@ -243,8 +243,10 @@ asking_server(void)
 {
 	weft_tls_cert cert = { NULL, b.chain_file, b.key_file };
 
-	return pair_open_tls(&(weft_tls_opts){
-		.certs = &cert, .cert_count = 1, .ca_file = b.ca_file, .ask_client_cert = true });
+	return pair_open_tls(&(weft_tls_opts){ .certs = &cert,
+	                                       .cert_count = 1,
+	                                       .ca_file = b.ca_file,
+	                                       .require_client_cert = true });
 }
 
 TEST(tls_client_without_certificate_is_refused_and_gets_the_reason)
