@@ -31,7 +31,7 @@ WEFT_BEGIN
 
 typedef struct weft_redis       weft_redis;
 typedef struct weft_redis_reply weft_redis_reply;
-typedef struct weft_redis_subscription  weft_redis_subscription;
+typedef struct weft_redis_subscription weft_redis_subscription;
 
 typedef struct weft_redis_opts {
 	weft_loop  *loop;            /* the loop of its connections; default: the caller's */
@@ -70,7 +70,7 @@ WEFT_API void weft_redis_close(weft_redis *redis);
  * queue_max commands wait, WEFT_EINVAL for a command that is refused (invariant 3),
  * WEFT_EMSGSIZE if the reply is above reply_max, WEFT_EPROTO.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
-WEFT_API int weft_redis_call(weft_redis *redis, const weft_span *words,
+WEFT_API int weft_redis_call(weft_redis *redis, const weft_span *args,
                              size_t count, weft_redis_reply **out,
                              uint64_t deadline_ns);
 
@@ -87,7 +87,7 @@ WEFT_API int weft_redis_callf(weft_redis *redis, weft_redis_reply **out,
  * before it finishes with 0.  Copies the arguments.
  * Returns as every start (weft/op.h), WEFT_EAGAIN, WEFT_EINVAL.
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_redis_call_op(weft_redis *redis, const weft_span *words,
+WEFT_API int weft_redis_call_op(weft_redis *redis, const weft_span *args,
                                 size_t count, weft_redis_reply **out,
                                 weft_op *op, uint64_t deadline_ns);
 
@@ -95,11 +95,11 @@ WEFT_API int weft_redis_call_op(weft_redis *redis, const weft_span *words,
  * Returns the promise; NULL if memory is exhausted.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_redis_call_promise(weft_redis *redis,
-                                               const weft_span *words,
+                                               const weft_span *args,
                                                size_t count, uint64_t deadline_ns);
 
 typedef struct weft_redis_command {
-	const weft_span *words;
+	const weft_span *args;
 	size_t           count;
 } weft_redis_command;
 
@@ -112,11 +112,11 @@ WEFT_API int weft_redis_multi(weft_redis *redis,
                               weft_redis_reply **out, uint64_t deadline_ns);
 
 /* Run the Lua `script` by its hash; its text is sent only if the server does not know the hash.
- * `words` are the number of keys, the keys, and the arguments.
+ * `args` are the number of keys, the keys, and the arguments.
  * Returns as weft_redis_call().
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_redis_script(weft_redis *redis, const char *script,
-                               const weft_span *words, size_t count,
+                               const weft_span *args, size_t count,
                                weft_redis_reply **out, uint64_t deadline_ns);
 
 struct weft_redis_stats {
@@ -193,13 +193,13 @@ WEFT_API int weft_redis_subscribe(weft_redis *redis, const char *const *channels
  * messages loses the oldest and gets WEFT_ENOBUFS once.
  * Returns 0 and fills `out`.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
-WEFT_API int weft_redis_subscription_recv(weft_redis_subscription *feed, weft_redis_reply **out,
-                                  uint64_t deadline_ns);
+WEFT_API int weft_redis_subscription_recv(weft_redis_subscription *subscription,
+                                          weft_redis_reply **out, uint64_t deadline_ns);
 
 /* Unsubscribe; a caller that waits for a message gets WEFT_ESHUTDOWN.  Takes the subscription;
  * accepts NULL.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API void weft_redis_subscription_close(weft_redis_subscription *feed);
+WEFT_API void weft_redis_subscription_close(weft_redis_subscription *subscription);
 
 WEFT_END
 #endif

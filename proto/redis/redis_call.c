@@ -134,7 +134,7 @@ look_up(weft_redis *redis, const struct weft__redis_command *command, weft_redis
 }
 
 int
-weft_redis_call(weft_redis *redis, const weft_span *words, size_t count, weft_redis_reply **out,
+weft_redis_call(weft_redis *redis, const weft_span *args, size_t count, weft_redis_reply **out,
                 uint64_t deadline_ns)
 {
 	struct weft__redis_command command;
@@ -142,7 +142,7 @@ weft_redis_call(weft_redis *redis, const weft_span *words, size_t count, weft_re
 
 	if (!redis)
 		return weft_fail(WEFT_EINVAL, "weft_redis_call: redis is NULL");
-	rc = weft__redis_command_init(redis, &command, words, count);
+	rc = weft__redis_command_init(redis, &command, args, count);
 	if (rc < 0)
 		return rc;
 	if (redis->cache && (command.flags & WEFT__REDIS_KEYED) && look_up(redis, &command, out))

@@ -10,7 +10,7 @@ static int
 check_part(const weft_redis *redis, const weft_redis_command *part)
 {
 	struct weft__redis_command command;
-	int rc = weft__redis_command_init(redis, &command, part->words, part->count);
+	int rc = weft__redis_command_init(redis, &command, part->args, part->count);
 
 	if (rc < 0)
 		return rc;
@@ -35,7 +35,7 @@ measure(const weft_redis *redis, const weft_redis_command *commands, size_t coun
 
 		if (rc < 0)
 			return rc;
-		size += weft__resp_size(commands[i].words, commands[i].count);
+		size += weft__resp_size(commands[i].args, commands[i].count);
 	}
 	*out = size;
 	return 0;
@@ -61,7 +61,7 @@ weft_redis_multi(weft_redis *redis, const weft_redis_command *commands, size_t c
 		return weft_fail(WEFT_ENOMEM, "weft_redis_multi: no memory");
 	at = weft__resp_put(bytes, &multi, 1);
 	for (size_t i = 0; i < count; i++)
-		at = weft__resp_put(at, commands[i].words, commands[i].count);
+		at = weft__resp_put(at, commands[i].args, commands[i].count);
 	(void)weft__resp_put(at, &exec, 1);
 	unit.bytes = bytes;
 	unit.size = size;

@@ -320,7 +320,7 @@ on_outer_cancel(weft_op *op, int why, void *arg)
 }
 
 int
-weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft_redis_reply **out,
+weft_redis_call_op(weft_redis *redis, const weft_span *args, size_t count, weft_redis_reply **out,
                    weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__redis_command command;
@@ -330,7 +330,7 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft
 	if (!redis || !op || !op->loop)
 		return weft_fail(WEFT_EINVAL, "weft_redis_call_op: redis or op is NULL, or the "
 		                              "op is not initialized");
-	rc = weft__redis_command_init(redis, &command, words, count);
+	rc = weft__redis_command_init(redis, &command, args, count);
 	if (rc == 0)
 		rc = op->loop == redis->loop ? weft__redis_admit(redis, &command)
 		                             : weft__redis_check(redis, &command);
@@ -357,7 +357,7 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft
 }
 
 weft_promise *
-weft_redis_call_promise(weft_redis *redis, const weft_span *words, size_t count,
+weft_redis_call_promise(weft_redis *redis, const weft_span *args, size_t count,
                         uint64_t deadline_ns)
 {
 	struct weft__redis_command command;
@@ -368,7 +368,7 @@ weft_redis_call_promise(weft_redis *redis, const weft_span *words, size_t count,
 	if (!promise)
 		return NULL;
 	if (rc == 0)
-		rc = weft__redis_command_init(redis, &command, words, count);
+		rc = weft__redis_command_init(redis, &command, args, count);
 	if (rc == 0)
 		request = request_make(redis, &command, deadline_ns);
 	if (rc == 0 && !request)
