@@ -75,7 +75,7 @@ run(void *arg)
 			     .fallback = weft_value_integer(1) });
 	weft_dag_add(dag, &(weft_dag_node){ "posts", list_posts, NULL,
 	                                    .type = &weft_type_list });
-	weft_dag_add(dag, &(weft_dag_node){ "scores", score, NULL, .each = true,
+	weft_dag_add(dag, &(weft_dag_node){ "scores", score, NULL, .map = true,
 	                                    .inputs = both, .type = integer });
 	if ((rc = weft_dag_check(dag)) == 0)
 		rc = request(dag, 7);

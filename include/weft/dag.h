@@ -45,22 +45,22 @@ typedef int (*weft_dag_fn)(weft_dag_step *step, void *arg);
 
 typedef struct weft_dag_node {
 	const char        *name;
-	weft_dag_fn        fn;           /* set this or `sub` */
+	weft_dag_fn        fn;           /* set this or `subgraph` */
 	void              *arg;          /* caller's; the same for all runs */
 	/* A subgraph that runs as this node; borrowed until this template is freed.  Its inputs
 	 * are the node's, in order; its value is that of its only node without successors. */
-	weft_dag          *sub;
+	weft_dag          *subgraph;
 	const char *const *inputs;       /* names of nodes and inputs, NULL-terminated */
 	/* Types of the inputs, in order; NULL, or an entry that is NULL: any type. */
 	const weft_type *const *input_types;
 	const weft_type   *type;         /* type of the output; NULL: no value */
 	weft_dag_place     place;
-	bool             (*when)(weft_dag_step *step, void *arg); /* condition; false: skip */
-	/* Map: run once for each item of the first input, a list.  `type` is the type of one
+	bool             (*condition)(weft_dag_step *step, void *arg); /* false: skip */
+	/* Run once for each item of the first input, a list.  `type` is the type of one
 	 * result; the output is the list of results in the order of the items. */
-	bool               each;
+	bool               map;
 	bool               optional;     /* if the node fails, its output is `fallback` */
-	weft_value         fallback;     /* taken; with `each` a list; each run that needs it shares
+	weft_value         fallback;     /* taken; with `map` a list; each run that needs it shares
 	                                  * it */
 	int                priority;     /* higher runs first; a template and its subgraphs can have
 	                                  * at most 16 different priorities */
@@ -115,7 +115,7 @@ WEFT_API int weft_dag_stats(const weft_dag *dag, struct weft_dag_stats *out);
 
 /* --- a step, inside its function ----------------------------------------- */
 
-/* Get input `index`, borrowed until the step returns.  With `each`, input 0 is the item.
+/* Get input `index`, borrowed until the step returns.  With `map`, input 0 is the item.
  * Returns the value; "no value" if the input's node was skipped or has no value, or if there is
  * no such input.
  * Thread: the step's.  Blocks: no.  Since: 0.1. */
@@ -226,12 +226,12 @@ enum { WEFT_DAG_DOT, WEFT_DAG_JSON, WEFT_DAG_TRACE };
 WEFT_API int weft_dag_write(const weft_dag *dag, int format, weft_value *out);
 WEFT_API int weft_dag_run_write(weft_dag_run *run, int format, weft_value *out);
 
-/* Describe the next checked template of the process, in the order of their numbers: the one after
- * `*cursor` (begin with 0).  Sets `*cursor` to its number.  The text is the JSON of
- * weft_dag_write() with these members more: "number"; the counters "started", "failed",
- * "retries" and "late" of struct weft_dag_stats; "running", the number of runs that are not
- * freed; and for each node "count", "failed", "mean_ns", "max_ns" and "last_ns" of its attempts,
- * measured while runs are observed (a map or subgraph is measured as a whole).
+/* Describe the next checked template of the process, in the order of their IDs: the one after
+ * `*cursor` (begin with 0).  Sets `*cursor` to its ID.  The text is the JSON of weft_dag_write()
+ * with these members more: "id"; the counters "started", "failed", "retries" and "late" of
+ * struct weft_dag_stats; "running", the number of runs that are not freed; and for each node
+ * "count", "failed", "mean_ns", "max_ns" and "last_ns" of its attempts, measured while runs are
+ * observed (a map or subgraph is measured as a whole).
  * Returns 1 and fills `out`, which the caller drops (weft_type_text); 0 at the end,
  * WEFT_ENOMEM.
  * Thread: any.  Blocks: no.  Since: 0.1. */

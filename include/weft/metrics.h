@@ -82,7 +82,7 @@ struct weft_loop_stats {
 WEFT_API int weft_loop_stats(weft_loop *loop, struct weft_loop_stats *out);
 
 typedef struct weft_loop_info {
-	uint64_t        number;     /* ID, from 1; never reused in this process */
+	uint64_t        id;         /* from 1; never reused in this process */
 	char            name[32];
 	weft_state      state;
 	uint64_t        threadlets; /* live threadlets */
@@ -91,19 +91,19 @@ typedef struct weft_loop_info {
 	uint64_t        spare[4];   /* room for later versions */
 } weft_loop_info;
 
-/* Read the next loop of the process, in the order of their numbers: the one after `*cursor`
- * (begin with 0).  Sets `*cursor` to its number.  Loops that are being freed, and loops of a
- * parent process, are skipped.
+/* Read the next loop of the process, in the order of their IDs: the one after `*cursor` (begin
+ * with 0).  Sets `*cursor` to its ID.  Loops that are being freed, and loops of a parent process,
+ * are skipped.
  * Returns 1, 0 at the end.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_list(uint64_t *cursor, weft_loop_info *out);
 
-/* Make the loop with that number (0: all present loops) measure as with WEFT_LOOP_METRICS until
+/* Make the loop with that ID (0: all present loops) measure as with WEFT_LOOP_METRICS until
  * `until_ns`.  Another call can extend the time.  Measuring begins with the loop's next
  * iteration; its memory is freed with the loop.
  * Returns 0, WEFT_ENOENT, WEFT_ENOMEM.
  * Thread: any.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_loop_observe(uint64_t number, uint64_t until_ns);
+WEFT_API int weft_loop_observe(uint64_t id, uint64_t until_ns);
 
 WEFT_END
 #endif

@@ -156,17 +156,17 @@ typedef struct weft_threadlet_info {
 	uint64_t       spare[3];    /* room for later versions */
 } weft_threadlet_info;
 
-/* List up to `max` threadlets of the loop with that number (weft_loop_list()), at most 64 per
- * call, newest first, continuing at `*cursor` (begin with 0).  The loop may be freed at any time.
- * Each threadlet that exists from the first call to the last is listed once.  Threadlets that
- * start between these calls, or are still being started by another thread, are not listed.  A
- * running loop copies the entries itself, between two callbacks.
+/* List up to `max` threadlets of the loop with the ID `loop_id` (weft_loop_list()), at most 64
+ * per call, newest first, continuing at `*cursor` (begin with 0).  The loop may be freed at any
+ * time.  Each threadlet that exists from the first call to the last is listed once.  Threadlets
+ * that start between these calls, or are still being started by another thread, are not listed.
+ * A running loop copies the entries itself, between two callbacks.
  * With glibc on x86-64, call stacks are found by unwind tables; a threadlet that lists its own
  * loop needs about 10 KiB of stack for that.  Elsewhere they are found by frame pointers, and
  * functions compiled without frame pointers may be missing.
  * Returns the count, 0 at the end; WEFT_ENOENT if the loop is gone.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
-WEFT_API int weft_threadlet_list(uint64_t number, uint64_t *cursor,
+WEFT_API int weft_threadlet_list(uint64_t loop_id, uint64_t *cursor,
                                  weft_threadlet_info *out, size_t max,
                                  uint64_t deadline_ns);
 

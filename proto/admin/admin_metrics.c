@@ -62,7 +62,7 @@ begin_sample(struct weft__admin_text *text, const char *name, const weft_loop_in
 {
 	weft__admin_puts(text, name);
 	weft__admin_puts(text, "{loop=\"");
-	weft__admin_put_number(text, info->number);
+	weft__admin_put_number(text, info->id);
 	weft__admin_put(text, "\"", 1);
 	put_label(text, "name", info->name);
 }

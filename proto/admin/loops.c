@@ -129,8 +129,8 @@ static void
 put_loop(struct weft__admin_text *text, const weft_loop_info *info)
 {
 	weft__json_open(text, '{');
-	weft__json_key(text, "number");
-	weft__json_number(text, info->number);
+	weft__json_key(text, "id");
+	weft__json_number(text, info->id);
 	weft__json_key(text, "name");
 	weft__json_text(text, info->name);
 	weft__json_key(text, "state");

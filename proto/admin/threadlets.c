@@ -67,11 +67,11 @@ write_head(struct weft__admin_listing *listing, const weft_loop_info *info, int 
 	struct weft__admin_text *text = &listing->text;
 
 	if (rc < 0 && listing->json)
-		weft__json_number(&listing->silent, info->number);
+		weft__json_number(&listing->silent, info->id);
 	if (listing->json || (rc == 0 && listing->top.order))
 		return;
 	weft__admin_puts(text, "loop ");
-	weft__admin_put_number(text, info->number);
+	weft__admin_put_number(text, info->id);
 	weft__admin_puts(text, info->name[0] ? " (" : "");
 	weft__admin_put_name(text, info->name);
 	weft__admin_puts(text, info->name[0] ? ")" : "");
@@ -122,14 +122,14 @@ walk_loop(struct weft__admin_listing *listing, const weft_loop_info *info)
 	int rc = 0, n;
 
 	do {
-		n = weft_threadlet_list(info->number, &cursor, listing->slice, WEFT__ADMIN_SLICE,
+		n = weft_threadlet_list(info->id, &cursor, listing->slice, WEFT__ADMIN_SLICE,
 		                        weft_after(ANSWER_NS));
 		if (n < 0 && n != WEFT_ETIMEDOUT)
 			return n == WEFT_ENOENT || n == WEFT_ESHUTDOWN ? 0 : n;
 		if (n < 0)
 			write_head(listing, info, n); /* rule 3 */
 		for (int i = 0; i < n; i++)
-			threadlets_take(listing, info->number, &listing->slice[i]);
+			threadlets_take(listing, info->id, &listing->slice[i]);
 		rc = pause(listing);
 	} while (rc == 0 && n > 0 && !is_full(listing));
 	return rc;
@@ -143,7 +143,7 @@ walk(struct weft__admin_listing *listing)
 	int rc = 0;
 
 	while (rc == 0 && weft_loop_list(&cursor, &info) > 0) {
-		if (listing->loop && info.number != listing->loop)
+		if (listing->loop && info.id != listing->loop)
 			break;
 		write_head(listing, &info, 0);
 		all = listing->total + info.threadlets;

@@ -102,7 +102,7 @@ class Layout:
 
     def describe(self, loop):
         name = self.memory.text(loop + self.at["loop.name"], 16)
-        number = self.memory.word(loop + self.at["loop.number"])
+        number = self.memory.word(loop + self.at["loop.id"])
         return f"loop {number}" + (f" ({name})" if name else "")
 
     def find(self, wanted):

@@ -142,11 +142,11 @@ can_share(const weft_value *value)
 static const char *
 what_is_wrong(const weft_dag_node *node)
 {
-	if (!node->fn == !node->sub)
-		return "needs either a function or a graph (sub), not both";
+	if (!node->fn == !node->subgraph)
+		return "needs either a function or a subgraph, not both";
 	if ((unsigned)node->place > WEFT_DAG_BLOCKING)
 		return "has an invalid place";
-	if (node->each && !(node->inputs && node->inputs[0]))
+	if (node->map && !(node->inputs && node->inputs[0]))
 		return "runs for each item of its first input, and has no input";
 	if (node->retries > UINT16_MAX)
 		return "has more than 65,535 retries";
@@ -164,11 +164,11 @@ flags_of(const weft_dag_node *node)
 {
 	uint8_t flags = 0;
 
-	if (node->each || node->sub)
+	if (node->map || node->subgraph)
 		flags |= WEFT__DAG_GROUP;
 	if (node->timeout_ns)
 		flags |= WEFT__DAG_TIMED;
-	if (flags || node->when || node->optional || node->retries || node->limit)
+	if (flags || node->condition || node->optional || node->retries || node->limit)
 		flags |= WEFT__DAG_SPECIAL;
 	return flags;
 }
@@ -176,7 +176,7 @@ flags_of(const weft_dag_node *node)
 const weft_type *
 weft__dag_type_of(const weft_dag_node *node)
 {
-	return node->each && node->type ? &weft_type_list : node->type;
+	return node->map && node->type ? &weft_type_list : node->type;
 }
 
 /* The fallback is taken last, when nothing can fail anymore. */
@@ -395,9 +395,9 @@ weft_dag_free(weft_dag *dag)
 	for (uint32_t i = 0; i < dag->count; i++) {
 		struct weft__dag_more *more = dag->nodes[i].more;
 
-		if (dag->checked && more->set.sub) {
-			(void)weft__add(&more->set.sub->parents, UINT32_MAX, WEFT__RELAXED);
-			weft__dag_unref(more->set.sub);
+		if (dag->checked && more->set.subgraph) {
+			(void)weft__add(&more->set.subgraph->parents, UINT32_MAX, WEFT__RELAXED);
+			weft__dag_unref(more->set.subgraph);
 		}
 		weft__dag_drop_node(more);
 		weft__sys->release(more);

@@ -81,7 +81,7 @@ check_type(const weft_dag *dag, uint32_t index, uint32_t k, uint32_t source)
 	const weft_type *given = dag->nodes[source].more->type;
 	const weft_type *wanted = set->input_types ? set->input_types[k] : NULL;
 
-	if (set->each && k == 0) {
+	if (set->map && k == 0) {
 		if (given == &weft_type_list || (!given && is_input(dag, source)))
 			return 0;
 		return weft_fail(WEFT_EINVAL,
@@ -247,7 +247,7 @@ find_cycles(struct check *check)
 static int
 check_sub(weft_dag *dag, const weft_dag_node *set)
 {
-	const weft_dag *sub = set->sub;
+	const weft_dag *sub = set->subgraph;
 	uint32_t k = 0;
 
 	if (!sub->checked)
@@ -265,7 +265,7 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 			continue;
 		from = weft__dag_find(dag, set->inputs[k]);
 		given = dag->nodes[from].more->type;
-		if (wanted && given && wanted != given && !(set->each && k == 0))
+		if (wanted && given && wanted != given && !(set->map && k == 0))
 			return weft_fail(
 				WEFT_EINVAL,
 				"node %s passes input %s as %s to its graph, which expects %s",
@@ -337,17 +337,17 @@ check_node(weft_dag *dag, uint32_t index)
 	const weft_dag_node *set = set_of(dag, index);
 	int rc = check_limit(dag, node->more);
 
-	if (rc == 0 && set->sub)
+	if (rc == 0 && set->subgraph)
 		rc = check_sub(dag, set);
 	if (rc == 0)
 		rc = add_level(dag, set->priority);
-	for (uint32_t i = 0; rc == 0 && set->sub && i < set->sub->levels; i++)
-		rc = add_level(dag, set->sub->level[i]);
+	for (uint32_t i = 0; rc == 0 && set->subgraph && i < set->subgraph->levels; i++)
+		rc = add_level(dag, set->subgraph->level[i]);
 	/* A group counts as enough work for all threads. */
 	dag->work[node->place] += node->flags & WEFT__DAG_GROUP ? 64 : 1;
-	for (int p = 0; p < 3 && set->sub; p++)
+	for (int p = 0; p < 3 && set->subgraph; p++)
 		if (dag->work[p] < WORK_MAX)
-			dag->work[p] += set->sub->work[p];
+			dag->work[p] += set->subgraph->work[p];
 	dag->needs_loop |= node->place == WEFT_DAG_LOOP || set->timeout_ns > 0
 	                   || (set->retries > 0 && set->backoff_ns > 0);
 	return rc;
@@ -388,9 +388,9 @@ freeze(weft_dag *dag)
 			dag->sink = sinks == 0 ? i : dag->count;
 			sinks++;
 		}
-		if (node->more->set.sub) {
-			(void)weft__add(&node->more->set.sub->users, 1, WEFT__RELAXED);
-			(void)weft__add(&node->more->set.sub->parents, 1, WEFT__RELAXED);
+		if (node->more->set.subgraph) {
+			(void)weft__add(&node->more->set.subgraph->users, 1, WEFT__RELAXED);
+			(void)weft__add(&node->more->set.subgraph->parents, 1, WEFT__RELAXED);
 		}
 	}
 	dag->checked = true;

@@ -63,7 +63,7 @@ struct weft__dag_limit {
 enum {
 	WEFT__DAG_INPUT   = 1 << 0,
 	WEFT__DAG_SPECIAL = 1 << 1, /* more than a function: see step.c */
-	WEFT__DAG_GROUP   = 1 << 2, /* `each` or `sub`: its steps are in a frame below */
+	WEFT__DAG_GROUP   = 1 << 2, /* `map` or `subgraph`: its steps are in a frame below */
 	WEFT__DAG_TIMED   = 1 << 3, /* has a timeout */
 };
 
@@ -100,7 +100,7 @@ struct weft_dag {
 	struct weft__lock lock;    /* of its limits */
 	weft__a32   users;         /* runs, and nodes of other templates and of runs */
 	weft__a32   parents;       /* how many of them are nodes of templates */
-	uint64_t    number;        /* ID, from 1, once it is checked */
+	uint64_t    id;            /* from 1, once it is checked */
 	weft_dag   *next_listed;   /* used by list.c, under its lock */
 	weft__a64   started;       /* runs */
 	weft__a64   failed, retries, late;
@@ -475,9 +475,9 @@ weft__dag_kind(const struct weft__dag_step *step)
 {
 	if (!(step->node->flags & WEFT__DAG_GROUP))
 		return WEFT__DAG_CALLS;
-	if (step->node->more->set.each && !step->item)
+	if (step->node->more->set.map && !step->item)
 		return WEFT__DAG_ITEMS;
-	return step->node->more->set.sub ? WEFT__DAG_SUB : WEFT__DAG_CALLS;
+	return step->node->more->set.subgraph ? WEFT__DAG_SUB : WEFT__DAG_CALLS;
 }
 
 /* One attempt at a step: the weft_dag_step that its function gets. */

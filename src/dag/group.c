@@ -172,7 +172,7 @@ gather(struct weft__dag_frame *frame, weft_value *out)
 static void
 open_sub(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
-	const weft_dag *dag = step->node->more->set.sub;
+	const weft_dag *dag = step->node->more->set.subgraph;
 	struct weft__dag_frame *frame = make_frame(step, dag, dag->count);
 	uint32_t k = 0;
 
@@ -306,18 +306,20 @@ what_is_wrong(const weft_dag_step *step, const weft_dag_node *node, uint32_t inp
 
 	if (!run->loop
 	    && (node->place == WEFT_DAG_LOOP || node->timeout_ns
-	        || (node->retries && node->backoff_ns) || (node->sub && node->sub->needs_loop)))
+	        || (node->retries && node->backoff_ns)
+	        || (node->subgraph && node->subgraph->needs_loop)))
 		return "needs a loop, but the run has none";
-	if ((node->place == WEFT_DAG_BLOCKING || (node->sub && node->sub->work[WEFT_DAG_BLOCKING]))
+	if ((node->place == WEFT_DAG_BLOCKING
+	     || (node->subgraph && node->subgraph->work[WEFT_DAG_BLOCKING]))
 	    && !run->run_queues[WEFT_DAG_BLOCKING].pool)
 		return "needs a blocking pool, but the run has none";
-	if (node->sub && (!node->sub->checked || node->sub->inputs != inputs))
-		return "has a graph (sub) that is not checked, or that has another number of "
+	if (node->subgraph && (!node->subgraph->checked || node->subgraph->inputs != inputs))
+		return "has a subgraph that is not checked, or that has another number of "
 		       "inputs";
-	if (node->sub && node->type
-	    && (node->sub->sink == node->sub->count
-	        || node->sub->nodes[node->sub->sink].more->type != node->type))
-		return "has a graph (sub) without exactly one last node of the node's type";
+	if (node->subgraph && node->type
+	    && (node->subgraph->sink == node->subgraph->count
+	        || node->subgraph->nodes[node->subgraph->sink].more->type != node->type))
+		return "has a subgraph without exactly one last node of the node's type";
 	if (depth_of(step->step->frame) >= 2 * WEFT__DAG_NESTING)
 		return "is nested too deeply";
 	return NULL;
@@ -368,9 +370,9 @@ copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 	to->level = weft__dag_level(step->step->frame->dag, node->priority);
 	if (node->limit)
 		more->limit = weft__dag_find_limit(step->step->frame->dag, node->limit);
-	if (node->sub) {
-		(void)weft__add(&node->sub->users, 1, WEFT__RELAXED);
-		if (node->sub->has_limits && added->run->alone)
+	if (node->subgraph) {
+		(void)weft__add(&node->subgraph->users, 1, WEFT__RELAXED);
+		if (node->subgraph->has_limits && added->run->alone)
 			added->run->alone = false; /* invariant 7 */
 	}
 	added->edges += inputs;
@@ -420,8 +422,8 @@ weft__dag_drop_added(struct weft__dag_added *added)
 	for (uint32_t i = 0; i < added->count; i++) {
 		struct weft__dag_more *more = added->nodes[i].more;
 
-		if (more->set.sub)
-			weft__dag_unref(more->set.sub);
+		if (more->set.subgraph)
+			weft__dag_unref(more->set.subgraph);
 		weft__dag_drop_node(more);
 		weft__sys->release(more);
 	}
@@ -548,7 +550,7 @@ weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame
 	} else if (error == 0 && weft__dag_kind(owner) == WEFT__DAG_ITEMS) {
 		error = gather(frame, &out);
 	} else if (error == 0) {
-		sub = owner->node->more->set.sub;
+		sub = owner->node->more->set.subgraph;
 		if (owner->node->more->set.type) {
 			out = frame->steps[sub->sink].out;
 			frame->steps[sub->sink].out = (weft_value){ 0 };

@@ -51,7 +51,7 @@ dag_hand_prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	if (more->limit && kind != WEFT__DAG_ITEMS && !step->limited
 	    && !weft__dag_enter_limit(step))
 		return false;
-	if (kind == WEFT__DAG_CALLS || more->set.when)
+	if (kind == WEFT__DAG_CALLS || more->set.condition)
 		return true;
 	weft__dag_append(&hand->own, step); /* a group without a condition to check */
 	return false;

@@ -13,7 +13,7 @@
 static struct {
 	struct weft__lock lock;
 	weft_dag *first;
-	uint64_t last_number;
+	uint64_t last_id;
 	bool handles_forks; /* the fork handler is registered */
 } dags;
 
@@ -27,7 +27,7 @@ weft__dag_enlist(weft_dag *dag)
 	weft__lock_take(&dags.lock);
 	if (!dags.handles_forks)
 		dags.handles_forks = weft__sys->at_fork(weft__dags_forked) == 0;
-	dag->number = ++dags.last_number;
+	dag->id = ++dags.last_id;
 	dag->next_listed = dags.first;
 	dags.first = dag;
 	weft__lock_give(&dags.lock);
@@ -54,12 +54,12 @@ weft__dags_forked(void)
 
 /* The caller has the lock. */
 static const weft_dag *
-find_after(uint64_t number)
+find_after(uint64_t id)
 {
 	const weft_dag *next = NULL;
 
 	for (const weft_dag *d = dags.first; d; d = d->next_listed)
-		if (d->number > number && (!next || d->number < next->number))
+		if (d->id > id && (!next || d->id < next->id))
 			next = d;
 	return next;
 }
@@ -77,7 +77,7 @@ weft_dag_list(uint64_t *cursor, weft_value *out)
 	if (dag)
 		rc = weft__dag_write_seen(dag, out);
 	if (dag && rc == 0)
-		*cursor = dag->number;
+		*cursor = dag->id;
 	weft__lock_give(&dags.lock);
 	return rc < 0 ? rc : dag != NULL;
 }

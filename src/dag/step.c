@@ -174,7 +174,8 @@ run_special(weft_dag_step *attempt)
 	bool is_timed = (step->node->flags & WEFT__DAG_TIMED) && step->node->place != WEFT_DAG_LOOP;
 	int rc;
 
-	if (set->when && step->attempt == 0 && !step->item && !set->when(attempt, set->arg)) {
+	if (set->condition && step->attempt == 0 && !step->item
+	    && !set->condition(attempt, set->arg)) {
 		forget(attempt);
 		weft__dag_end_step(attempt->hand, step, WEFT_DAG_SKIPPED, 0);
 		return;

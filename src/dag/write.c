@@ -136,7 +136,7 @@ dot_node(struct out *out, const struct weft__dag_node *node, const struct weft__
 	                   : node->place == WEFT_DAG_CPU  ? " [shape=box"
 	                   : node->place == WEFT_DAG_LOOP ? " [shape=ellipse"
 	                                                  : " [shape=hexagon");
-	if (node->more->set.each)
+	if (node->more->set.map)
 		dag_write_add(out, ", peripheries=2");
 	if (node->more->set.optional)
 		dag_write_add(out, ", style=\"dashed,filled\"");
@@ -265,8 +265,8 @@ runs_of(const weft_dag *dag)
 static void
 json_counts(struct out *out, const weft_dag *dag)
 {
-	dag_write_add(out, ",\n\t\"number\": ");
-	add_number(out, (int64_t)dag->number);
+	dag_write_add(out, ",\n\t\"id\": ");
+	add_number(out, (int64_t)dag->id);
 	add_count(out, "started", weft__load(&dag->started, WEFT__RELAXED));
 	add_count(out, "running", runs_of(dag));
 	add_count(out, "failed", weft__load(&dag->failed, WEFT__RELAXED));

@@ -563,7 +563,7 @@ void weft__registry_remove(weft_loop *loop);
 weft_loop *weft__registry_next(uint64_t *after);
 
 /* The loop with that ID, with the calling thread as a visitor; or NULL. */
-weft_loop *weft__registry_find(uint64_t number);
+weft_loop *weft__registry_find(uint64_t id);
 
 /* In a forked child. */
 void weft__registry_forget(void);

@@ -201,7 +201,7 @@ weft_loop_list(uint64_t *cursor, weft_loop_info *out)
 	if (!loop)
 		return 0;
 	*out = (weft_loop_info){
-		.number = *cursor,
+		.id = *cursor,
 		.state = (weft_state)weft__load(&loop->state, WEFT__RELAXED),
 		.threadlets = weft__count_get(&loop->threadlets),
 	};

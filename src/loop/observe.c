@@ -93,13 +93,13 @@ observe(weft_loop *loop, uint64_t until_ns)
 }
 
 int
-weft_loop_observe(uint64_t number, uint64_t until_ns)
+weft_loop_observe(uint64_t id, uint64_t until_ns)
 {
 	uint64_t after = 0;
 	weft_loop *loop;
 	int rc = 0, one;
 
-	if (number == 0) {
+	if (id == 0) {
 		while ((loop = weft__registry_next(&after))) {
 			one = observe(loop, until_ns);
 			weft__loop_exit(loop);
@@ -107,7 +107,7 @@ weft_loop_observe(uint64_t number, uint64_t until_ns)
 		}
 		return rc;
 	}
-	loop = weft__registry_find(number);
+	loop = weft__registry_find(id);
 	if (!loop)
 		return weft__fail(WEFT_ENOENT, "weft_loop_observe: no loop has this ID");
 	rc = observe(loop, until_ns);

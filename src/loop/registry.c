@@ -41,12 +41,12 @@ weft__registry_remove(weft_loop *loop)
 
 /* The caller holds the lock. */
 static weft_loop *
-find_after(uint64_t number)
+find_after(uint64_t id)
 {
 	weft_loop *next = NULL;
 
 	for (weft_loop *l = weft__registry.first; l; l = l->next_listed)
-		if (l->inbox.id > number && (!next || l->inbox.id < next->inbox.id))
+		if (l->inbox.id > id && (!next || l->inbox.id < next->inbox.id))
 			next = l;
 	return next;
 }
@@ -69,12 +69,12 @@ weft__registry_next(uint64_t *after)
 }
 
 weft_loop *
-weft__registry_find(uint64_t number)
+weft__registry_find(uint64_t id)
 {
-	uint64_t after = number - 1;
-	weft_loop *loop = number > 0 ? weft__registry_next(&after) : NULL;
+	uint64_t after = id - 1;
+	weft_loop *loop = id > 0 ? weft__registry_next(&after) : NULL;
 
-	if (!loop || after == number)
+	if (!loop || after == id)
 		return loop;
 	weft__loop_exit(loop);
 	return NULL;

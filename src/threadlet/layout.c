@@ -20,7 +20,7 @@ __attribute__((used)) WEFT_API const struct weft__gdb_place weft_gdb_layout[] = 
 	OF("registry.first", struct weft__registry, first),
 	OF("loop.next", weft_loop, next_listed),
 	OF("loop.name", weft_loop, name),
-	OF("loop.number", weft_loop, inbox.id),
+	OF("loop.id", weft_loop, inbox.id),
 	OF("loop.sched", weft_loop, parts[WEFT__PART_SCHED]),
 	OF("sched.newest", struct weft__sched, newest),
 	OF("sched.thread", struct weft__sched, thread),

@@ -326,7 +326,7 @@ weft__threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out
 }
 
 int
-weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_info *out, size_t max,
+weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out, size_t max,
                     uint64_t deadline_ns)
 {
 	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
@@ -336,9 +336,9 @@ weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_info *out,
 	if (!cursor || !out || max == 0)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_threadlet_list: cursor or out is NULL, or max is 0");
-	loop = weft__registry_find(number);
+	loop = weft__registry_find(loop_id);
 	if (!loop)
-		return weft__fail(WEFT_ENOENT, "weft_threadlet_list: no loop has that number");
+		return weft__fail(WEFT_ENOENT, "weft_threadlet_list: no loop has that ID");
 	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;

@@ -20,7 +20,7 @@ REQUESTS = 50
 QUANTILES = {"count", "mean", "p50", "p90", "p95", "p99", "max"}
 PHASES = {"timers", "inbox", "threadlets", "wait", "done", "immediates", "closing",
           "microtasks"}
-LOOP = {"number", "name", "state", "threadlets", "backend", "backend_reason", "turns", "wakes",
+LOOP = {"id", "name", "state", "threadlets", "backend", "backend_reason", "turns", "wakes",
         "syscalls", "polls_skipped", "posts_accepted", "posts_executed", "posts_refused",
         "ops_started", "ops_finished", "timers_fired", "fds", "alive", "accepted", "accepts_paused",
         "accepts_shed", "connected", "connects_failed", "handshakes", "handshakes_failed",

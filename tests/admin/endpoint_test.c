@@ -482,7 +482,7 @@ visit_many(void *arg)
 		CHECK_EQ(reply->status, 200);
 		CHECK(is_json(reply->body));
 		CHECK(strstr(reply->body, "\"value\":7}"));
-		CHECK(times_in(reply->body, "\"number\":") >= 2);
+		CHECK(times_in(reply->body, "\"id\":") >= 2);
 		reply = get(&world, "/metrics");
 		CHECK(strstr(reply->body, "\nseven 7\n"));
 		/* a new connection, which goes to another loop */

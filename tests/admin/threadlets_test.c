@@ -20,13 +20,13 @@ static bool holds;
 static int held_now;
 static weft_event gate;
 
-int __wrap_weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_info *out,
+int __wrap_weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out,
                                size_t max, uint64_t deadline_ns);
-int __real_weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_info *out,
+int __real_weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out,
                                size_t max, uint64_t deadline_ns);
 
 int
-__wrap_weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_info *out, size_t max,
+__wrap_weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out, size_t max,
                            uint64_t deadline_ns)
 {
 	int now = __atomic_load_n(&seen, __ATOMIC_RELAXED);
@@ -38,7 +38,7 @@ __wrap_weft_threadlet_list(uint64_t number, uint64_t *cursor, weft_threadlet_inf
 		held_now++;
 		OK(weft_event_wait(&gate, weft_after(HOUR)));
 	}
-	return __real_weft_threadlet_list(number, cursor, out, max, deadline_ns);
+	return __real_weft_threadlet_list(loop_id, cursor, out, max, deadline_ns);
 }
 
 static int

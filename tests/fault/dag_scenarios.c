@@ -76,11 +76,7 @@ static const weft_dag_node nodes[] = {
 	  .place = WEFT_DAG_LOOP,
 	  .type = &weft_type_integer,
 	  .timeout_ns = 60 * WEFT_S },
-	{ .name = "each",
-	  .fn = count_up,
-	  .each = true,
-	  .limit = "one",
-	  .type = &weft_type_integer },
+	{ .name = "each", .fn = count_up, .map = true, .limit = "one", .type = &weft_type_integer },
 	{ .name = "grow", .fn = grow, .type = &weft_type_integer },
 	{ .name = "again",
 	  .fn = fail_once,
@@ -119,9 +115,10 @@ static weft_dag *
 make_outer(weft_dag *inner)
 {
 	weft_dag *dag = weft_dag_new("outer");
-	weft_dag_node sub = {
-		.name = "sub", .sub = inner, .inputs = INPUTS("block"), .type = &weft_type_integer
-	};
+	weft_dag_node sub = { .name = "sub",
+		              .subgraph = inner,
+		              .inputs = INPUTS("block"),
+		              .type = &weft_type_integer };
 	int rc;
 
 	if (!dag)

@@ -231,7 +231,7 @@ read_loops(struct model *model, int pid, int now_s, int busy_ms)
 
 	(void)snprintf(text, sizeof(text),
 	               "{\"title\":\"t\",\"pid\":%d,\"now_ns\":%d000000000,"
-	               "\"loops\":[{\"number\":1,\"name\":\"a\",\"syscalls\":%d,"
+	               "\"loops\":[{\"id\":1,\"name\":\"a\",\"syscalls\":%d,"
 	               "\"phase_ns\":{\"timers\":%d000000,\"wait\":99}}],"
 	               "\"values\":[{\"name\":\"x_total\",\"value\":%d},"
 	               "{\"name\":\"x\",\"value\":5}],"

@@ -101,7 +101,7 @@ make_graph(void)
 		{ .name = "each",
 		  .fn = waiting_step,
 		  .place = WEFT_DAG_LOOP,
-		  .each = true,
+		  .map = true,
 		  AFTER("list") },
 		{ .name = "last", .fn = step, AFTER("each") },
 	};

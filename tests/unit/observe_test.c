@@ -35,7 +35,7 @@ TEST(loops_are_listed_in_the_order_of_their_creation)
 	CHECK_EQ(list_loops(info, 2), 2);
 	CHECK_STR(info[0].name, "first");
 	CHECK_STR(info[1].name, "second");
-	CHECK(info[0].number > 0 && info[0].number < info[1].number);
+	CHECK(info[0].id > 0 && info[0].id < info[1].id);
 	CHECK_EQ(info[0].state, WEFT_IDLE);
 	OK(weft_loop_free(first));
 	CHECK_EQ(list_loops(info, 2), 1);
@@ -53,7 +53,7 @@ TEST(the_id_of_a_loop_is_not_reused)
 	OK(weft_loop_free(loop));
 	loop = make_named("other");
 	CHECK_EQ(list_loops(&after, 1), 1);
-	CHECK(after.number > before.number);
+	CHECK(after.id > before.id);
 	OK(weft_loop_free(loop));
 }
 
@@ -105,14 +105,14 @@ work(weft_loop *loop)
 }
 
 static uint64_t
-number_of(const char *name)
+id_of(const char *name)
 {
 	weft_loop_info info;
 	uint64_t cursor = 0;
 
 	while (weft_loop_list(&cursor, &info) > 0)
 		if (strcmp(info.name, name) == 0)
-			return info.number;
+			return info.id;
 	test_fail(__FILE__, __LINE__, "%s is not listed", name);
 }
 
@@ -124,7 +124,7 @@ TEST(an_observed_loop_reports_how_it_spends_its_time)
 	fake_clock();
 	loop = make_named("observed");
 	work(loop);
-	OK(weft_loop_observe(number_of("observed"), clock_ns + 5 * WEFT_S));
+	OK(weft_loop_observe(id_of("observed"), clock_ns + 5 * WEFT_S));
 	work(loop);
 	work(loop);
 	s = stats_of(loop);
@@ -225,12 +225,12 @@ TEST(a_loop_that_sleeps_on_its_thread_is_observed_from_another)
 {
 	weft_loop_opts opts = { .name = "asleep", .flags = WEFT_LOOP_KEEP };
 	weft_loop *loop = weft_loop_new(&opts);
-	uint64_t number = number_of("asleep");
+	uint64_t id = id_of("asleep");
 
 	OK(weft_loop_start(loop));
 	while (weft_loop_state(loop) != WEFT_SLEEPING)
 		sched_yield();
-	OK(weft_loop_observe(number, weft_after(3600 * WEFT_S)));
+	OK(weft_loop_observe(id, weft_after(3600 * WEFT_S)));
 	while (stats_of(loop).turn.count == 0) {
 		int rc = weft_loop_post(loop, nothing, NULL);
 
@@ -238,7 +238,7 @@ TEST(a_loop_that_sleeps_on_its_thread_is_observed_from_another)
 		sched_yield();
 	}
 	end(loop);
-	CHECK_EQ(weft_loop_observe(number, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_EQ(weft_loop_observe(id, WEFT_NEVER), WEFT_ENOENT);
 }
 
 static void

@@ -286,7 +286,7 @@ make_graph(weft_dag *dag)
 		                                         .inputs = steps[i].inputs,
 		                                         .type = steps[i].type,
 		                                         .place = steps[i].place,
-		                                         .each = i == FEATURES });
+		                                         .map = i == FEATURES });
 	return rc < 0 ? rc : weft_dag_check(dag);
 }
 

@@ -50,12 +50,12 @@ busy_ns(const struct json *loop)
 }
 
 static const struct loop_row *
-loop_before(const struct model *before, double number, size_t index)
+loop_before(const struct model *before, double id, size_t index)
 {
-	if (index < before->loop_count && before->loops[index].number == number)
+	if (index < before->loop_count && before->loops[index].id == id)
 		return &before->loops[index]; /* the common case */
 	for (size_t i = 0; i < before->loop_count; i++)
-		if (before->loops[i].number == number)
+		if (before->loops[i].id == id)
 			return &before->loops[i];
 	return NULL;
 }
@@ -88,7 +88,7 @@ read_loop(struct loop_row *row, const struct json *loop)
 		.state = json_text(loop, "state"),
 		.backend = json_text(loop, "backend"),
 		.reason = json_text(loop, "backend_reason"),
-		.number = json_number(loop, "number", 0),
+		.id = json_number(loop, "id", 0),
 		.threadlets = json_number(loop, "threadlets", NAN),
 		.busy = NAN,
 		.turns = json_number(loop, "turns_per_s", NAN),
@@ -128,7 +128,7 @@ read_loops(struct model *model, const struct model *before)
 		const struct loop_row *old;
 
 		read_loop(&model->loops[i], loop);
-		old = loop_before(before, model->loops[i].number, i);
+		old = loop_before(before, model->loops[i].id, i);
 		if (old)
 			rate_loop(&model->loops[i], old, seconds);
 	}

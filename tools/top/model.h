@@ -10,7 +10,7 @@
 
 struct loop_row {
 	const char *name, *state, *backend, *reason;
-	double number, threadlets;
+	double id, threadlets;
 	double busy;                     /* percent of wall time, waits excluded */
 	double turns, callbacks, syscalls; /* per second */
 	double turn_p50, turn_p99, lag_p50, lag_p99; /* nanoseconds */

@@ -15,7 +15,7 @@
 
 static const struct column loop_columns[] = {
 	{ .title = "#",
-	  .offset = offsetof(struct loop_row, number),
+	  .offset = offsetof(struct loop_row, id),
 	  .unit = UNIT_NUMBER,
 	  .width = 3,
 	  .rank = 9,

@@ -216,7 +216,7 @@ class Graph {
 			this.legend.replaceChildren(legend(dag.nodes));
 		}
 		this.shape = shape;
-		say(this.title, dag.name || `graph ${dag.number}`);
+		say(this.title, dag.name || `graph ${dag.id}`);
 		say(this.facts, facts(dag));
 		set(this.frame, "aria-label", `The graph ${dag.name}: ${dag.nodes.length} nodes, `
 			+ "also listed in the table below");
@@ -294,17 +294,17 @@ weft.startGraphs = function () {
 	const section = find("graphs"), list = find("graph-list"), graphs = new Map();
 
 	function show(dags) {
-		const numbers = new Set(dags.map((dag) => dag.number));
+		const ids = new Set(dags.map((dag) => dag.id));
 
 		for (const [key, graph] of graphs)
-			if (!numbers.has(key)) {
+			if (!ids.has(key)) {
 				graph.element.remove();
 				graphs.delete(key);
 			}
 		for (const dag of dags) {
-			if (!graphs.has(dag.number))
-				graphs.set(dag.number, new Graph(list));
-			graphs.get(dag.number).show(dag);
+			if (!graphs.has(dag.id))
+				graphs.set(dag.id, new Graph(list));
+			graphs.get(dag.id).show(dag);
 		}
 	}
 

@@ -13,7 +13,7 @@ const COUNTERS = ["turns", "wakes", "syscalls", "polls_skipped", "posts_accepted
 	"alive", "accepted", "accepts_paused", "accepts_shed", "connected", "connects_failed",
 	"handshakes", "handshakes_failed", "peers_dropped"];
 
-const nameOf = (loop) => loop.name ? `${loop.name}` : `loop ${loop.number}`;
+const nameOf = (loop) => loop.name ? `${loop.name}` : `loop ${loop.id}`;
 
 /* --- one card ------------------------------------------------------------- */
 
@@ -234,9 +234,9 @@ weft.startLoops = function () {
 	function show(snapshot) {
 		const at = snapshot.now_ns / 1e6;
 
-		reconcile(find("loop-cards"), cards, snapshot.loops, (loop) => loop.number,
+		reconcile(find("loop-cards"), cards, snapshot.loops, (loop) => loop.id,
 			() => new Card());
-		snapshot.loops.forEach((loop) => cards.get(loop.number).show(loop));
+		snapshot.loops.forEach((loop) => cards.get(loop.id).show(loop));
 		charts.push(at, snapshot);
 		find("values").hidden = snapshot.values.length === 0;
 		reconcile(find("value-list"), values, snapshot.values, (value) => value.name,

@@ -184,7 +184,7 @@ class Table {
 	}
 
 	showLoops(loops) {
-		const names = loops.map((loop) => loop.number).join();
+		const names = loops.map((loop) => loop.id).join();
 
 		if (names === this.names)
 			return;
@@ -193,7 +193,7 @@ class Table {
 
 		this.loop.replaceChildren(make("option", { value: "", text: "all" }),
 			...loops.map((loop) => make("option",
-				{ value: loop.number, text: loop.name || `loop ${loop.number}` })));
+				{ value: loop.id, text: loop.name || `loop ${loop.id}` })));
 		this.loop.value = value;
 		if (this.loop.selectedIndex < 0)
 			this.loop.selectedIndex = 0;

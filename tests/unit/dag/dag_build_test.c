@@ -30,10 +30,10 @@ TEST(an_invalid_node_is_refused_and_named_in_the_error)
 	weft_dag *dag = graph(), *other = graph();
 
 	CHECK_EQ(weft_dag_add(dag, &(weft_dag_node){ .name = "x" }), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node x needs either a function or a graph (sub), not both");
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .sub = other)), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node x needs either a function or a subgraph, not both");
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .subgraph = other)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .place = 7)), WEFT_EINVAL);
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .each = true)), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .map = true)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .retries = 70000)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .fallback = weft_value_integer(1))),
 	         WEFT_EINVAL);
@@ -125,7 +125,7 @@ TEST(a_node_for_each_item_needs_a_list)
 	weft_dag *dag = graph();
 
 	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
-	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .each = true));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .map = true));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node b runs for each item of a, which is not a list");
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -174,7 +174,8 @@ TEST(a_subgraph_must_match_the_inputs_and_types_of_its_node)
 	weft_dag *inner = inner_graph(), *dag = graph();
 
 	weft_dag_add_input(dag, "x", &weft_type_text);
-	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner, .inputs = INPUTS("x") });
+	weft_dag_add(dag,
+	             &(weft_dag_node){ .name = "sub", .subgraph = inner, .inputs = INPUTS("x") });
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node sub: call weft_dag_check() for its graph graph first");
 	CHECK_EQ(weft_dag_check(inner), 0);
@@ -184,7 +185,7 @@ TEST(a_subgraph_must_match_the_inputs_and_types_of_its_node)
 	CHECK_EQ(weft_dag_free(dag), 0);
 
 	dag = graph();
-	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner });
+	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .subgraph = inner });
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node sub has 0 inputs, but its graph graph expects 1");
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -198,7 +199,7 @@ TEST(a_template_cannot_be_freed_while_another_uses_it)
 	CHECK_EQ(weft_dag_check(inner), 0);
 	weft_dag_add_input(dag, "x", &weft_type_integer);
 	weft_dag_add(dag, &(weft_dag_node){ .name = "sub",
-	                                    .sub = inner,
+	                                    .subgraph = inner,
 	                                    .type = &weft_type_integer,
 	                                    .inputs = INPUTS("x") });
 	CHECK_EQ(weft_dag_check(dag), 0);

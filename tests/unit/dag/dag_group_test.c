@@ -2,7 +2,8 @@
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 
-#define SUB(name_, sub_, ...) (&(weft_dag_node){ .name = (name_), .sub = (sub_), ##__VA_ARGS__ })
+#define SUB(name_, sub_, ...) \
+	(&(weft_dag_node){ .name = (name_), .subgraph = (sub_), ##__VA_ARGS__ })
 
 static int
 nothing(weft_dag_step *step, void *arg)
@@ -174,7 +175,7 @@ TEST(an_output_set_by_the_condition_of_a_subgraph_is_dropped)
 
 	weft_dag_add(inner, NODE("x", put_text, .type = &weft_type_text));
 	CHECK_EQ(weft_dag_check(inner), 0);
-	weft_dag_add(dag, SUB("a", inner, .type = &weft_type_text, .when = put_and_say_yes));
+	weft_dag_add(dag, SUB("a", inner, .type = &weft_type_text, .condition = put_and_say_yes));
 	CHECK_EQ(run_and_free(dag, inner), 0);
 }
 
@@ -198,7 +199,7 @@ TEST(retries_apply_to_each_item_and_not_to_the_list)
 	failures = 0;
 	weft_dag_add_input(dag, "list", &weft_type_list);
 	weft_dag_add(dag,
-	             NODE("e", fail_often, .each = true, .retries = 2, .inputs = INPUTS("list")));
+	             NODE("e", fail_often, .map = true, .retries = 2, .inputs = INPUTS("list")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_set(run, "list", numbers(1)), 0);
@@ -224,7 +225,7 @@ TEST(the_fallback_of_a_node_for_each_item_replaces_the_whole_list)
 	weft_value value;
 
 	weft_dag_add_input(dag, "list", &weft_type_list);
-	CHECK(weft_dag_add(dag, NODE("e", fail_second, .each = true, .inputs = INPUTS("list"),
+	CHECK(weft_dag_add(dag, NODE("e", fail_second, .map = true, .inputs = INPUTS("list"),
 	                             .type = &weft_type_integer, .optional = true,
 	                             .fallback = numbers(0)))
 	      >= 0);
@@ -305,7 +306,7 @@ TEST(nodes_added_by_a_condition_that_returns_false_are_dropped)
 {
 	weft_dag *dag = graph();
 
-	weft_dag_add(dag, NODE("a", nothing, .when = add_and_say_no));
+	weft_dag_add(dag, NODE("a", nothing, .condition = add_and_say_no));
 	CHECK_EQ(run_and_free(dag, NULL), 0);
 }
 

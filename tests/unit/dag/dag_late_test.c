@@ -82,7 +82,7 @@ run_late_in_graph(void *arg)
 	weft_dag_add(inner, NODE("y", wait_deaf, .inputs = INPUTS("x"), .timeout_ns = WEFT_MS,
 	                         .optional = true));
 	CHECK_EQ(weft_dag_check(inner), 0);
-	weft_dag_add(dag, &(weft_dag_node){ .name = "s", .sub = inner });
+	weft_dag_add(dag, &(weft_dag_node){ .name = "s", .subgraph = inner });
 	weft_dag_add(dag, NODE("after", open_it, .inputs = INPUTS("s"), .place = WEFT_DAG_LOOP));
 	CHECK_EQ(run_and_free(dag), 0);
 	CHECK_EQ(weft_dag_free(inner), 0);

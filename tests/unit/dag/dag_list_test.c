@@ -105,7 +105,7 @@ TEST(each_template_is_listed_once_with_its_own_id)
 	weft_dag *dags[3];
 	uint64_t cursor = 0, before = 0;
 	weft_value value;
-	char number[40];
+	char id[40];
 
 	for (int i = 0; i < 3; i++)
 		dags[i] = checked("many", NODE("a", take_time, .arg = &ten));
@@ -113,8 +113,8 @@ TEST(each_template_is_listed_once_with_its_own_id)
 		CHECK_EQ(weft_dag_list(&cursor, &value), 1);
 		CHECK(cursor > before);
 		before = cursor;
-		snprintf(number, sizeof(number), "\"number\": %llu,", (unsigned long long)cursor);
-		CHECK(strstr(value.as.ptr, number));
+		snprintf(id, sizeof(id), "\"id\": %llu,", (unsigned long long)cursor);
+		CHECK(strstr(value.as.ptr, id));
 		weft_value_drop(&value);
 	}
 	CHECK_EQ(weft_dag_list(&cursor, &value), 0);
@@ -125,7 +125,7 @@ TEST(each_template_is_listed_once_with_its_own_id)
 TEST(runs_count_as_running_until_freed_and_use_as_subgraph_does_not_count)
 {
 	weft_dag *inner = checked("inner", NODE("a", take_time, .arg = &ten));
-	weft_dag *outer = checked("outer", &(weft_dag_node){ .name = "in", .sub = inner });
+	weft_dag *outer = checked("outer", &(weft_dag_node){ .name = "in", .subgraph = inner });
 	weft_dag_run *run = run_of(inner, NULL);
 
 	CHECK(strstr(see("inner"), "\"started\": 1, \"running\": 1"));
@@ -211,7 +211,7 @@ TEST(a_subgraph_is_timed_as_a_whole)
 	CHECK(weft_dag_add(inner, NODE("a", take_time, .arg = &ten)) >= 0);
 	CHECK(weft_dag_add(inner, NODE("b", take_time, .arg = &thirty)) >= 0);
 	CHECK_EQ(weft_dag_check(inner), 0);
-	outer = checked("outer", &(weft_dag_node){ .name = "in", .sub = inner });
+	outer = checked("outer", &(weft_dag_node){ .name = "in", .subgraph = inner });
 	weft_dag_observe(clock_ns + WEFT_S);
 	run_once(outer, 0);
 	CHECK(strstr(see("outer"), "\"count\": 1, \"failed\": 0, \"mean_ns\": 40000"));
@@ -230,8 +230,8 @@ TEST(items_of_a_list_are_timed_as_a_whole)
 
 	fake_clock();
 	CHECK(weft_dag_add_input(dag, "list", &weft_type_list) >= 0);
-	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten, .each = true,
-	                             .inputs = INPUTS("list")))
+	CHECK(weft_dag_add(dag,
+	                   NODE("a", take_time, .arg = &ten, .map = true, .inputs = INPUTS("list")))
 	      >= 0);
 	CHECK_EQ(weft_dag_check(dag), 0);
 	weft_dag_observe(clock_ns + WEFT_S);
@@ -328,8 +328,8 @@ TEST(the_trace_of_a_run_does_not_change_while_a_recording_runs)
 	fake_clock();
 	dag = weft_dag_new("items");
 	CHECK(weft_dag_add_input(dag, "list", &weft_type_list) >= 0);
-	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten, .each = true,
-	                             .inputs = INPUTS("list")))
+	CHECK(weft_dag_add(dag,
+	                   NODE("a", take_time, .arg = &ten, .map = true, .inputs = INPUTS("list")))
 	      >= 0);
 	CHECK_EQ(weft_dag_check(dag), 0);
 	without = trace_of(dag);

@@ -121,7 +121,7 @@ add_node(struct world *world, struct node *node)
 		              .arg = node,
 		              .inputs = inputs,
 		              .type = &weft_type_integer,
-		              .when = is_wanted,
+		              .condition = is_wanted,
 		              .retries = node->retries,
 		              .place = node->place,
 		              .optional = node->optional };

@@ -349,7 +349,7 @@ TEST_BOTH(a_node_whose_condition_says_no_is_skipped_and_others_go_on)
 	weft_value value;
 
 	weft_dag_add_input(dag, "in", &weft_type_integer);
-	weft_dag_add(dag, SUM("odd", .inputs = INPUTS("in"), .when = is_odd));
+	weft_dag_add(dag, SUM("odd", .inputs = INPUTS("in"), .condition = is_odd));
 	weft_dag_add(dag, SUM("after", .arg = &one, .inputs = INPUTS("odd")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 2; i++) {
@@ -395,7 +395,7 @@ squares(weft_dag_place place)
 
 	weft_dag_add_input(dag, "list", &weft_type_list);
 	weft_dag_add_input(dag, "more", &weft_type_integer);
-	weft_dag_add(dag, NODE("square", square, .each = true, .inputs = INPUTS("list", "more"),
+	weft_dag_add(dag, NODE("square", square, .map = true, .inputs = INPUTS("list", "more"),
 	                       .type = &weft_type_integer, .place = place));
 	weft_dag_add(dag, NODE("copy", take_it, .inputs = INPUTS("square")));
 	CHECK_EQ(weft_dag_check(dag), 0);
@@ -439,7 +439,7 @@ TEST_BOTH(what_items_put_out_is_a_list_in_their_order)
 	weft_value value;
 
 	weft_dag_add_input(dag, "list", &weft_type_list);
-	weft_dag_add(dag, NODE("square", square, .each = true, .inputs = INPUTS("list"),
+	weft_dag_add(dag, NODE("square", square, .map = true, .inputs = INPUTS("list"),
 	                       .type = &weft_type_integer));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
@@ -475,17 +475,17 @@ TEST_BOTH(a_graph_can_be_a_node_of_another_and_for_each_item)
 	weft_dag_add_input(dag, "in", &weft_type_integer);
 	weft_dag_add_input(dag, "list", &weft_type_list);
 	weft_dag_add(dag, &(weft_dag_node){ .name = "first",
-	                                    .sub = inner,
+	                                    .subgraph = inner,
 	                                    .type = &weft_type_integer,
 	                                    .inputs = INPUTS("in") });
 	weft_dag_add(dag, &(weft_dag_node){ .name = "again",
-	                                    .sub = inner,
+	                                    .subgraph = inner,
 	                                    .type = &weft_type_integer,
 	                                    .inputs = INPUTS("first") });
 	weft_dag_add(dag, &(weft_dag_node){ .name = "all",
-	                                    .sub = inner,
+	                                    .subgraph = inner,
 	                                    .type = &weft_type_integer,
-	                                    .each = true,
+	                                    .map = true,
 	                                    .inputs = INPUTS("list") });
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
@@ -509,7 +509,7 @@ TEST_BOTH(a_failure_inside_of_an_optional_graph_stays_there)
 	weft_dag_add(inner, SUM("never", .inputs = INPUTS("bad")));
 	CHECK_EQ(weft_dag_check(inner), 0);
 	weft_dag_add(dag, &(weft_dag_node){ .name = "sub",
-	                                    .sub = inner,
+	                                    .subgraph = inner,
 	                                    .type = &weft_type_integer,
 	                                    .optional = true,
 	                                    .retries = 2,
@@ -600,7 +600,7 @@ TEST_BOTH(progress_tells_of_every_change_before_the_run_has_ended)
 
 	weft_dag_add_input(dag, "in", &weft_type_integer);
 	weft_dag_add(dag, SUM("a", .inputs = INPUTS("in")));
-	weft_dag_add(dag, SUM("b", .inputs = INPUTS("a"), .when = is_odd));
+	weft_dag_add(dag, SUM("b", .inputs = INPUTS("a"), .condition = is_odd));
 	weft_dag_add(dag, NODE("c", fail_with, .arg = &error, .inputs = INPUTS("b"), .retries = 2));
 	weft_dag_add(dag, SUM("d", .inputs = INPUTS("c")));
 	CHECK_EQ(weft_dag_check(dag), 0);

@@ -464,43 +464,43 @@ TEST(list_works_while_the_loop_runs_repeatedly)
 	OK(weft_loop_free(loop));
 }
 
-/* --- by the number of a loop -------------------------------------------- */
+/* --- by the ID of a loop -------------------------------------------- */
 
 static uint64_t
-number_of(const char *name)
+id_of(const char *name)
 {
 	weft_loop_info info;
 	uint64_t cursor = 0;
 
 	while (weft_loop_list(&cursor, &info) > 0)
 		if (strcmp(info.name, name) == 0)
-			return info.number;
+			return info.id;
 	return 0;
 }
 
-TEST(threadlets_are_listed_by_the_number_of_their_loop)
+TEST(threadlets_are_listed_by_the_id_of_their_loop)
 {
 	weft_loop_opts opts = { .name = "numbered" };
 	weft_loop *loop = weft_loop_new(&opts), *next = weft_loop_new(NULL);
-	uint64_t cursor = 0, number = number_of("numbered");
+	uint64_t cursor = 0, id = id_of("numbered");
 
-	CHECK(number > 0);
-	OK(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER));
+	CHECK(id > 0);
+	OK(weft_threadlet_list(id, &cursor, seen, 8, WEFT_NEVER));
 	go_named(loop, "one", sleep_until_cancelled, NULL);
 	go_named(loop, "two", sleep_until_cancelled, NULL);
 	OK(weft_loop_start(loop));
 	do {
 		cursor = 0;
-		CHECK_EQ(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER), 2);
+		CHECK_EQ(weft_threadlet_list(id, &cursor, seen, 8, WEFT_NEVER), 2);
 	} while (strcmp(seen[0].state, "waiting") != 0);
 	CHECK_STR(seen[0].name, "two");
 	CHECK_STR(seen[1].name, "one");
-	OK(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER));
+	OK(weft_threadlet_list(id, &cursor, seen, 8, WEFT_NEVER));
 	weft_loop_shutdown(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 	cursor = 0;
-	CHECK_EQ(weft_threadlet_list(number, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_EQ(weft_threadlet_list(id, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
 	CHECK_EQ(weft_threadlet_list(0, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
 	OK(weft_loop_free(next));
 	CHECK_MISUSE(weft_threadlet_list(1, NULL, seen, 8, WEFT_NEVER), WEFT_EINVAL);
@@ -524,12 +524,12 @@ TEST(weft_symbol_formats_an_address_and_truncates_it_to_the_buffer)
 TEST(threadlet_list_needs_a_loop_a_cursor_and_room)
 {
 	weft_loop *loop = make();
-	uint64_t number = loop->inbox.id, cursor = 0;
+	uint64_t id = loop->inbox.id, cursor = 0;
 
-	CHECK_EQ(weft_threadlet_list(number, &cursor, seen, 1, WEFT_NOWAIT), 0);
-	CHECK_EQ(weft_threadlet_list(number + 1, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ENOENT);
-	CHECK_MISUSE(weft_threadlet_list(number, NULL, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(number, &cursor, seen, 0, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_EQ(weft_threadlet_list(id, &cursor, seen, 1, WEFT_NOWAIT), 0);
+	CHECK_EQ(weft_threadlet_list(id + 1, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ENOENT);
+	CHECK_MISUSE(weft_threadlet_list(id, NULL, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(id, &cursor, seen, 0, WEFT_NOWAIT), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 
