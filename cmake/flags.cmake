@@ -24,6 +24,9 @@ endif()
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND WEFT_HARDENING -fno-tree-slp-vectorize)
 endif()
+# No program replaces a function of the libraries, so their own calls may be inlined and need no
+# jump through a table.
+list(APPEND WEFT_HARDENING -fno-semantic-interposition)
 set(WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
 if(WEFT_SANITIZE)
   list(REMOVE_ITEM WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)

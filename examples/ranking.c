@@ -1,5 +1,6 @@
 /* ranking.c - a request as a DAG: two loads at once, a score per post. */
 #include <stdio.h>
+#include <weft/dag.h>
 #include <weft/weft.h>
 
 static int

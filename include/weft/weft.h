@@ -11,7 +11,6 @@
 #include <weft/base.h>
 #include <weft/chan.h>
 #include <weft/child.h>
-#include <weft/dag.h>
 #include <weft/dgram.h>
 #include <weft/dns.h>
 #include <weft/file.h>

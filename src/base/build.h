@@ -33,4 +33,7 @@
 #define WEFT__TSAN 0
 #endif
 
+/* Declares a private function or variable that a library beside the core uses, too. */
+#define WEFT__SHARED __attribute__((visibility("default")))
+
 #endif

@@ -10,7 +10,9 @@
 #ifndef WEFT_BASE_FENCE_H
 #define WEFT_BASE_FENCE_H
 
+#include "base/build.h"
+
 /* Calls fn(arg). */
-void weft__fence(void (*fn)(void *arg), void *arg);
+WEFT__SHARED void weft__fence(void (*fn)(void *arg), void *arg);
 
 #endif

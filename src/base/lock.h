@@ -6,13 +6,14 @@
 #ifndef WEFT_BASE_LOCK_H
 #define WEFT_BASE_LOCK_H
 
+#include "base/build.h"
 #include "base/sys.h"
 
 struct weft__lock {
 	weft__a32 word; /* 0 free, 1 held, 2 held and a thread may be parked */
 };
 
-void weft__lock_wait(struct weft__lock *lock);
+WEFT__SHARED void weft__lock_wait(struct weft__lock *lock);
 
 /* A full memory barrier in all threads of the process.  If the system has none, waits until
  * stores can be assumed visible, and returns false. */

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <weft/base.h>
 #include "base/atomic.h"
+#include "base/build.h"
 
 struct epoll_event;
 struct io_uring_params;
@@ -271,7 +272,7 @@ struct weft__sys {
 	size_t (*stack_touched)(void *mem, size_t size);
 };
 
-extern const struct weft__sys *weft__sys;
+WEFT__SHARED extern const struct weft__sys *weft__sys;
 extern const struct weft__sys weft__sys_real;
 
 /* Convert a deadline to a timeout for the table's calls: nanoseconds from now, -1 for never. */
@@ -281,7 +282,7 @@ int64_t weft__timeout_of(uint64_t deadline_ns);
 bool weft__cpus_read(struct weft__cpus *out, const char *text);
 
 /* `size` bytes, zeroed, or NULL. */
-void *weft__alloc_zero(size_t size);
+WEFT__SHARED void *weft__alloc_zero(size_t size);
 
 /* End the process because of a bug in the library.  The text goes to the report hook, or to
  * standard error if there is none. */

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/build.h"
 
 struct weft__text {
 	char  *buf;
@@ -18,10 +19,10 @@ struct weft__text {
 };
 
 /* Begin an empty text; `room` is at least 1. */
-struct weft__text weft__text_begin(char *buf, size_t room);
+WEFT__SHARED struct weft__text weft__text_begin(char *buf, size_t room);
 
-void weft__text_add(struct weft__text *text, const char *what);
-void weft__text_number(struct weft__text *text, int64_t number);
+WEFT__SHARED void weft__text_add(struct weft__text *text, const char *what);
+WEFT__SHARED void weft__text_number(struct weft__text *text, int64_t number);
 void weft__text_hex(struct weft__text *text, uint64_t number); /* with the prefix 0x */
 
 /* Remove a newline at the end; the code that prints the text adds one. */

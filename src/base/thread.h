@@ -9,6 +9,7 @@
 #ifndef WEFT_BASE_THREAD_H
 #define WEFT_BASE_THREAD_H
 
+#include "base/build.h"
 #include "base/sys.h"
 
 #define WEFT__TEXT_BYTES 1024 /* of a weft_detail() text, including the NUL */
@@ -50,7 +51,7 @@ struct weft__thread {
 };
 
 /* The initial-exec model needs one instruction instead of a call, in the shared library too. */
-extern _Thread_local struct weft__thread *weft__thread_ptr
+WEFT__SHARED extern _Thread_local struct weft__thread *weft__thread_ptr
 	__attribute__((tls_model("initial-exec")));
 
 /* The calling thread's struct, or NULL if it does not exist yet.  Every call must read the
@@ -94,7 +95,7 @@ weft__failure_of(struct weft__thread *thread)
 }
 
 /* A pseudo-random number; not for secrets. */
-uint32_t weft__chance(void);
+WEFT__SHARED uint32_t weft__chance(void);
 
 /* The address of the calling thread's errno; and the address of the C++ runtime's two
  * per-thread words (caught exceptions, number of uncaught exceptions), or NULL in a program
@@ -129,10 +130,10 @@ WEFT__COLD void weft__pass_text(int error, const char *text, struct weft__failur
 WEFT__COLD char *weft__copy_detail(int error);
 
 /* Fail with a static text: sets weft_detail() and returns `error`. */
-WEFT__COLD int weft__fail(int error, const char *text);
+WEFT__SHARED WEFT__COLD int weft__fail(int error, const char *text);
 
 /* Like weft__fail(), for misuse of the API; a debug build aborts with the text. */
-WEFT__COLD int weft__misuse(int error, const char *text);
+WEFT__SHARED WEFT__COLD int weft__misuse(int error, const char *text);
 
 /* Report misuse by the code that called the library, and abort (hooks.c). */
 _Noreturn void weft__misuse_abort(const char *what);

@@ -15,6 +15,7 @@
 
 #include <weft/loop.h>
 #include "base/biased.h"
+#include "base/build.h"
 #include "base/lock.h"
 #include "base/spin.h"
 #include "base/ring.h"
@@ -450,8 +451,8 @@ void weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns);
 void weft__loop_kick(weft_loop *loop, int mode);
 
 /* Post an internal node to a loop that exists.  The loop runs fn(arg).  Thread: any. */
-void weft__loop_send(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
-                     void *arg);
+WEFT__SHARED void weft__loop_send(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
+                                  void *arg);
 
 /* Make the present or next wait return; and the loop's side of that. */
 void weft__loop_wake(weft_loop *loop);
@@ -504,8 +505,8 @@ int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,
 
 /* Finish a custom op, as its only finisher and on another thread than its loop's.  On the
  * loop's thread `fn(op)` is called, which must end with weft__op_told(op). */
-void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
-void weft__op_told(void *op);
+WEFT__SHARED void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
+WEFT__SHARED void weft__op_told(void *op);
 
 /* Deliver 0 to `op`, which is initialized, after the results of all ops that this thread has
  * finished.  It needs no memory and works on a stopping loop: so it cannot fail, unless the

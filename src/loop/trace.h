@@ -9,6 +9,7 @@
 #define WEFT_LOOP_TRACE_H
 
 #include <weft/trace.h>
+#include "base/build.h"
 #include "base/lock.h"
 #include "base/thread.h"
 
@@ -18,7 +19,7 @@ struct weft__program {
 	weft__a32 tracing; /* the ID of the recording, or 0 */
 } __attribute__((aligned(64)));
 
-extern struct weft__program weft__program;
+WEFT__SHARED extern struct weft__program weft__program;
 
 /* The ID of the recording, or 0.  Only a hint: callers use it to skip the exact check. */
 static inline uint32_t
@@ -77,11 +78,12 @@ struct weft__trace_name {
 uint64_t weft__trace_mark(uint64_t mark, const struct weft__trace_name *name);
 
 /* The mark of the caller: the threadlet, the loop, or the thread. */
-uint64_t weft__trace_here(void);
+WEFT__SHARED uint64_t weft__trace_here(void);
 
 /* Record an event on the track of a mark, if the mark is of the active recording and the event
  * did not begin before it; `text` follows, or NULL.  False: the event was not recorded. */
-bool weft__trace_note(uint64_t mark, struct weft__trace_event event, const char *text);
+WEFT__SHARED bool weft__trace_note(uint64_t mark, struct weft__trace_event event,
+                                   const char *text);
 
 /* The same for what the caller has done from `begin_ns` until now. */
 void weft__trace_did(int kind, uint64_t key, const void *what, uint64_t begin_ns);

@@ -14,6 +14,7 @@
 #define WEFT_PROMISE_PROMISE_H
 
 #include <weft/promise.h>
+#include "base/build.h"
 #include "base/value.h"
 #include "loop/mailbox.h"
 #include "threadlet/waitable.h"
@@ -323,8 +324,8 @@ int weft__promise_follow(weft_promise *promise, weft_promise *other);
  * signal fires, or soon if it has already fired.  Remove a listener: after that it does not run.
  * On the loop's thread.  push returns 0, WEFT_EINVAL, WEFT_EBUSY (already listening),
  * WEFT_EWRONGLOOP, WEFT_ENOMEM (if the signal has fired), WEFT_ESHUTDOWN. */
-int  weft__abort_push(const weft_abort *abort, weft_node *node);
-void weft__abort_drop(const weft_abort *abort, weft_node *node);
+WEFT__SHARED int weft__abort_push(const weft_abort *abort, weft_node *node);
+WEFT__SHARED void weft__abort_drop(const weft_abort *abort, weft_node *node);
 
 /* The signal has a timer, so only the owner loop's thread can end it. */
 bool weft__abort_is_tied(const weft_promise *promise);

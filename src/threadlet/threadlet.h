@@ -12,6 +12,7 @@
 
 #include <weft/scope.h>
 #include <weft/threadlet.h>
+#include "base/build.h"
 #include "base/text.h"
 #include "loop/access.h"
 #include "threadlet/handle.h"
@@ -226,7 +227,7 @@ void weft__arrive(struct weft__threadlet *self);
 /* --- wait.c ------------------------------------------------------------- */
 
 /* May the caller suspend?  Returns 0, or the error that the caller's call returns. */
-int weft__may_wait(uint64_t deadline_ns);
+WEFT__SHARED int weft__may_wait(uint64_t deadline_ns);
 
 /* The text for weft_detail() about a wait for `what` that ended with `error`.  The second sets
  * it as the failure of the waiter's threadlet. */
@@ -375,7 +376,7 @@ struct weft__start {
 };
 
 /* Start a threadlet on that loop. */
-weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
+WEFT__SHARED weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
 
 /* How to start a threadlet from a thread without a loop: on the runtime that was started first.
  * A weft__go_fn, or 0 before any runtime was started. */
@@ -531,8 +532,8 @@ const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);
 /* weft__op_init_waited() prepares an op that the calling threadlet will wait for.
  * weft__op_wait() waits for an op just started; the caller has checked weft__may_wait().
  * weft__op_wait_shielded() waits in any case, and cannot be canceled. */
-void    weft__op_init_waited(weft_op *op);
-int64_t weft__op_wait(weft_op *op, const char *what);
+WEFT__SHARED void weft__op_init_waited(weft_op *op);
+WEFT__SHARED int64_t weft__op_wait(weft_op *op, const char *what);
 int64_t weft__op_wait_shielded(weft_op *op, const char *what);
 
 /* List the threadlets of `loop`, as weft_threadlet_list() does. */

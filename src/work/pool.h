@@ -15,6 +15,7 @@
 
 #include <weft/work.h>
 #include "backend/op.h"
+#include "base/build.h"
 #include "base/lock.h"
 #include "base/spin.h"
 #include "base/thread.h"
@@ -85,16 +86,16 @@ weft_pool *weft__pool_make(const struct weft__pool_setup *set);
 void weft__pool_end(weft_pool *pool);
 
 /* Whether the pool belongs to a parent process, from before a fork. */
-bool weft__pool_is_forked(const weft_pool *pool);
+WEFT__SHARED bool weft__pool_is_forked(const weft_pool *pool);
 
 /* Begin and end using the pool.  The caller must not access it before or after. */
-void weft__pool_enter(weft_pool *pool);
-void weft__pool_leave(weft_pool *pool);
+WEFT__SHARED void weft__pool_enter(weft_pool *pool);
+WEFT__SHARED void weft__pool_leave(weft_pool *pool);
 
 /* Reserve a place in the queue; false if it is full.  weft__pool_push() consumes the place;
  * otherwise the caller returns it. */
-bool weft__pool_reserve(weft_pool *pool);
-void weft__pool_give_back(weft_pool *pool);
+WEFT__SHARED bool weft__pool_reserve(weft_pool *pool);
+WEFT__SHARED void weft__pool_give_back(weft_pool *pool);
 
 /* Store the work of `op` where the pool expects it.  The node's fn has another type; it is
  * called only after casting it back. */
@@ -115,7 +116,7 @@ weft__op_do_work(struct weft__op *op)
 
 /* Queue the work of `op` and make sure that a thread takes it.  0, or an error if there is no
  * thread; then the work was not queued. */
-int weft__pool_push(weft_pool *pool, struct weft__op *op);
+WEFT__SHARED int weft__pool_push(weft_pool *pool, struct weft__op *op);
 
 /* Report the work that its threads are running, by function. */
 void weft__pool_report_late(weft_pool *pool);
@@ -132,7 +133,7 @@ void weft__work_finish(struct weft__op *op, int result);
 
 /* The pool that WEFT_CPU or WEFT_BLOCKING means for a loop, created on first use; NULL without
  * memory.  On the loop's thread. */
-weft_pool *weft__loop_pool(weft_loop *loop, const weft_pool *which);
+WEFT__SHARED weft_pool *weft__loop_pool(weft_loop *loop, const weft_pool *which);
 
 /* Make `loop` use the given pools, which it borrows until it is freed, instead of its own.  On
  * its thread, before its first work.  0, WEFT_EBUSY, WEFT_ENOMEM. */

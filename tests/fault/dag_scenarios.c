@@ -4,6 +4,7 @@
  * that the run depends on, and the run leaves nothing behind.  After the fault is healed, the
  * same graph runs.
  */
+#include <weft/dag.h>
 #include <weft/weft.h>
 #include "fault.h"
 #include "scenarios.h"

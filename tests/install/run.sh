@@ -23,6 +23,8 @@ for lang in c cxx; do
 	"$work/$lang/outside_static"
 done
 
+"$work/c/outside_dag"
+"$work/c/outside_dag_static"
 "$work/c/outside_http"
 "$work/c/outside_http_static"
 "$work/c/outside_redis"
@@ -45,6 +47,9 @@ esac
 libdir=$(pkg-config --variable=libdir weft)
 cc "$here/c/main.c" -o "$work/by_pkg_config" $flags -Wl,-rpath,"$libdir"
 "$work/by_pkg_config"
+cc "$here/c/dag.c" -o "$work/dag_by_pkg_config" \
+	$(pkg-config --cflags --libs weft_dag) -Wl,-rpath,"$libdir"
+"$work/dag_by_pkg_config"
 cc "$here/c/http.c" -o "$work/http_by_pkg_config" \
 	$(pkg-config --cflags --libs weft_http) -Wl,-rpath,"$libdir"
 "$work/http_by_pkg_config"
@@ -60,10 +65,14 @@ static=$(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/'
 cc "$here/c/main.c" -o "$work/by_pkg_config_static" $static
 "$work/by_pkg_config_static"
 
-# The shared libraries export only symbols with the weft_ prefix.
+# The shared libraries export public functions, and the core exactly those private ones that
+# another library uses.
 strays=$(nm -D --defined-only "$libdir"/libweft*.so |
-	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
+	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[_a-z]/ { print $3 }')
 [ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
+nm -D --defined-only "$libdir"/libweft*.so | grep -o ' weft__[a-z0-9_]*' | sort >"$work/exported"
+nm -D --undefined-only "$libdir"/libweft*.so | grep -o ' weft__[a-z0-9_]*' | sort -u >"$work/used"
+[ -s "$work/used" ] && cmp "$work/exported" "$work/used"
 
 # Closing a plugin does not unload the libraries.
 for lib in "$libdir"/libweft*.so; do

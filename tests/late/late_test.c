@@ -6,6 +6,7 @@
  * is in one of them.
  */
 #include <sys/resource.h>
+#include <weft/dag.h>
 #include "late/late.h"
 
 #define EXCEPT(call, reason)

@@ -12,6 +12,7 @@
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/dag.h>
 #include <weft/weft.h>
 
 #define CHECK(cond)                                                                         \

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <weft/dag.h>
 #include "base/node.h"
 #include "base/sys.h"
 #include "test.h"

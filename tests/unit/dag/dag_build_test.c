@@ -1,4 +1,5 @@
 /* dag_build_test.c - templates: what is accepted, what is refused, and the error texts. */
+#include <weft/dag.h>
 #include "unit/dag/graph.h"
 
 TEST(adding_a_node_or_input_returns_its_index)

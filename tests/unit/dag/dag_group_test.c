@@ -1,4 +1,5 @@
 /* dag_group_test.c - steps that consist of other steps: subgraphs, list items, added nodes. */
+#include <weft/dag.h>
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/dag.h>
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 

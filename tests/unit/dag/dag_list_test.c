@@ -1,4 +1,5 @@
 /* dag_list_test.c - the list of templates, with counters and times of their nodes. */
+#include <weft/dag.h>
 #include "base/sys.h"
 #include "unit/dag/graph.h"
 

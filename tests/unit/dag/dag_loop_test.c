@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <weft/dag.h>
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 

@@ -1,5 +1,6 @@
 /* dag_many_test.c - graphs of very many nodes, and very many runs. */
 #include <pthread.h>
+#include <weft/dag.h>
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 

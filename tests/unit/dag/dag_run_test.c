@@ -4,6 +4,7 @@
  * itself, and from a threadlet, whose loop provides its pools.
  */
 #include <pthread.h>
+#include <weft/dag.h>
 #include "unit/dag/graph.h"
 
 static int

@@ -2,6 +2,7 @@
 #ifndef WEFT_TESTS_GRAPH_H
 #define WEFT_TESTS_GRAPH_H
 
+#include <weft/dag.h>
 #include "test.h"
 
 #define INPUTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
