@@ -1,6 +1,7 @@
 /* debugging.c - see what threadlets do: reports, the watchdog, a dump. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <weft/debug.h>
 #include <weft/weft.h>
 
 static weft_threadlet left, right;

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
+#include <weft/embed.h>
 #include <weft/weft.h>
 
 static void

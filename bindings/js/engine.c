@@ -1,4 +1,5 @@
 /* engine.c - creating and freeing an engine, and calling its scripts. */
+#include <weft/embed.h>
 #include <weft/scope.h>
 #include "engine.h"
 

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <quickjs.h>
+#include <weft/embed.h>
 #include <weft/js.h>
 #include <weft/loop.h>
 #include <weft/promise.h>

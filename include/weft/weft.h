@@ -1,7 +1,8 @@
 /* weft/weft.h - includes the headers of the core library.
  *
- * Not included: weft/poller.h and weft/wheel.h, which are for programs with their own event
- * loop, and the headers of the libraries beside the core.
+ * Not included: weft/metrics.h, weft/trace.h and weft/debug.h, which look into a running program;
+ * weft/embed.h, for bindings and foreign event loops; weft/poller.h and weft/wheel.h, for programs
+ * with their own event loop; and the headers of the libraries beside the core.
  */
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
@@ -16,7 +17,6 @@
 #include <weft/file.h>
 #include <weft/listener.h>
 #include <weft/loop.h>
-#include <weft/metrics.h>
 #include <weft/op.h>
 #include <weft/promise.h>
 #include <weft/runtime.h>
@@ -28,7 +28,6 @@
 #include <weft/threadlet.h>
 #include <weft/timer.h>
 #include <weft/tls.h>
-#include <weft/trace.h>
 #include <weft/value.h>
 #include <weft/watch.h>
 #include <weft/work.h>

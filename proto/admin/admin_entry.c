@@ -5,6 +5,7 @@
  */
 #include "admin_listing.h"
 #include <string.h>
+#include <weft/debug.h>
 #include "base/utf8.h"
 
 #define FRAMES 16

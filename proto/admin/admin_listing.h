@@ -2,6 +2,7 @@
 #ifndef WEFT_ADMIN_LISTING_H
 #define WEFT_ADMIN_LISTING_H
 
+#include <weft/debug.h>
 #include "admin_private.h"
 
 #define WEFT__ADMIN_SYMBOL  160 /* bytes of text, including the NUL */

@@ -6,6 +6,7 @@
  */
 #include "admin_listing.h"
 #include <string.h>
+#include <weft/debug.h>
 
 /* Whether `a` comes before `b`; equal ones are ordered by age. */
 static bool

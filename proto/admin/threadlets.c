@@ -9,7 +9,9 @@
  */
 #include "admin_listing.h"
 #include <string.h>
+#include <weft/debug.h>
 #include <weft/loop.h>
+#include <weft/metrics.h>
 
 #define MAX_SHOWN   UINT64_C(1000)
 #define MAX_EVER    UINT64_C(20000)

@@ -5,6 +5,7 @@
  * writes while `out` collects more.  Empty buffers are kept unless they are large.
  */
 #include "redis_client.h"
+#include <weft/embed.h>
 #include <weft/threadlet.h>
 
 #define OUT_KEEP   (256u << 10) /* bytes that an empty buffer may keep */

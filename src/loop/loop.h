@@ -13,7 +13,7 @@
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
 
-#include <weft/loop.h>
+#include <weft/embed.h>
 #include "base/biased.h"
 #include "base/build.h"
 #include "base/lock.h"

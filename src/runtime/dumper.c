@@ -3,7 +3,7 @@
  * It has a loop and a thread of its own.  So it works while all other loops are blocked, which
  * is when a dump is needed, and no other loop waits for standard error.
  */
-#include <weft/threadlet.h>
+#include <weft/debug.h>
 #include "loop/access.h"
 #include "runtime/dumper.h"
 

@@ -10,6 +10,7 @@
 #ifndef WEFT_THREADLET_THREADLET_H
 #define WEFT_THREADLET_THREADLET_H
 
+#include <weft/debug.h>
 #include <weft/scope.h>
 #include <weft/threadlet.h>
 #include "base/build.h"

@@ -1,6 +1,7 @@
 /* threadlets_test.c - the list of threadlets of all loops: in slices, searched, sorted,
  * limited. */
 #include <pthread.h>
+#include <weft/debug.h>
 #include "admin/world.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

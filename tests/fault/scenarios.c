@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <weft/embed.h>
 #include <weft/wheel.h>
 #include "base/sys.h"
 #include "fault.h"

@@ -1,6 +1,7 @@
 /* late_net.c - the table of waiting calls: descriptors, streams, datagrams, listeners. */
 #include <fcntl.h>
 #include <unistd.h>
+#include <weft/debug.h>
 #include "base/sys.h"
 #include "threadlet/threadlet.h"
 #include "late/late.h"

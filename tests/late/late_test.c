@@ -7,6 +7,7 @@
  */
 #include <sys/resource.h>
 #include <weft/dag.h>
+#include <weft/debug.h>
 #include "late/late.h"
 
 #define EXCEPT(call, reason)

@@ -15,6 +15,7 @@
  */
 #include <node_api.h>
 #include <stdlib.h>
+#include <weft/embed.h>
 #include <weft/loop.h>
 #include <weft/promise.h>
 

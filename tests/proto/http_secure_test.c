@@ -1,4 +1,5 @@
 /* http_secure_test.c - an HTTP server over TLS. */
+#include <weft/metrics.h>
 #include <weft/tls.h>
 #include "base/sys.h"
 #include "proto/http_site.h"

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
+#include <weft/embed.h>
 #include "embed_host.h"
 
 /* --- the descriptor ----------------------------------------------------- */

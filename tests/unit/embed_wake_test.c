@@ -1,6 +1,7 @@
 /* embed_wake_test.c - a host that sleeps in poll(2) or in a weft loop is woken. */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <weft/embed.h>
 #include "embed_host.h"
 
 /* --- a host that is asleep ---------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <weft/dag.h>
+#include <weft/embed.h>
 #include <weft/weft.h>
 
 #define CHECK(cond)                                                                         \

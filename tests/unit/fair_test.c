@@ -7,6 +7,7 @@
  * runs last in each iteration counts them), so the speed of the machine does not matter.  The
  * build sets the number of trials (TRIALS): fewer under sanitizers.
  */
+#include <weft/embed.h>
 #include "unit/probe.h"
 
 #define BUDGET     1024 /* callbacks of one kind per iteration */

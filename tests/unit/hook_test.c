@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <unistd.h>
+#include <weft/embed.h>
 #include "test.h"
 
 #define OK(call) CHECK_EQ(call, 0)

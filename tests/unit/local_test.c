@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/embed.h>
 #include "test.h"
 
 #define OK(call) CHECK_EQ(call, 0)

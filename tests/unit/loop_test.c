@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/embed.h>
+#include <weft/metrics.h>
 #include "open_fds.h"
 #include "unit/probe.h"
 

@@ -6,6 +6,7 @@
 #ifndef WEFT_METRICS_FAKE_H
 #define WEFT_METRICS_FAKE_H
 
+#include <weft/metrics.h>
 #include "base/sys.h"
 #include "test.h"
 

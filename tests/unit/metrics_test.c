@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>
+#include <weft/embed.h>
+#include <weft/metrics.h>
 #include "metrics_fake.h"
 
 #define FOREVER (3600 * WEFT_S)

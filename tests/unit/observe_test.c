@@ -1,5 +1,6 @@
 /* observe_test.c - listing and observing all loops of the process by id. */
 #include <sched.h>
+#include <weft/metrics.h>
 #include "unit/metrics_fake.h"
 
 /* Returns how many loops there are, and fills the first `max` entries of `out`. */

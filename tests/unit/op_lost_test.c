@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <weft/metrics.h>
 #include "base/os.h"
 #include "stream_pair.h"
 #include "unit/threadlet/sched.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/debug.h>
 #include "base/switch/frames.h"
 #include "unit/probe.h"
 #include "unit/twice.h"

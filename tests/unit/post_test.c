@@ -4,6 +4,7 @@
  * both, and compare.
  */
 #include <sched.h>
+#include <weft/embed.h>
 #include "unit/probe.h"
 
 static weft_loop *

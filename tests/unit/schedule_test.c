@@ -4,6 +4,7 @@
  * runs or is cleared, and weft_schedule_clear() reports which.
  */
 #include <sched.h>
+#include <weft/embed.h>
 #include "unit/probe.h"
 
 /* --- running ------------------------------------------------------------ */

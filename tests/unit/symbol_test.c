@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <weft/debug.h>
 #include <weft/threadlet.h>
 #include "base/image.h"
 #include "base/os.h"

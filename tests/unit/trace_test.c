@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <weft/dag.h>
+#include <weft/trace.h>
 #include "base/node.h"
 #include "base/sys.h"
 #include "test.h"

@@ -2,6 +2,7 @@
  *
  * The same program runs with and without valgrind.
  */
+#include <weft/metrics.h>
 #include "base/sys.h"
 #include "base/valgrind.h"
 #include "stream_pair.h"

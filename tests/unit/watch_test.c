@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <unistd.h>
+#include <weft/metrics.h>
 #include "loop/loop.h"
 #include "unit/probe.h"
 

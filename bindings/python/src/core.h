@@ -22,6 +22,7 @@
 #include <Python.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <weft/embed.h>
 #include <weft/loop.h>
 #include <weft/timer.h>
 #include <weft/watch.h>

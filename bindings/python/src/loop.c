@@ -6,6 +6,7 @@
 #include "core.h"
 #include <math.h>
 #include <unistd.h>
+#include <weft/embed.h>
 
 static struct loop_core *
 core_of(PyObject *self)

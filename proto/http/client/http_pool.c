@@ -17,6 +17,7 @@
  */
 #include "http/client/http_pool.h"
 #include <string.h>
+#include <weft/embed.h>
 #include <weft/sync.h>
 #include <weft/threadlet.h>
 

@@ -5,6 +5,7 @@
  * allocator and is freed with the arena.
  */
 #include "http/message/exchange.h"
+#include <weft/embed.h>
 #include <weft/loop.h>
 
 static int key; /* atomic, written once */

@@ -12,6 +12,7 @@
  *      meanwhile, and new ones as soon as there is a descriptor.
  */
 #include <string.h>
+#include <weft/metrics.h>
 #include "sim/scenarios/http_load.h"
 
 #define HANDLE_NS (20 * WEFT_MS)

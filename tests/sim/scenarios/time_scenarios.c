@@ -5,6 +5,7 @@
  *   3. A timer ID either runs or is cleared, never both, never neither.
  */
 #include <string.h>
+#include <weft/embed.h>
 #include "sim/scenarios/oracle.h"
 #include "sim/scenarios/scenarios.h"
 

@@ -1,5 +1,6 @@
 /* dag_list_test.c - the list of templates, with counters and times of their nodes. */
 #include <weft/dag.h>
+#include <weft/trace.h>
 #include "base/sys.h"
 #include "unit/dag/graph.h"
 

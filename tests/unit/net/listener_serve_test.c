@@ -1,5 +1,6 @@
 /* listener_serve_test.c - options of weft_listener_serve(): threadlets of peers, and on_end. */
 #include <string.h>
+#include <weft/debug.h>
 #include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 

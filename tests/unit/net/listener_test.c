@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <weft/metrics.h>
 #include "net/listen/listener.h"
 #include "unit/threadlet/sched.h"
 

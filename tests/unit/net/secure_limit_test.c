@@ -2,6 +2,7 @@
  * waits for them. */
 #include <errno.h>
 #include <unistd.h>
+#include <weft/debug.h>
 #include "base/sys.h"
 #include "loop/loop.h"
 #include "threadlet/threadlet.h"

@@ -1,5 +1,6 @@
 /* secure_test.c - streams with TLS: handshakes, data, and the end of a connection. */
 #include <errno.h>
+#include <weft/metrics.h>
 #include "unit/net/lines.h"
 #include "unit/net/secure_world.h"
 

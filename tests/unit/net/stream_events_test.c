@@ -1,6 +1,8 @@
 /* stream_events_test.c - streams that report by callbacks. */
 #include <string.h>
 #include <unistd.h>
+#include <weft/embed.h>
+#include <weft/metrics.h>
 #include "unit/probe.h"
 
 struct guest {

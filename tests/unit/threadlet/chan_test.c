@@ -1,4 +1,5 @@
 /* chan_test.c - channels and select: on one loop, between loops, and with plain threads. */
+#include <weft/metrics.h>
 #include "unit/threadlet/sched.h"
 
 struct ends {

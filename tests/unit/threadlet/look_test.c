@@ -1,6 +1,8 @@
 /* look_test.c - inspecting threadlets: lists, stack frames, dumps. */
 #include <sched.h>
 #include <unistd.h>
+#include <weft/debug.h>
+#include <weft/metrics.h>
 #include "base/sys.h"
 #include "base/text.h"
 #include "threadlet/threadlet.h"

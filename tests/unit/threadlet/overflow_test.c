@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/debug.h>
 #include "unit/threadlet/sched.h"
 #include "unit/threadlet/unprobed.h"
 

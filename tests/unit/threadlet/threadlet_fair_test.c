@@ -1,5 +1,6 @@
 /* threadlet_fair_test.c - threadlets that yield all the time delay neither descriptors nor
  * timers.  The delay is measured in loop iterations, so that no clock decides. */
+#include <weft/metrics.h>
 #include "unit/threadlet/sched.h"
 
 /* One loop iteration switches to 64 threadlets (sched.c), so a ready threadlet runs within QUEUE

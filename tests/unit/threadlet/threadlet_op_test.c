@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <weft/embed.h>
 #include "unit/threadlet/sched.h"
 
 /* --- closing -------------------------------------------------------------- */

@@ -2,6 +2,8 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <unistd.h>
+#include <weft/embed.h>
+#include <weft/metrics.h>
 #include "unit/threadlet/sched.h"
 
 static uint64_t

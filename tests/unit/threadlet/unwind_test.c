@@ -2,6 +2,7 @@
  *
  * In a build that does not read unwind tables some callers are missing; the tests are skipped.
  */
+#include <weft/debug.h>
 #include "threadlet/threadlet.h"
 #include "unit/threadlet/sched.h"
 #include "unit/threadlet/lean.h"
