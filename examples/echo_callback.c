@@ -1,6 +1,14 @@
-/* echo_callback.c - an echo server with callbacks: one struct per peer. */
+/* echo_callback.c - an echo server with callbacks: one struct per peer.
+ *
+ * While PEERS are connected it does not accept: others wait in the backlog.
+ */
 #include <stdlib.h>
 #include <weft/weft.h>
+
+#define PEERS 100
+
+static weft_listener *listener;
+static int count; /* of peers */
 
 struct peer {
 	weft_stream *stream;
@@ -32,16 +40,31 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	}
 }
 
+static void on_accept(weft_listener *, weft_stream *, int error, void *arg);
+
 static void
-on_accept(weft_listener *listener, weft_stream *stream, int error, void *arg)
+on_close(void *arg)
+{
+	struct peer *peer = arg;
+
+	if (count-- == PEERS)
+		weft_listener_start(listener, peer->write.loop, on_accept,
+		                    NULL);
+	free(peer);
+}
+
+static void
+on_accept(weft_listener *from, weft_stream *stream, int error, void *arg)
 {
 	static const weft_stream_events events = { .on_data = on_data,
-		                                   .on_close = free };
+		                                   .on_close = on_close };
 	struct peer *peer = stream ? calloc(1, sizeof *peer) : NULL;
 
-	(void)listener, (void)error, (void)arg;
+	(void)error, (void)arg;
 	if (!peer)
-		return weft_stream_reset(stream);
+		return weft_stream_reset(stream); /* accepts NULL */
+	if (++count == PEERS)
+		weft_listener_stop(from);
 	peer->stream = stream;
 	weft_op_init(&peer->write, NULL, on_written, peer);
 	weft_stream_start(stream, NULL, &events, peer);
@@ -51,9 +74,8 @@ int
 main(int argc, char **argv)
 {
 	weft_loop *loop = weft_loop_new(NULL);
-	weft_listener *l;
 
-	return argc < 2 || weft_listener_open(argv[1], NULL, &l) < 0
-	       || weft_listener_start(l, loop, on_accept, NULL) < 0
+	return argc < 2 || weft_listener_open(argv[1], NULL, &listener) < 0
+	       || weft_listener_start(listener, loop, on_accept, NULL) < 0
 	       || weft_loop_run(loop) < 0;
 }

@@ -148,7 +148,24 @@ def serve(program, *words, status=0):
 
 
 def echo_callback(program):
+    """The 101st peer is served when another one has left."""
     serve(program, status=-signal.SIGTERM)
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        process = start(program, f"fd:{fd}", fds=[fd])
+        peers = [stack.enter_context(connect(port)) for _ in range(100)]
+        for peer in peers:
+            peer.sendall(b"hello")
+            check("the echo", receive(peer, 5) == b"hello")
+        waiting = stack.enter_context(connect(port))
+        waiting.sendall(b"hello")
+        peers[99].sendall(b"hello")
+        check("the echo", receive(peers[99], 5) == b"hello")
+        check("not served yet", not select.select([waiting], [], [], 0)[0])
+        peers[0].close()
+        check("the echo", receive(waiting, 5) == b"hello")
+        end([], [process], -signal.SIGTERM)
 
 
 def relay(program):
@@ -172,6 +189,79 @@ def relay(program):
         process.send_signal(signal.SIGTERM)
         finish(process)
         check("nothing of its own", peers[1].recv(1) == b"")
+
+
+def netcat(program):
+    """Both directions, then the end of the input; then a server that is not there."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        address = f"tcp://127.0.0.1:{door.getsockname()[1]}"
+        process = start(program, address, stdin=subprocess.PIPE)
+        peer, _ = door.accept()
+        peer.settimeout(PATIENCE)
+        with peer:
+            peer.sendall(b"welcome\n")
+            process.stdin.write("hello\n" * 10000)
+            process.stdin.close()
+            process.stdin = None  # communicate() does not write to it
+            check("the input", receive(peer, 60000) == b"hello\n" * 10000)
+            check("the end of the input", peer.recv(1) == b"")
+            peer.sendall(b"bye\n" * 10000)
+        out = finish(process)
+        check(len(out), out == "welcome\n" + "bye\n" * 10000)
+        nobody = f"tcp://127.0.0.1:{reserve(stack)}"
+        out = finish(start(program, nobody), 1)
+        check(out, out == f"{nobody}: connection refused\n")
+
+
+def message(text):
+    return len(text).to_bytes(4, "big") + text
+
+
+def frames(program):
+    """Eight peers are served at once; the ninth when one of them has left.  A message may
+    arrive in pieces."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        process = start(program, f"fd:{fd}", fds=[fd])
+        peers = [stack.enter_context(connect(port)) for _ in range(8)]
+        for i, peer in enumerate(peers):
+            for byte in message(b"word " * i):
+                peer.sendall(bytes([byte]))
+        for i, peer in enumerate(peers):
+            check("the count", receive(peer, 5) == message(b"%d" % i))
+        waiting = stack.enter_context(connect(port))
+        waiting.sendall(message(b" one  two "))
+        peers[0].sendall(message(b"one"))
+        check("the count", receive(peers[0], 5) == message(b"1"))
+        check("not served yet", not select.select([waiting], [], [], 0)[0])
+        peers.pop(0).close()
+        check("the count", receive(waiting, 5) == message(b"2"))
+        waiting.sendall((2000).to_bytes(4, "big"))
+        check("too large", waiting.recv(1) == b"")
+        process.send_signal(signal.SIGTERM)
+        for peer in peers:
+            peer.close()
+        out = finish(process)
+        once = rf" at tcp://127.0.0.1:{port}: 1 answers, the stream has ended\n"
+        check(out, len(re.findall(once, out)) == 7
+              and "2 answers, the stream" in out and "1 answers, too large" in out)
+
+
+def handoff(program):
+    """Two workers get connections in turn."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        process = start(program, f"fd:{fd}", fds=[fd])
+        for i in range(6):
+            with connect(port) as peer:
+                peer.sendall(b"peer %d\n" % i)
+                await_bytes(peer, b"worker %d greets peer %d\n" % (1 + i % 2, i))
+                check("the end", peer.recv(1) == b"")
+        process.send_signal(signal.SIGTERM)
+        check("no output", finish(process) == "")
 
 
 def proxy(program):
@@ -208,6 +298,30 @@ def udp_time(program):
         peer.close()
     process.send_signal(signal.SIGTERM)
     finish(process)
+
+
+def ask_time(program):
+    """A server that replies, one that does not, and a stranger that replies for it."""
+    server = start(str(Path(program).parent / "udp_time"), "udp://:0")
+    port = server.stdout.readline().strip().rsplit(":", 1)[1]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.settimeout(PATIENCE)
+        silent.bind(("127.0.0.1", 0))
+        names = f"udp://localhost:{port}", f"udp://127.0.0.1:{silent.getsockname()[1]}"
+        process = start(program, *names)
+        _, asker = silent.recvfrom(100)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(b"12345", asker)
+        out = finish(process, 1)
+        for _ in range(5):  # on a busy machine a reply may come too late
+            if f"{port}: no reply" not in out:
+                break
+            out = finish(start(program, *names), 1)
+    check(out, re.search(rf"udp://localhost:{port}: \d+, from \S+\n"
+                         rf"{names[1]}: no reply\n", out))
+    out = finish(start(program, "udp://nobody.invalid:1"), 1)
+    check(out, "nobody.invalid" in out)
+    end([], [server])
 
 
 def make_certificate(folder):
@@ -386,6 +500,49 @@ def chat(program):
         end([peer for peer, _ in guests], [process])
 
 
+def serve_mail(door, context):
+    """Be a mail server for one client, up to QUIT."""
+    peer, _ = door.accept()
+    peer.settimeout(PATIENCE)
+    peer.sendall(b"220-welcome\r\n220 here\r\n")
+    await_bytes(peer, b"EHLO localhost\r\n")
+    peer.sendall(b"250-here\r\n250-SIZE 1000\r\n250 STARTTLS\r\n")
+    await_bytes(peer, b"STARTTLS\r\n")
+    peer.sendall(b"220 go ahead\r\n" if context else b"454 not now\r\n")
+    if context:
+        with contextlib.suppress(ssl.SSLError):  # the client may refuse the certificate
+            peer = context.wrap_socket(peer, server_side=True)
+            await_bytes(peer, b"QUIT\r\n")
+            peer.sendall(b"221 bye\r\n")
+    peer.close()
+
+
+def ask_mail(program, context, host, chain, status):
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        thread = threading.Thread(target=serve_mail, args=(door, context))
+        thread.start()
+        address = f"tcp://127.0.0.1:{door.getsockname()[1]}"
+        out = finish(start(program, address, host, chain), status)
+        thread.join(PATIENCE)
+        return out
+
+
+def starttls(program):
+    """The certificate of a server; a wrong name; a server without TLS."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        chain, key = make_certificate(folder)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain, key)
+        out = ask_mail(program, context, "localhost", chain, 0)
+        check(out, re.fullmatch(r"TLSv1\.\d\n\S+\n.*weft test.*\n", out))
+        out = ask_mail(program, context, "elsewhere", chain, 1)
+        check(out, "ECERT" in out)
+        out = ask_mail(program, None, "localhost", chain, 1)
+        check(out, "the server replied 454 to STARTTLS" in out)
+
+
 class Site(http.server.BaseHTTPRequestHandler):
     """A page that redirects, one that is long, one that is sent in chunks."""
     protocol_version = "HTTP/1.1"
@@ -535,7 +692,8 @@ def main(args):
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
                "secure": secure, "files": files, "chat": chat, "fetch": fetch, "https": https,
                "hiredis": hiredis, "cache_aside": cache_aside, "observed": observed,
-               "listing": listing}
+               "listing": listing, "ask_time": ask_time, "netcat": netcat, "frames": frames,
+               "handoff": handoff, "starttls": starttls}
     if name in servers:
         servers[name](args[0])
     else:
