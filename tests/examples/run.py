@@ -30,9 +30,10 @@ SAYS = {
     "ask": r"done\nthere are only 40 cents\n",
     "child": r"hello\ntimed out: ending it\n",
     "embed": r"(still here.*\n)*",
-    "embed_js": r"answer: 42\n",
+    "embed_js": r"answer: 42\ninterrupted\n",
     "fanout": r"near: 300\nfar: timed out\nmiddle: 250\n",
     "hello": r"(tick (\d)\ntock \2\n){3}",
+    "order": r"0\. .*\n1\. .*\n2\. .*\n2a\. .*\n2b\. .*\n3\. .*\n4\. .*\n5\. .*\n",
     "pipeline": "".join(f"{i * i}\n" for i in range(1, 11)),
     "post": r"10000100000\n",
     "promise": r"1422\n",
@@ -322,6 +323,79 @@ def ask_time(program):
     out = finish(start(program, "udp://nobody.invalid:1"), 1)
     check(out, "nobody.invalid" in out)
     end([], [server])
+
+
+def du(program):
+    """A tree with a wide folder and a deep one; a folder that is not there."""
+    with tempfile.TemporaryDirectory() as folder:
+        deep = Path(folder)
+        for i in range(100):
+            Path(folder, "wide", str(i)).mkdir(parents=True)
+            Path(folder, "wide", str(i), "file").write_bytes(b"x" * i)
+            deep = deep / "deep"
+        deep.mkdir(parents=True)
+        (deep / "file").write_bytes(b"x" * 100000)
+        (deep / "link").symlink_to("file")
+        check("the sum", finish(start(program, folder)) == "104950 bytes\n")
+        out = finish(start(program, f"{folder}/nothing"))
+        check(out, out == f"{folder}/nothing: not found\n0 bytes\n")
+
+
+def mirrors(program):
+    """Of three mirrors one answers; then none."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        good = f"tcp://127.0.0.1:{door.getsockname()[1]}"
+        bad = f"tcp://127.0.0.1:{reserve(stack)}"
+        lines = f"{bad}: connection refused\nunix:/nobody: not found\n"
+        for _ in range(5):  # on a busy machine two seconds may be too short
+            out = finish(start(program, bad, "unix:/nobody", good))
+            if "none in 2 s" not in out:
+                break
+        check(out, out == f"first: {good}\n{lines}{good}: connected\n")
+        out = finish(start(program, bad, "unix:/nobody"))
+        check(out, out == f"first: none\n{lines}")
+
+
+def own_loop(program):
+    """An echo; a peer that does not read; peers that send nothing are dropped."""
+    with contextlib.ExitStack() as stack:
+        port = reserve(stack)
+        process = start(program, str(port), "600")
+        await_line(process, "listening")
+        peers = talk(port)
+        slow = stack.enter_context(connect(port))
+        sender = threading.Thread(target=slow.sendall, args=(b"x" * 10_000_000,))
+        sender.start()
+        peers += talk(port)  # the server serves others meanwhile
+        check("the echo", receive(slow, 10_000_000) == b"x" * 10_000_000)
+        sender.join(PATIENCE)
+        process.send_signal(signal.SIGTERM)
+        out = finish(process)
+        check(out, out == "3 peers were connected\n")
+        for peer in peers:
+            peer.close()
+        port = reserve(stack)
+        process = start(program, str(port), "1")
+        await_line(process, "listening")
+        silent = [stack.enter_context(connect(port)) for _ in range(3)]
+        for peer in silent:
+            check("dropped", peer.recv(1) == b"")
+        process.send_signal(signal.SIGTERM)
+        out = finish(process)
+        check(out, out == "0 peers were connected\n")
+
+
+def own_main(program):
+    """The main thread reads addresses, and gets the outcome of each."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        good = f"tcp://127.0.0.1:{door.getsockname()[1]}"
+        bad = f"tcp://127.0.0.1:{reserve(stack)}"
+        process = start(program, stdin=subprocess.PIPE)
+        out, _ = process.communicate(f"{good}\n{bad}\nno address\n", PATIENCE)
+        check(out, process.returncode == 0 and len(out.splitlines()) == 3
+              and f"{good}\n" in out and f"connect {bad}: connection refused\n" in out)
 
 
 def make_certificate(folder):
@@ -693,7 +767,8 @@ def main(args):
                "secure": secure, "files": files, "chat": chat, "fetch": fetch, "https": https,
                "hiredis": hiredis, "cache_aside": cache_aside, "observed": observed,
                "listing": listing, "ask_time": ask_time, "netcat": netcat, "frames": frames,
-               "handoff": handoff, "starttls": starttls}
+               "handoff": handoff, "starttls": starttls, "du": du, "mirrors": mirrors,
+               "own_loop": own_loop, "own_main": own_main}
     if name in servers:
         servers[name](args[0])
     else:
