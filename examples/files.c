@@ -1,4 +1,5 @@
 /* files.c - a static file server: a directory over HTTP. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <weft/http.h>
 #include <weft/weft.h>
@@ -8,6 +9,17 @@ send_file(weft_http *http, void *folder)
 {
 	return weft_http_reply_file(http, folder, weft_http_param(http, "path"),
 	                            WEFT_NEVER);
+}
+
+static void
+print_stats(const weft_http_server *server)
+{
+	struct weft_http_server_stats stats;
+
+	weft_http_server_stats(server, &stats);
+	printf("%" PRIu64 " requests and %" PRIu64
+	       " malformed ones, on %" PRIu64 " connections\n",
+	       stats.requests, stats.bad_requests, stats.connections);
 }
 
 static int
@@ -23,6 +35,7 @@ run(void *arg)
 	if (rc == 0) {
 		rc = weft_http_serve(server, listener, WEFT_NEVER);
 		weft_listener_close(listener);
+		print_stats(server);
 	}
 	weft_http_server_free(server);
 	return rc == WEFT_ECANCELED ? 0 : rc;

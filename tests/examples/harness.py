@@ -1,5 +1,6 @@
 """Start a program and talk to it: for the tests of the examples."""
 import http.client
+import shutil
 import signal
 import socket
 import subprocess
@@ -85,6 +86,19 @@ def end(peers, processes, status=0):
         finish(process, status)
     for peer in peers:
         peer.close()
+
+
+def start_redis(stack, folder):
+    """Start a Redis server on folder/socket; skip the test if there is none."""
+    if not shutil.which("redis-server"):
+        print("skipped: redis-server is not installed")
+        sys.exit(77)
+    server = start("redis-server", "--port", "0", "--unixsocket", f"{folder}/socket",
+                   "--dir", folder, "--save", "")
+    stack.callback(server.wait)
+    stack.callback(server.kill)
+    while "eady to accept connections" not in (line := server.stdout.readline()):
+        check("no server", line)
 
 
 def make_certificate(folder):

@@ -2,18 +2,142 @@
 import contextlib
 import http.client
 import http.server
+import re
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-from harness import (PATIENCE, check, start, await_line, finish, receive, reserve, listen,
-                     connect, end, ask, make_certificate)
+from harness import (PATIENCE, check, start, await_line, finish, receive, await_bytes, reserve,
+                     listen, connect, end, ask, make_certificate, start_redis)
+
+
+def tunnel(program):
+    """An echo through the tunnel; a request without an upgrade; a target that is gone."""
+    with contextlib.ExitStack() as stack:
+        behind, door = listen(stack), listen(stack)
+        target = f"tcp://127.0.0.1:{behind.getsockname()[1]}"
+        port = door.getsockname()[1]
+        process = start(program, f"fd:{door.fileno()}", target, fds=[door.fileno()])
+        with connect(port) as client:
+            client.sendall(b"GET /tunnel HTTP/1.1\r\nHost: here\r\nConnection: upgrade\r\n"
+                           b"Upgrade: tcp\r\n\r\nhello")
+            peer, _ = behind.accept()
+            peer.settimeout(PATIENCE)
+            with peer:
+                await_bytes(client, b"\r\n\r\n")
+                check("what came with the request", receive(peer, 5) == b"hello")
+                peer.sendall(b"x" * 100000)
+                check("the other way", receive(client, 100000) == b"x" * 100000)
+                client.shutdown(socket.SHUT_WR)
+                check("the end", peer.recv(1) == b"")
+                peer.sendall(b"bye")
+            check("the rest", receive(client, 4) == b"bye")
+        check("no upgrade", ask(port, "GET", "/tunnel")[0] == 426)
+        behind.close()
+        status, _, body = ask(port, "GET", "/tunnel")
+        check(body, status == 502 and b"connection refused" in body)
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    """Keeps one body that was sent by PUT, in chunks; refuses /full at once."""
+    protocol_version = "HTTP/1.1"
+    body = b""
+
+    def handle(self):
+        with contextlib.suppress(ConnectionError):  # a client may leave at any time
+            super().handle()
+
+    def do_PUT(self):
+        if self.path == "/full":
+            self.close_connection = True
+            self.answer(507, b"")
+            return
+        Store.body = b""
+        while size := int(self.rfile.readline(), 16):
+            Store.body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        self.answer(201, b"")
+
+    def do_GET(self):
+        if self.path == "/nothing":
+            self.answer(404, b"nothing\n")
+            return
+        size = len(Store.body) + (self.path == "/cut")
+        self.close_connection = self.path == "/cut"
+        self.answer(200, Store.body, size)
+
+    def answer(self, status, body, size=None):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) if size is None else size))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def transfer(program):
+    """A file there and back; one that the server refuses, does not have, or cuts."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store))
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        there, back = str(folder / "there"), str(folder / "back")
+        Path(there).write_bytes(bytes(range(256)) * 20000)
+        check("no output", finish(start(program, "put", there, url + "file")) == "")
+        check("the body", Store.body == Path(there).read_bytes())
+        check("no output", finish(start(program, "get", back, url + "file")) == "")
+        check("the file", Path(back).read_bytes() == Store.body)
+        out = finish(start(program, "put", there, url + "full"), 1)
+        check(out, f"{url}full: status 507" in out)
+        out = finish(start(program, "get", back, url + "nothing"), 1)
+        check(out, f"{url}nothing: status 404" in out)
+        finish(start(program, "get", back, url + "cut"), 1)
+        check("still the whole file", Path(back).read_bytes() == Store.body)
+        out = finish(start(program, "put", there + "x", url + "file"), 1)
+        check(out, "not found" in out)
+
+
+def redis_ping(program):
+    """Two servers at once, of which one is not there."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        start_redis(stack, folder)
+        good = f"redis+unix:{folder}/socket"
+        bad = f"redis://me:secret@127.0.0.1:{reserve(stack)}"
+        out = finish(start(program, good))
+        check(out, re.fullmatch(r"(\S+: PONG after \d+ us\n){3}", out))
+        out = finish(start(program, bad, good), 1)
+        check(out, out.count(f"{good}: PONG after") == 3 and "secret" not in out
+              and "connection refused\n" in out and len(out.splitlines()) == 4)
+
+
+def shop(program):
+    """Of five customers three get an item, also a second time; no server."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        start_redis(stack, folder)
+        for _ in range(2):
+            out = finish(start(program, f"redis+unix:{folder}/socket"))
+            buyers = re.findall(r"^ship to (\w+)$", out, re.M)
+            losers = re.findall(r"^(\w+): sold out$", out, re.M)
+            check(out, sorted(buyers + losers) == ["ann", "bob", "cid", "dee", "eve"])
+            check(out, len(buyers) == 3 and re.search(
+                r"3 orders, 750 cents, 0 left\n\d+ bytes sent, over 2 connections\n$", out))
+        out = finish(start(program, f"redis://127.0.0.1:{reserve(stack)}"), 1)
+        check(out, "refused" in out)
 
 
 def https(program):
@@ -79,7 +203,9 @@ def files(program):
             status, _, data = ask(port, "GET", path)
             check(path, status in (400, 403, 404) and b"root" not in data)
         check("405", ask(port, "POST", "/data.bin", b"x")[0] == 405)
-        end([], [process])
+        process.send_signal(signal.SIGTERM)
+        out = finish(process)
+        check(out, re.fullmatch(r"\d requests and \d malformed ones, on 9 connections\n", out))
 
 
 def hear(port):
@@ -173,17 +299,9 @@ def fetch(program):
 
 def hiredis(program):
     """With a server, and without one."""
-    if not shutil.which("redis-server"):
-        print("skipped: redis-server is not installed")
-        sys.exit(77)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        server = start("redis-server", "--port", "0", "--unixsocket", f"{folder}/socket",
-                       "--dir", folder, "--save", "")
-        stack.callback(server.wait)
-        stack.callback(server.kill)
-        while "eady to accept connections" not in (line := server.stdout.readline()):
-            check("no server", line)
+        start_redis(stack, folder)
         out = finish(start(program, f"{folder}/socket"))
         check(out, out == "visit 1\nvisit 2\nvisit 3\n")
         out = finish(start(program, "127.0.0.1", str(reserve(stack))), 1)

@@ -13,10 +13,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import check, start, finish, listen, ask
+from harness import check, start, finish, reserve, listen, ask
 from networks import (echo, serve, echo_callback, relay, netcat, frames, handoff, proxy,
                       udp_time, ask_time, mirrors, own_loop, own_main, secure, starttls)
-from protocols import https, files, chat, fetch, hiredis, cache_aside
+from protocols import (tunnel, transfer, redis_ping, shop, https, files, chat, fetch, hiredis,
+                       cache_aside)
 
 # The outputs, as regular expressions that match the whole text.
 SAYS = {
@@ -61,6 +62,27 @@ def du(program):
         check("the sum", finish(start(program, folder)) == "104950 bytes\n")
         out = finish(start(program, f"{folder}/nothing"))
         check(out, out == f"{folder}/nothing: not found\n0 bytes\n")
+
+
+def checks(program):
+    """One service is up, of one only the replica, one is down; then the file is empty, and
+    then it is not there."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        good = f"tcp://127.0.0.1:{listen(stack).getsockname()[1]}"
+        bad = f"tcp://127.0.0.1:{reserve(stack)}"
+        file = Path(folder, "services")
+        file.write_text(f"web {good}\nmail {bad} {good}\nprint {bad}\n")
+        out = finish(start(program, str(file), "2"))
+        once = r"node .*connection refused\nweb: up\nmail: only the replica is up\n" \
+            "print: down\n"
+        check(out, re.fullmatch(once * 2 + "2 runs, 2 failed, 2 retries\n", out))
+        file.write_text("")
+        out = finish(start(program, str(file), "2"))
+        check(out, out == "2 runs, 0 failed, 0 retries\n")
+        file.unlink()
+        out = finish(start(program, str(file), "1"))
+        check(out, "not found" in out and "1 runs, 1 failed, 0 retries\n" in out)
 
 
 def listing(program):
@@ -130,7 +152,8 @@ def main(args):
                "hiredis": hiredis, "cache_aside": cache_aside, "observed": observed,
                "listing": listing, "ask_time": ask_time, "netcat": netcat, "frames": frames,
                "handoff": handoff, "starttls": starttls, "du": du, "mirrors": mirrors,
-               "own_loop": own_loop, "own_main": own_main}
+               "own_loop": own_loop, "own_main": own_main, "checks": checks, "tunnel": tunnel,
+               "transfer": transfer, "redis_ping": redis_ping, "shop": shop}
     if name in servers:
         servers[name](args[0])
     else:
