@@ -586,6 +586,20 @@ def public_test(tree):
                 yield s.path, f.line, f"{public_name(f)} is in no test"
 
 
+@rule
+def public_use(tree):
+    """A definition, at the start of a line, and a struct of the same name are no use."""
+    used = set()
+    for s in tree.c:
+        if s.top in OUTSIDE:
+            used.update(re.findall(r"(?<!struct )(?<![\w\n])weft_\w+", s.flat))
+    for s in tree.headers:
+        for f in (f for group in public_groups(s) for f in group.functions):
+            if public_name(f) not in used:
+                yield s.path, f.line, (f"{public_name(f)} is used by no protocol, binding, tool "
+                                       "or example")
+
+
 def those_that_wait(group):
     """The functions with a deadline; if there are none, all, if their comment says that they
     suspend."""
@@ -695,7 +709,8 @@ CLEAN = {
         "WEFT_API int weft_timer_stop(void) __attribute__((format(printf, 1, 2)));", "",
         "WEFT_API extern const int weft_timer_type; /* a variable */", ""]),
     "tests/timer_test.c": c_file("timer_test.c", "TEST(timers_start)", "{",
-                                 "\tweft_timer_start(1, 2);", "\tweft_timer_stop();", "}"),
+                                 "\tweft_timer_start(1, 2);", "\tweft_timer_stop();",
+                                 "\tweft_unused();", "}"),
     "src/base/atomic.h": c_file("atomic.h", "#define GET(p) __atomic_load_n(p, 0)"),
     "src/base/os_linux.c": c_file("os_linux.c", "#if 1", "#include <errno.h>", "#endif",
                                   "void *", "get(void)", "{", "\treturn errno ? 0 : malloc(1);",
@@ -721,7 +736,11 @@ CLEAN = {
     "proto/redis/list.c": '#include "base/proto_list.h"\n#include "base/utf8.h"\n',
     "src/base/utf8.h": "/* utf8.h - a. */\nstatic inline int f(void);\n",
     "bindings/js/list.c": '#include "base/proto_list.h"\n',
-    "proto/http/parse.c": '#include <stdio.h>\n#include <weft/timer.h>\n#include "parse.h"\n',
+    "proto/http/parse.c": '#include <stdio.h>\n#include <weft/timer.h>\n#include "parse.h"\n'
+                          "int a = weft_timer_start(1, 2) + weft_timer_stop();\n"
+                          "int *b = weft_untested;\n"
+                          "/* weft_unused */\nstruct weft_unused *c = \"weft_unused\";\n"
+                          "int\nweft_unused(void)\n{\n}\n",
 }
 ABOVE = "static int f(void);\n"
 PLANTS = [  # rule, path, text, line of the first finding
@@ -779,6 +798,8 @@ PLANTS = [  # rule, path, text, line of the first finding
      "/* Thread: any.  Since: 0.1. */\nWEFT_API int weft_timer_stop(void);\n", 4),
     ("public-test", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
      + "\nWEFT_API int weft_timer_stop(void);\nWEFT_API int weft_untested(void);\n", 6),
+    ("public-use", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
+     + "\nWEFT_API int weft_unused(void);\n", 5),
     ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
      + "\nWEFT_API int weft_timer_stop(int a,\n\tlong deadline_ns);\n", 4 + PUBLIC_DOC.count("\n")),
     ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n/* Thread: loop.  Blocks: "
