@@ -26,6 +26,8 @@ OUTSIDE = ("proto", "bindings", "tools", "examples")
 LOOPS_OWN = "src/loop/"  # the only folder that names members of struct weft_loop
 LOOP_OPEN = {"src/net/": "backend"}  # members that another folder may still name
 SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
+LIBRARIES = "admin dag hiredis http js redis".split()  # headers of the libraries beside the core
+CORE_FUNCTIONS_MAX, LIBRARY_FUNCTIONS_MAX = 220, 90
 COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
 FUNCTION_MAX, RATCHET_MAX, FILE_MAX, FILE_HARD_MAX = 70, 72, 800, 1200
 SUBJECT_MAX, SUBJECTS = 72, 50
@@ -600,6 +602,28 @@ def public_use(tree):
                                        "or example")
 
 
+def with_includes(headers, name):
+    """The headers of weft that `name` includes, itself among them, as a list of names."""
+    found, queue = [], [name]
+    while queue:
+        name = queue.pop()
+        if name in headers and name not in found:
+            found.append(name)
+            queue += [m[3][len("weft/"):-len(".h")] for m in INCLUDE.finditer(headers[name].text)
+                      if m[3].startswith("weft/")]
+    return found
+
+
+@rule
+def public_count(tree):
+    headers = {s.pure.stem: s for s in tree.headers}
+    for names, most in ((with_includes(headers, "weft"), CORE_FUNCTIONS_MAX),
+                        ([n for n in LIBRARIES if n in headers], LIBRARY_FUNCTIONS_MAX)):
+        count = sum(len(g.functions) for n in names for g in public_groups(headers[n]))
+        if count > most:
+            yield headers[names[0]].path, 1, f"{count} public functions, more than {most}"
+
+
 def those_that_wait(group):
     """The functions with a deadline; if there are none, all, if their comment says that they
     suspend."""
@@ -800,6 +824,9 @@ PLANTS = [  # rule, path, text, line of the first finding
      + "\nWEFT_API int weft_timer_stop(void);\nWEFT_API int weft_untested(void);\n", 6),
     ("public-use", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
      + "\nWEFT_API int weft_unused(void);\n", 5),
+    *[("public-count", f"include/weft/{name}.h", f"/* weft/{name}.h - a. */\n\n" + PUBLIC_DOC
+       + "\nWEFT_API int weft_timer_stop(void);" * (most + 1) + "\n", 1)
+      for name, most in (("weft", CORE_FUNCTIONS_MAX), ("redis", LIBRARY_FUNCTIONS_MAX))],
     ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
      + "\nWEFT_API int weft_timer_stop(int a,\n\tlong deadline_ns);\n", 4 + PUBLIC_DOC.count("\n")),
     ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n/* Thread: loop.  Blocks: "
