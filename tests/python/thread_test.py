@@ -70,6 +70,23 @@ class FromOutside(LoopCase):
         self.settle()
         self.assertEqual(ran, [1, 2, 3])
 
+    def test_callbacks_of_another_thread_run_before_those_added_after_them(self):
+        ran = []
+
+        def add_from_outside():
+            thread = threading.Thread(target=self.loop.call_soon_threadsafe,
+                                      args=(ran.append, 2))
+            thread.start()
+            thread.join()
+
+        def first():
+            self.loop.call_soon(ran.append, 1)
+            add_from_outside()
+            self.loop.call_soon(ran.append, 3)
+        self.loop.call_soon(first)
+        self.settle()
+        self.assertEqual(ran, [1, 2, 3])
+
     def test_a_handle_from_outside_can_be_cancelled_by_its_thread(self):
         ran = []
 

@@ -9,6 +9,7 @@
  *   2. Only loops of the main interpreter are reported, because the hook's thread has no state
  *      for any other.
  */
+#include <pthread.h>
 #include "core.h"
 
 struct blocked {

@@ -8,8 +8,8 @@
  *      writable.  Only run.c takes items from it, at one point of a loop iteration.  So
  *      exceptions take one path, and no code of a program runs while the loop processes
  *      descriptors.
- *   2. The GIL protects everything except the inbox, where other threads put handles; it has its
- *      own lock.  A loop belongs to the thread that runs it.
+ *   2. The GIL protects everything.  A loop belongs to the thread that runs it; other threads
+ *      only put handles into the ring.
  *   3. The GIL is released only in a loop iteration that may block, between the hooks
  *      before_wait and after_wait.
  *   4. There are no static objects: types, names and imported functions are in the state of the
@@ -20,7 +20,6 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <weft/embed.h>
 #include <weft/loop.h>
@@ -95,12 +94,6 @@ struct weftpy_state {
 	struct weftpy_tls_state tls;
 };
 
-struct inbox { /* written by any thread, under its lock */
-	pthread_mutex_t lock;
-	PyObject **items;
-	size_t count, size;
-};
-
 struct child;
 struct stream;
 struct waiting;
@@ -113,7 +106,6 @@ struct loop_core {
 	weft_loop_hook hook;
 	PyObject **ring;            /* ring_size items, a power of two */
 	size_t ring_size, head, tail; /* head: next to be called; both only grow */
-	struct inbox inbox;
 	struct waiting *waiting;    /* other threads that wait for calls to end */
 	struct timer_handle *timers;/* scheduled timers */
 	size_t reserved;            /* ring slots reserved for timers, so that firing cannot fail */
@@ -170,8 +162,6 @@ int  weftpy_ring_reserve(struct loop_core *core, size_t places);
 int  weftpy_ring_push(struct loop_core *core, PyObject *item); /* borrows `item` */
 void weftpy_ring_push_reserved(struct loop_core *core, PyObject *item); /* takes ownership */
 PyObject *weftpy_ring_pop(struct loop_core *core);
-int  weftpy_inbox_push(struct loop_core *core, PyObject *item);
-int  weftpy_inbox_take(struct loop_core *core);
 void weftpy_ring_clear(struct loop_core *core);
 
 /* loop.c */

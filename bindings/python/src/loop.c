@@ -100,15 +100,6 @@ has_callback(Py_ssize_t count, Py_ssize_t need, const char *method)
 	return false;
 }
 
-/* Callbacks that other threads have queued before come first. */
-static int
-push_in_order(struct loop_core *core, struct handle *handle)
-{
-	if (weftpy_inbox_take(core) < 0)
-		return -1;
-	return weftpy_ring_push(core, (PyObject *)handle);
-}
-
 static PyObject *
 call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -123,7 +114,7 @@ call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *nam
 	    && (check_thread(core) < 0 || check_callback(core, args[0], "call_soon") < 0))
 		return NULL;
 	handle = weftpy_handle_new(core, args, count, context);
-	if (handle && push_in_order(core, handle) < 0)
+	if (handle && weftpy_ring_push(core, (PyObject *)handle) < 0)
 		Py_CLEAR(handle);
 	return (PyObject *)handle;
 }
@@ -143,14 +134,12 @@ weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg, PyOb
 	return rc;
 }
 
-/* Called from the loop's own thread, it keeps the order with call_soon(). */
 static PyObject *
 call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct loop_core *core = core_of(self);
 	struct handle *handle;
 	PyObject *context;
-	int rc;
 
 	if (!weftpy_is_open(core) || !has_callback(count, 1, "call_soon_threadsafe")
 	    || find_context(core->state, args, count, names, &context) < 0)
@@ -160,15 +149,10 @@ call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 	handle = weftpy_handle_new_shared(core, args, count, context);
 	if (!handle)
 		return NULL;
-	if (core->owner == PyThread_get_thread_ident()) {
-		rc = push_in_order(core, handle);
-	} else {
-		rc = weftpy_inbox_push(core, (PyObject *)handle);
-		if (rc == 0 && core->loop)
-			weft_loop_wake(core->loop);
-	}
-	if (rc < 0)
+	if (weftpy_ring_push(core, (PyObject *)handle) < 0)
 		Py_CLEAR(handle);
+	else if (core->loop && core->owner != PyThread_get_thread_ident())
+		weft_loop_wake(core->loop);
 	return (PyObject *)handle;
 }
 
@@ -527,10 +511,6 @@ loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 		return NULL;
 	core->state = weftpy_state_of(module);
 	core->closed = true; /* until _open() */
-	if (pthread_mutex_init(&core->inbox.lock, NULL) != 0) {
-		Py_DECREF(core);
-		return PyErr_NoMemory();
-	}
 	return (PyObject *)core;
 }
 
@@ -542,8 +522,6 @@ visit_queued(struct loop_core *core, visitproc visit, void *arg)
 	for (size_t i = core->head; i != core->tail && rc == 0; i++)
 		rc = weftpy_handle_visit(core->state, core->ring[i & (core->ring_size - 1)], visit,
 		                         arg);
-	for (size_t i = 0; i < core->inbox.count && rc == 0; i++)
-		rc = weftpy_handle_visit(core->state, core->inbox.items[i], visit, arg);
 	for (struct timer_handle *t = core->timers; t && rc == 0; t = t->next)
 		rc = weftpy_handle_visit(core->state, (PyObject *)t, visit, arg);
 	return rc;
@@ -573,8 +551,6 @@ loop_dealloc(PyObject *self)
 	(void)loop_clear(self);
 	if (core->loop)
 		end_loop(core);
-	pthread_mutex_destroy(&core->inbox.lock);
-	PyMem_RawFree(core->inbox.items);
 	PyMem_RawFree(core->scratch);
 	PyMem_RawFree(core->fds);
 	PyMem_Free(core->ring);

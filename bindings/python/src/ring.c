@@ -1,10 +1,9 @@
-/* ring.c - the queue of items that a loop is to call, and the inbox for other threads.
+/* ring.c - the queue of items that a loop is to call.
  *
  *   1. head and tail only grow; item i is ring[i & (ring_size - 1)].
  *   2. ring_size >= count + reserved: a timer that is due always finds a slot.
- *   3. The inbox is protected by its lock alone.  Its count may be read without the lock, as a
- *      hint: a thread that pushes wakes the loop afterwards, and the loop checks before it
- *      waits.
+ *   3. All threads push with the GIL held.  A thread that does not run the loop wakes it after
+ *      the push; weft combines the wakes of a burst into one.
  */
 #include "core.h"
 
@@ -69,57 +68,9 @@ weftpy_ring_pop(struct loop_core *core)
 	return core->ring[core->head++ & (core->ring_size - 1)];
 }
 
-int
-weftpy_inbox_push(struct loop_core *core, PyObject *item)
-{
-	struct inbox *inbox = &core->inbox;
-	int rc = 0;
-
-	pthread_mutex_lock(&inbox->lock);
-	if (inbox->count == inbox->size) {
-		size_t size = inbox->size ? inbox->size * 2 : RING_FIRST;
-		PyObject **items = PyMem_RawRealloc(inbox->items, size * sizeof *items);
-
-		if (items) {
-			inbox->items = items;
-			inbox->size = size;
-		} else {
-			rc = -1;
-		}
-	}
-	if (rc == 0) {
-		inbox->items[inbox->count] = Py_NewRef(item);
-		__atomic_store_n(&inbox->count, inbox->count + 1, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&inbox->lock);
-	if (rc < 0)
-		PyErr_NoMemory();
-	return rc;
-}
-
-int
-weftpy_inbox_take(struct loop_core *core)
-{
-	struct inbox *inbox = &core->inbox;
-	int rc;
-
-	if (__atomic_load_n(&inbox->count, __ATOMIC_ACQUIRE) == 0)
-		return 0;
-	pthread_mutex_lock(&inbox->lock);
-	rc = weftpy_ring_reserve(core, inbox->count);
-	for (size_t i = 0; rc == 0 && i < inbox->count; i++)
-		py_ring_put(core, inbox->items[i]);
-	if (rc == 0)
-		__atomic_store_n(&inbox->count, 0, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&inbox->lock);
-	return rc;
-}
-
 void
 weftpy_ring_clear(struct loop_core *core)
 {
 	while (weftpy_ring_count(core) > 0)
 		Py_DECREF(weftpy_ring_pop(core));
-	while (core->inbox.count > 0)
-		Py_DECREF(core->inbox.items[--core->inbox.count]);
 }

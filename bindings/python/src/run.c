@@ -67,7 +67,7 @@ run_item(struct loop_core *core, PyObject *item)
 static int
 run_round(struct loop_core *core)
 {
-	int rc = weftpy_inbox_take(core);
+	int rc = 0;
 
 	for (size_t left = weftpy_ring_count(core); left > 0 && rc == 0; left--) {
 		PyObject *item = weftpy_ring_pop(core);
