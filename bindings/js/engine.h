@@ -127,10 +127,7 @@ struct weft_js {
 	JSClassID link_class, call_class, value_class;
 
 	pthread_mutex_t lock;
-	struct weft__js_held *dropped; /* dropped by other threads; under `lock` */
 	bool held_closed;              /* under `lock` */
-	bool drop_posted;              /* under `lock` */
-	weft_node drop_node;
 };
 
 /* --- engine.c ------------------------------------------------------------ */
@@ -254,7 +251,6 @@ int weft__js_value_init(weft_js *js);
 int     weft__js_hold(weft_js *js, JSValueConst value, weft_value *out);
 JSValue weft__js_held_value(weft_js *js, const weft_value *value);
 void    weft__js_held_fini(weft_js *js);
-void    weft__js_drop_queued(weft_js *js);
 
 /* --- link.c -------------------------------------------------------------- */
 

@@ -2,10 +2,11 @@
  *
  *   1. Each is in the list of its engine, which belongs to the loop's thread.  The loop's thread
  *      unlinks it when it is dropped or the engine is freed.
- *   2. A thread other than the loop's that drops the last owner queues the value under the lock
- *      and wakes the loop, until the list is closed.  From then on the list stays empty, and
- *      only the memory is freed.
- *   3. Each holds a reference to the struct of its engine.
+ *   2. A thread other than the loop's that drops the last owner posts the value to the loop,
+ *      under the lock: until the list is closed the engine holds the loop.  From then on the list
+ *      stays empty, and only the memory is freed.
+ *   3. If the loop refuses the post because it stops, the value is freed with the engine.
+ *   4. Each holds a reference to the struct of its engine.
  */
 #include "engine.h"
 
@@ -14,7 +15,8 @@ struct weft__js_held {
 	weft_js *js;
 	JSValue value;                      /* loop's thread only */
 	struct weft__js_held *next, **link; /* loop's thread only; NULL: not in the list */
-	struct weft__js_held *next_dropped;
+	weft_node node;                     /* posts it, once dropped */
+	bool refused;                       /* by the loop; under the lock */
 };
 
 static void
@@ -39,8 +41,9 @@ held_end(struct weft__js_held *held)
 
 /* Runs on the loop's thread. */
 static void
-end_here(struct weft__js_held *held)
+end_here(void *arg)
 {
+	struct weft__js_held *held = arg;
 	JSRuntime *rt = held->js->rt;
 
 	if (held->link) {
@@ -50,53 +53,18 @@ end_here(struct weft__js_held *held)
 	held_end(held);
 }
 
-void
-weft__js_drop_queued(weft_js *js)
-{
-	struct weft__js_held *held, *next;
-
-	(void)pthread_mutex_lock(&js->lock);
-	held = js->dropped;
-	js->dropped = NULL;
-	(void)pthread_mutex_unlock(&js->lock);
-	for (; held; held = next) {
-		next = held->next_dropped;
-		end_here(held);
-	}
-}
-
-static void
-on_dropped(void *arg)
-{
-	weft_js *js = arg;
-
-	(void)pthread_mutex_lock(&js->lock);
-	js->drop_posted = false;
-	(void)pthread_mutex_unlock(&js->lock);
-	weft__js_drop_queued(js);
-	weft__js_unref(js);
-}
-
-/* Returns whether the loop will free it. */
+/* Returns whether the loop's thread will free it. */
 static bool
-queue(weft_js *js, struct weft__js_held *held)
+send_to_loop(weft_js *js, struct weft__js_held *held)
 {
 	bool open;
 
 	(void)pthread_mutex_lock(&js->lock);
 	open = !js->held_closed;
 	if (open) {
-		held->next_dropped = js->dropped;
-		js->dropped = held;
-	}
-	if (open && !js->drop_posted) {
-		js->drop_node = (weft_node){ .fn = on_dropped, .arg = js };
-		(void)weft__js_ref(js);
-		js->drop_posted = true;
-		if (weft_loop_post_node(js->loop, &js->drop_node) < 0) {
-			js->drop_posted = false; /* freed when the engine is */
-			weft__js_unref(js);
-		}
+		held->node = (weft_node){ .fn = end_here, .arg = held };
+		if (weft_loop_post_node(js->loop, &held->node) < 0)
+			held->refused = true;
 	}
 	(void)pthread_mutex_unlock(&js->lock);
 	return open;
@@ -114,7 +82,7 @@ held_drop(void *ptr)
 	current = weft_loop_current();
 	if (current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED))
 		end_here(held);
-	else if (!queue(js, held))
+	else if (!send_to_loop(js, held))
 		held_end(held);
 }
 
@@ -157,22 +125,27 @@ weft__js_held_value(weft_js *js, const weft_value *value)
 	return JS_DupValue(js->ctx, held->value);
 }
 
-/* Unlinks the first value.  If there is none, closes the list and returns false. */
+/* Ends the first value.  If there is none, closes the list and returns false. */
 static bool
-take_first(weft_js *js, JSValue *value)
+end_first(weft_js *js)
 {
 	struct weft__js_held *held;
+	JSValue value = JS_UNDEFINED;
+	bool refused = false;
 
 	(void)pthread_mutex_lock(&js->lock);
 	held = js->held;
 	if (held) {
-		*value = held->value;
-		held->value = JS_UNDEFINED;
+		value = held->value;
+		refused = held->refused;
 		take_off(held);
 	} else {
 		js->held_closed = true;
 	}
 	(void)pthread_mutex_unlock(&js->lock);
+	JS_FreeValueRT(js->rt, value);
+	if (refused)
+		held_end(held);
 	return held != NULL;
 }
 
@@ -180,9 +153,6 @@ take_first(weft_js *js, JSValue *value)
 void
 weft__js_held_fini(weft_js *js)
 {
-	JSValue value;
-
-	while (take_first(js, &value))
-		JS_FreeValueRT(js->rt, value);
-	weft__js_drop_queued(js);
+	while (end_first(js))
+		continue;
 }

@@ -268,3 +268,22 @@ TEST(js_values_dropped_on_another_thread_while_the_engine_ends_do_not_leak)
 		stop_idle(s.loop);
 	}
 }
+
+/* The loop refuses posts by then. */
+TEST(js_value_dropped_on_another_thread_after_its_loop_has_stopped_ends_with_the_engine)
+{
+	struct script s;
+	weft_value held;
+
+	drops = 0;
+	begin(&s);
+	OK(weft_js_expose(s.js, "own", false, give_own, (void *)(uintptr_t)&lone_type));
+	held = evaluate(&s, "({ part: own() })");
+	weft_loop_shutdown(s.loop);
+	(void)weft_loop_run(s.loop);
+	CHECK_EQ(weft_loop_state(s.loop), WEFT_STOPPED);
+	OK(pthread_join(thread(drop_elsewhere, &held), NULL));
+	CHECK_EQ(drops, 0);
+	end(&s);
+	CHECK_EQ(drops, 1);
+}
