@@ -10,15 +10,14 @@
  *      disarms its timers, runs iterations until everything accepted has run, and becomes
  *      STOPPED.  After that the runner only gives up `runner`.  So calls check the state
  *      before they check which thread has the loop.
- *   3. A thread inside stop, leave, wake, wait_stopped or a schedule call counts itself in
+ *   3. A thread inside stop, leave, wake or a schedule call counts itself in
  *      `visitors` before it first reads the state.  free() waits until there are no visitors,
  *      until every producer that owes the inbox a wake is done, and for the runner of a
  *      stopped loop: all of them are about to return and wait for no other thread.  But a
  *      thread that stops an idle loop has to claim it; in that case free() refuses.
- *   4. A thread that waits for STOPPED parks on the state word.  It first counts itself and
- *      then reads the state (V).  The runner first writes STOPPED and then reads the count
- *      (S).  Both are sequentially consistent, so one of them sees the other.  Threadlets of
- *      other loops are notified by a callback (stop_wait.c).
+ *   4. A thread that begins to wait for STOPPED first counts itself and then reads the state
+ *      (V).  The runner first writes STOPPED and then reads the count (S).  Both are sequentially
+ *      consistent, so one of them sees the other (stop_wait.c).
  *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
 #include "base/fence.h"
@@ -301,18 +300,14 @@ weft_loop_current(void)
 
 /* --- ending ------------------------------------------------------------- */
 
-/* Everything has run: become STOPPED and notify the waiters. */
+/* Everything has run: become STOPPED and end the waits for that. */
 static void
 loop_life_end(weft_loop *loop)
 {
-	uint32_t waiters;
-
 	weft__store(&loop->state, WEFT_STOPPED, WEFT__SEQ_CST); /* S */
-	waiters = weft__load(&loop->visitors, WEFT__SEQ_CST);
-	if (waiters > 0 || weft__load(&loop->refs, WEFT__ACQUIRE) > 0)
-		weft__stop_waits_tell(loop);
-	while (waiters-- > 0)
-		weft__sys->unpark(&loop->state);
+	if (weft__load(&loop->visitors, WEFT__SEQ_CST) > 0
+	    || weft__load(&loop->refs, WEFT__ACQUIRE) > 0)
+		weft__stop_waits_end(loop);
 }
 
 /* Disarm once; the loop then runs iterations until everything accepted has run.  Closing the
@@ -421,53 +416,6 @@ weft_loop_shutdown(weft_loop *loop)
 		weft__loop_wake(loop);
 out:
 	weft__loop_exit(loop);
-}
-
-/* Would the wait keep the loop itself from running on? */
-static bool
-would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
-{
-	const struct weft__thread *self = weft__thread_self();
-
-	return loop == self->loop
-	       || (deadline_ns != WEFT_NOWAIT
-	           && weft__load(&loop->host, WEFT__RELAXED) == (uintptr_t)self);
-}
-
-int
-weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
-{
-	uint32_t state;
-	int rc = 0;
-
-	loop = weft__loop_or_current(loop);
-	if (!loop || weft__loop_is_forked(loop))
-		return weft__misuse(
-			loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-			"weft_loop_wait_stopped: loop is NULL, or was made by a parent process");
-	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
-		return 0;
-	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOWAIT
-	    && loop != weft__thread_self()->loop)
-		return weft__loop_sched(weft__thread_self()->loop)->wait_stopped(loop, deadline_ns);
-	if (would_wait_for_itself(loop, deadline_ns))
-		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: a loop cannot wait for "
-		                                "its own end");
-	if (weft__thread_self()->loop && deadline_ns != WEFT_NOWAIT)
-		return weft__fail(WEFT_ENOSUSPEND,
-		                  "weft_loop_wait_stopped: a callback cannot suspend");
-	weft__loop_enter(loop);
-	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
-	       && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&loop->state, state, deadline_ns);
-	if (state != WEFT_STOPPED && deadline_ns != WEFT_NOWAIT)
-		weft__loop_report_late(loop);
-	weft__loop_exit(loop);
-	return state == WEFT_STOPPED
-	               ? 0
-	               : weft__fail(
-			       WEFT_ETIMEDOUT,
-			       "weft_loop_wait_stopped: the loop has not stopped by the deadline");
 }
 
 /* --- running ------------------------------------------------------------ */

@@ -117,8 +117,6 @@ struct weft__sched_ops {
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
 	void (*add_rest)(weft_loop *loop, struct weft__text *text); /* those that still run */
 	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
-	/* Suspend the calling threadlet until another loop has stopped. */
-	int  (*wait_stopped)(weft_loop *other, uint64_t deadline_ns);
 	const void *layout;              /* for debuggers, which find it by name */
 };
 
@@ -143,10 +141,10 @@ struct weft__run_queue {
 
 struct weft_loop {
 	struct weft__inbox inbox;
-	weft__a32  state;       /* weft_state; threads that wait for STOPPED park here */
+	weft__a32  state;       /* weft_state */
 	weft__a32  leave;       /* 1: weft_loop_break() was called: return from the run */
 	weft__a32  refs;        /* held by weft_loop_ref() */
-	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped, listings, ... */
+	weft__a32  visitors;    /* threads inside stop, leave, wake, listings, ... */
 	weft__a32  going;       /* 1: the loop is being freed */
 	weft__a32  looks;       /* requests to list threadlets that are not answered yet */
 	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0 */
@@ -427,6 +425,13 @@ weft__loop_is_embedded(const weft_loop *loop)
 	return weft__load(&loop->host, WEFT__RELAXED) != 0;
 }
 
+/* The calling thread is the one of that foreign loop. */
+static inline bool
+weft__loop_is_hosted_here(const weft_loop *loop)
+{
+	return weft__load(&loop->host, WEFT__RELAXED) == (uintptr_t)weft__thread_self();
+}
+
 /* The loop is embedded in the foreign loop of another thread. */
 bool weft__loop_is_hosted_elsewhere(const weft_loop *loop);
 
@@ -585,22 +590,24 @@ bool weft__meter_off(weft_loop *loop, uint64_t now_ns);
 
 /* --- stop_wait.c -------------------------------------------------------- */
 
-/* A wait for a loop to stop that ends by a callback, on the loop's runner. */
+/* A wait for a loop to stop.  The loop's runner makes both calls: claim, under the registry's lock,
+ * returns whether the wait can be ended; then wake ends it. */
 struct weft__stop_wait {
-	void (*told)(struct weft__stop_wait *wait); /* once, unless the wait is dropped */
+	bool (*claim)(struct weft__stop_wait *wait);
+	void (*wake)(struct weft__stop_wait *wait);
 	struct weft__stop_wait *next; /* under the registry's lock, like the next */
-	weft_loop *loop;              /* NULL: called, about to be, or dropped */
+	weft_loop *loop;              /* NULL: not in its list */
 };
 
-/* Begin to wait.  False: the loop has stopped, and there is no callback. */
+/* Begin to wait.  False: the loop has stopped, and there will be no call. */
 bool weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait);
 
-/* End a wait early.  Returns the loop, whose reference becomes the caller's; NULL: the
- * callback runs or has run. */
+/* End a wait early.  Returns the loop, of which the caller is a visitor now; NULL: the loop has
+ * stopped. */
 weft_loop *weft__stop_wait_drop(struct weft__stop_wait *wait);
 
-/* The loop has stopped: make all callbacks, on the runner. */
-void weft__stop_waits_tell(weft_loop *loop);
+/* The loop has stopped: end all waits. */
+void weft__stop_waits_end(weft_loop *loop);
 
 /* Report that the loop has not stopped by the deadline of a wait. */
 void weft__loop_report_late(weft_loop *loop);

@@ -1,12 +1,15 @@
-/* stop_wait.c - waiting for a loop to stop by a callback, without a parked thread.
+/* stop_wait.c - the waits for a loop to stop; threadlet/wait_stopped.c waits.
  *
- *   1. A wait is in the list of its loop, or its callback was made, or it was dropped; under
- *      the registry's lock.  A wait in a list holds a reference to the loop, which the thread
- *      that removes the wait drops: while something waits, the loop is not freed.
+ *   1. A wait is in the list of its loop until the loop has stopped or the waiter drops it; under
+ *      the registry's lock.  A wait in a list holds a reference to the loop, so the loop is not
+ *      freed.  The runner empties the list before it gives up the loop, which a free waits for:
+ *      so once a waiter has returned, the references do not make a free fail.
  *   2. A thread that adds a wait is a visitor of the loop (V in life.c), then reads the state, and
  *      enters the list before it leaves.  The runner writes STOPPED (S), then checks for visitors
  *      and references: if a thread has not seen STOPPED, the runner finds one of the two.
- *   3. A callback does not touch the loop, which may have been freed.
+ *   3. The runner claims a wait under the lock.  If the waiter is ending for another reason, the
+ *      claim fails and the runner does not touch the wait again.  Claimed waits are woken
+ *      outside of the lock.
  */
 #include "base/report.h"
 #include "base/text.h"
@@ -45,6 +48,7 @@ loop_stop_wait_take_out(struct weft__stop_wait *wait)
 	wait->loop = NULL;
 }
 
+/* The visit begins before the reference ends, so a free waits for it. */
 weft_loop *
 weft__stop_wait_drop(struct weft__stop_wait *wait)
 {
@@ -52,28 +56,34 @@ weft__stop_wait_drop(struct weft__stop_wait *wait)
 
 	weft__lock_take(&weft__registry.lock);
 	loop = wait->loop;
-	if (loop)
+	if (loop) {
 		loop_stop_wait_take_out(wait);
+		weft__loop_enter(loop);
+		(void)weft_loop_unref(loop);
+	}
 	weft__lock_give(&weft__registry.lock);
 	return loop;
 }
 
 void
-weft__stop_waits_tell(weft_loop *loop)
+weft__stop_waits_end(weft_loop *loop)
 {
-	struct weft__stop_wait *wait;
+	struct weft__stop_wait *claimed = NULL, *wait;
 
-	do {
-		weft__lock_take(&weft__registry.lock);
-		wait = loop->stop_waits;
-		if (wait)
-			loop_stop_wait_take_out(wait);
-		weft__lock_give(&weft__registry.lock);
-		if (!wait)
-			break;
+	weft__lock_take(&weft__registry.lock);
+	while ((wait = loop->stop_waits)) {
+		loop_stop_wait_take_out(wait);
 		(void)weft_loop_unref(loop);
-		wait->told(wait);
-	} while (true);
+		if (!wait->claim(wait))
+			continue;
+		wait->next = claimed;
+		claimed = wait;
+	}
+	weft__lock_give(&weft__registry.lock);
+	while ((wait = claimed)) {
+		claimed = wait->next;
+		wait->wake(wait);
+	}
 }
 
 void

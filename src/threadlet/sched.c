@@ -265,7 +265,6 @@ static const struct weft__sched_ops sched_ops = {
 	.tell_holder = sched_tell_holder,
 	.add_rest = weft__sched_add_rest,
 	.trace_mark = weft__threadlet_trace_mark,
-	.wait_stopped = weft__threadlet_wait_stopped,
 	.layout = weft_gdb_layout,
 };
 

@@ -387,10 +387,6 @@ extern weft__aptr weft__go_anywhere;
 /* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
 void weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead);
 
-/* --- stop_wait.c -------------------------------------------------------- */
-
-int weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
-
 /* --- cancel.c ----------------------------------------------------------- */
 
 /* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on. */

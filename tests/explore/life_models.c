@@ -116,8 +116,15 @@ wait_only(void *state)
 	EXPLORE_CHECK(weft_loop_wait_stopped(w->loop, WEFT_NEVER) == 0);
 }
 
+static bool
+claim_wait(struct weft__stop_wait *wait)
+{
+	(void)wait;
+	return true;
+}
+
 static void
-be_told(struct weft__stop_wait *wait)
+end_wait(struct weft__stop_wait *wait)
 {
 	struct world *w = WORLD(wait);
 
@@ -129,7 +136,8 @@ wait_to_be_told(void *state)
 {
 	struct world *w = state;
 
-	w->wait.told = be_told;
+	w->wait.claim = claim_wait;
+	w->wait.wake = end_wait;
 	weft__put(w->waits, weft__stop_wait_add(w->loop, &w->wait));
 }
 
@@ -148,7 +156,7 @@ wait_and_take_back(void *state)
 	wait_to_be_told(w);
 	if (!weft__get(w->waits) || !weft__stop_wait_drop(&w->wait))
 		return;
-	(void)weft_loop_unref(w->loop);
+	weft__loop_exit(w->loop);
 	weft__put(w->waits, 0);
 }
 

@@ -1,5 +1,7 @@
-/* stop_wait_test.c - threadlets that wait until another loop has stopped. */
+/* stop_wait_test.c - threads and threadlets that wait until another loop has stopped. */
+#include <sched.h>
 #include <signal.h>
+#include "loop/loop.h"
 #include "unit/threadlet/sched.h"
 
 enum { WAITERS = 8, ROUNDS = TEST_TSAN ? 100 : 1000 };
@@ -129,6 +131,62 @@ TEST(loop_that_a_threadlet_waits_for_cannot_be_freed)
 	OK(weft_loop_free(loop));
 }
 
+static void *
+wait_a_moment(void *loop)
+{
+	CHECK_EQ(weft_loop_wait_stopped(loop, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_STR(weft_detail(), "weft_loop_wait_stopped: timed out");
+	return NULL;
+}
+
+TEST(wait_of_a_thread_ends_at_its_deadline)
+{
+	weft_loop *other = make_started();
+
+	OK(pthread_join(thread(wait_a_moment, other), NULL));
+	stop_and_free(other); /* no waiter is left behind there */
+}
+
+static void *
+wait_until_stopped(void *loop)
+{
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	return NULL;
+}
+
+/* The loop runs nowhere, and the thread waits until it is stopped. */
+TEST(loop_that_a_thread_waits_for_cannot_be_freed)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	pthread_t other = thread(wait_until_stopped, loop);
+
+	while (weft__load(&loop->refs, WEFT__ACQUIRE) == 0)
+		sched_yield();
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+	weft_loop_shutdown(loop);
+	OK(pthread_join(other, NULL));
+	OK(weft_loop_free(loop));
+}
+
+/* The first that returns frees the loop, however many others are on their way. */
+TEST(loop_can_be_freed_by_the_first_of_its_waiters)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		weft_loop *loop = make_started();
+		pthread_t others[2];
+
+		for (int i = 0; i < 2; i++)
+			others[i] = thread(wait_until_stopped, loop);
+		while (weft__load(&loop->refs, WEFT__ACQUIRE) < 2)
+			sched_yield();
+		weft_loop_shutdown(loop);
+		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+		OK(weft_loop_free(loop));
+		for (int i = 0; i < 2; i++)
+			OK(pthread_join(others[i], NULL));
+	}
+}
+
 /* --- many --------------------------------------------------------------- */
 
 static weft__a32 returned;
@@ -146,13 +204,6 @@ wait_and_count(void *arg)
 	return 0;
 }
 
-static void *
-wait_as_thread(void *loop)
-{
-	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
-	return NULL;
-}
-
 /* Threadlets on two loops wait for a third loop, which a post on one of the two stops.  Some
  * waits time out, and a plain thread waits, too.  No waiter touches the loop after it was
  * freed. */
@@ -163,7 +214,7 @@ TEST(all_threadlets_that_wait_for_a_loop_are_woken_once)
 		struct wait waits[WAITERS];
 		weft_loop *other = make_started(), *home = make();
 		weft_loop *there = make_started();
-		pthread_t plain = thread(wait_as_thread, other);
+		pthread_t plain = thread(wait_until_stopped, other);
 
 		for (int i = 0; i < WAITERS; i++) {
 			waits[i] = (struct wait){ .other = other, .turns = i };
