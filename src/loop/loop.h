@@ -22,6 +22,7 @@
 #include "backend/backend.h"
 #include "base/thread.h"
 #include "loop/inbox.h"
+#include "loop/mailbox.h"
 #include "loop/meter.h"
 #include "loop/part.h"
 #include "loop/trace.h"
@@ -52,6 +53,7 @@ struct weft__numbers {
 	struct weft__numbers_slab *slabs;
 	int64_t               last_id;
 	struct weft__number  *due, **due_end; /* queued immediates; the loop's thread */
+	struct weft__mailbox  arrivals; /* handles that other threads have set or cleared */
 };
 
 /* Whether spinning pays; sleep.c. */
@@ -660,7 +662,8 @@ bool weft__number_expire(weft_loop *loop, struct weft__place *place);
 /* Run immediates queued before this call, within the budget. */
 void weft__numbers_run_due(weft_loop *loop);
 
-/* Clear all handles; free their memory. */
+/* init: once, as the loop is made; clear: clear all handles; fini: free their memory. */
+void weft__numbers_init(weft_loop *loop);
 void weft__numbers_clear(weft_loop *loop);
 void weft__numbers_fini(weft_loop *loop);
 

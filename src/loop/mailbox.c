@@ -38,14 +38,19 @@ weft__mailbox_add(struct weft__mailbox *box, struct weft__letter *letter)
 	return head == EMPTY;
 }
 
+void
+weft__mailbox_announce(struct weft__mailbox *box)
+{
+	weft__loop_send(box->loop, &box->node, weft__mailbox_arrive, box);
+}
+
 bool
 weft__mailbox_post(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	weft_loop *loop = box->loop;
 	int rc = weft__mailbox_add(box, letter);
 
 	if (rc > 0)
-		weft__loop_send(loop, &box->node, weft__mailbox_arrive, box);
+		weft__mailbox_announce(box);
 	return rc >= 0;
 }
 

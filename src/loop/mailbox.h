@@ -5,7 +5,8 @@
  * letters, so posting to a mailbox that is not empty touches neither the loop nor its inbox.  The
  * loop calls `take` with each letter, in the order of posting.
  *
- * Needs: inbox.h.  Thread: any for weft__mailbox_post() and _is_due(); the loop's for the rest.
+ * Needs: inbox.h.  Thread: any for weft__mailbox_post(), _add(), _announce() and _is_due(); the
+ * loop's for the rest.
  */
 #ifndef WEFT_LOOP_MAILBOX_H
 #define WEFT_LOOP_MAILBOX_H
@@ -63,9 +64,11 @@ weft__mailbox_is_due(const struct weft__mailbox *box)
 	return weft__load(&box->head, WEFT__RELAXED) != WEFT__MAILBOX_EMPTY;
 }
 
-/* The two halves of posting, for models.  _add(): 1 if the caller has to send the node, 0 if it
- * is on its way, WEFT_ESHUTDOWN if the mailbox is closed.  _arrive(): the node has arrived. */
+/* The two halves of posting, for callers that hold a lock, and for models.  _add(): 1 if the
+ * caller has to announce the letter, 0 if the node is on its way, WEFT_ESHUTDOWN if the mailbox is
+ * closed.  _announce(): send the node; it may wake the loop.  _arrive(): the node has arrived. */
 int  weft__mailbox_add(struct weft__mailbox *box, struct weft__letter *letter);
+void weft__mailbox_announce(struct weft__mailbox *box);
 void weft__mailbox_arrive(void *box);
 
 #endif

@@ -4,14 +4,14 @@
  * (armed in the wheel, queued as an immediate, counted as alive) belongs to the loop's thread.
  * A caller changes under the lock what the handle is *wanted* to be.  Then schedule_settle()
  * brings the loop's state in line, on the loop's thread: at once if the caller runs there, else
- * when a node arrives through the inbox.
+ * when the handle arrives in the mailbox.
  *
  *   1. A handle is `live` exactly while it is in the table.  It leaves the table under the
  *      lock, once: by a clear, or by its expiry, before the callback.  That makes the result of
  *      a clear exact.
- *   2. Other threads push its node, under the lock, at most once at a time (`queued`).  The
- *      loop clears the flag under the lock when it settles.  Only for lack of memory does the
- *      loop push the node again itself.
+ *   2. Other threads post it, under the lock, at most once at a time (`queued`).  The loop clears
+ *      the flag under the lock when it settles.  Only for lack of memory does the loop post it
+ *      again itself.
  *   3. The memory returns to the spare list when the handle is not live, not queued and not in
  *      the list of immediates.  So memory that is still to be read is not reused.
  *   4. Other threads count as visitors of the loop, so the loop is not freed during their
@@ -26,14 +26,13 @@
 enum { TIMEOUT, DEADLINE, IMMEDIATE };
 
 struct weft__number {
-	struct weft__place place;  /* in the wheel; the loop's thread */
-	struct weft__node node;    /* in the inbox */
-	struct weft__number *next; /* in its bucket or the spare list; under the lock */
+	struct weft__place place;   /* in the wheel; the loop's thread */
+	struct weft__letter letter; /* in the mailbox */
+	struct weft__number *next;  /* in its bucket or the spare list; under the lock */
 	struct weft__number *next_due;
 	int64_t id;
 	weft_fn fn;
 	void *arg;
-	weft_loop *loop;
 	uint8_t kind;
 	bool live, queued;              /* under the lock */
 	bool attached, counted, in_due; /* the loop's thread */
@@ -185,47 +184,42 @@ schedule_settle(weft_loop *loop, struct weft__number *n)
 	}
 }
 
-static void on_arrival(void *arg);
-
-/* Settle here, or have the loop do it.  Returns how the loop must be woken, or an error.  Lock
- * held. */
+/* Settle here, or have the loop do it.  Returns 1 if the caller must announce the mailbox once it
+ * has given the lock; else 0, or WEFT_ENOMEM.  Lock held. */
 static int
-settle_somewhere(weft_loop *loop, struct weft__number *n, bool internal)
+settle_somewhere(weft_loop *loop, struct weft__number *n)
 {
-	int rc;
-
 	if (is_runner(loop)) {
 		schedule_settle(loop, n);
-		if (n->attached || !n->live)
-			return WEFT__AWAKE;
-		return WEFT_ENOMEM;
+		return n->attached || !n->live ? 0 : WEFT_ENOMEM;
 	}
 	if (n->queued)
-		return WEFT__AWAKE;
-	weft__put(n->node.fn, on_arrival);
-	weft__put(n->node.arg, n);
-	weft__put(n->node.kind, WEFT__NODE_OWN);
-	rc = weft__inbox_push(&loop->inbox, &n->node, internal);
-	n->queued = rc >= 0;
-	return rc;
+		return 0;
+	n->queued = true;
+	return weft__mailbox_add(&loop->numbers.arrivals, &n->letter);
 }
 
-/* A node from another thread has arrived.  If the wheel has no memory for a new timer, the
- * node is pushed again until it has. */
+/* If the wheel has no memory for a new timer, the handle is posted again until it has. */
 static void
-on_arrival(void *arg)
+on_arrival(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	struct weft__number *n = arg;
-	weft_loop *loop = n->loop;
+	struct weft__number *n = (struct weft__number *)(void *)((char *)letter
+	                                                         - offsetof(struct weft__number,
+	                                                                    letter));
+	weft_loop *loop = box->loop;
 
 	weft__biased_take(&loop->numbers.lock, true);
 	n->queued = false;
 	schedule_settle(loop, n);
-	if (n->live && !n->attached) {
-		n->queued = true;
-		(void)weft__inbox_push(&loop->inbox, &n->node, true);
-	}
+	if (n->live && !n->attached)
+		n->queued = weft__mailbox_post(box, letter);
 	weft__biased_give(&loop->numbers.lock, true);
+}
+
+void
+weft__numbers_init(weft_loop *loop)
+{
+	weft__mailbox_init(&loop->numbers.arrivals, loop, on_arrival);
 }
 
 /* --- expiry ------------------------------------------------------------- */
@@ -376,10 +370,8 @@ static void
 init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
 {
 	n->place = (struct weft__place){ .due_ns = wanted->due_ns };
-	n->node = (struct weft__node){ 0 };
 	n->fn = wanted->fn;
 	n->arg = wanted->arg;
-	n->loop = loop;
 	n->kind = wanted->kind;
 	n->live = true;
 	n->queued = n->attached = n->counted = n->in_due = false;
@@ -388,10 +380,11 @@ init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
 
 /* Lock held. */
 static int64_t
-add_locked(weft_loop *loop, const struct wanted *wanted, int *mode)
+add_locked(weft_loop *loop, const struct wanted *wanted, bool *announces)
 {
 	struct weft__numbers *all = &loop->numbers;
 	struct weft__number *n;
+	int rc;
 
 	if (all->count >= all->room && table_grow(all) < 0)
 		return refuse_memory();
@@ -400,22 +393,21 @@ add_locked(weft_loop *loop, const struct wanted *wanted, int *mode)
 		return refuse_memory();
 	init(n, loop, wanted);
 	table_add(all, n);
-	*mode = settle_somewhere(loop, n, false);
-	if (*mode >= 0)
+	rc = settle_somewhere(loop, n);
+	*announces = rc > 0;
+	if (rc >= 0)
 		return n->id;
 	table_remove(all, n);
 	n->next = all->spare;
 	all->spare = n;
-	return *mode == WEFT_ENOMEM ? refuse_memory()
-	                            : weft__fail(*mode, "weft_schedule: the loop is stopping");
+	return refuse_memory();
 }
 
 static int64_t
 schedule_add(weft_loop *loop, const struct wanted *wanted)
 {
 	int64_t id;
-	int mode = WEFT__AWAKE;
-	bool visits;
+	bool visits, announces = false;
 	int rc;
 
 	rc = schedule_check(loop);
@@ -428,10 +420,10 @@ schedule_add(weft_loop *loop, const struct wanted *wanted)
 		id = weft__fail(WEFT_ESHUTDOWN, "weft_schedule: the loop is stopping");
 	} else {
 		weft__biased_take(&loop->numbers.lock, !visits);
-		id = add_locked(loop, wanted, &mode);
+		id = add_locked(loop, wanted, &announces);
 		weft__biased_give(&loop->numbers.lock, !visits);
-		if (mode > 0)
-			weft__loop_kick(loop, mode);
+		if (announces)
+			weft__mailbox_announce(&loop->numbers.arrivals);
 	}
 	if (visits)
 		weft__loop_exit(loop);
@@ -477,8 +469,7 @@ WEFT__FLATTEN int
 weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 {
 	struct weft__number *n;
-	int mode = WEFT__AWAKE;
-	bool visits;
+	bool visits, announces = false;
 	int rc;
 
 	loop = weft__loop_or_current(loop);
@@ -492,11 +483,11 @@ weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 		if (out)
 			*out = n->arg;
 		table_remove(&loop->numbers, n);
-		mode = settle_somewhere(loop, n, true);
+		announces = settle_somewhere(loop, n) > 0;
 	}
 	weft__biased_give(&loop->numbers.lock, !visits);
-	if (mode > 0)
-		weft__loop_kick(loop, mode);
+	if (announces)
+		weft__mailbox_announce(&loop->numbers.arrivals);
 	if (visits)
 		weft__loop_exit(loop);
 	return n ? 0
