@@ -4,8 +4,9 @@
  * is a request: the caller wakes the loop, and the loop answers when it empties its inbox.  A
  * loop that does not run is held for a moment, and read by the caller itself.
  *
- *   1. A request is pending (in the registry), being answered, or neither; under the registry's
- *      lock.  The requester may withdraw a pending request, and waits for one being answered.
+ *   1. A pending request is in the registry, under its lock.  The loop takes the request and
+ *      claims its waiter under the lock.  If the requester is ending its wait, the claim fails and
+ *      the loop does not touch the request again; else the requester waits for the answer.
  *   2. Only a loop that runs answers.  Its run may end without an answer.  Therefore each wait
  *      is short, and then the state of the loop is checked again.
  *   3. The scheduler's list is in order of arrival.  A cursor is the `seq` of the last threadlet
@@ -13,7 +14,7 @@
  *      With several readers it may be another reader's; then the position is searched for.
  */
 #include "base/switch/frames.h"
-#include "threadlet/threadlet.h"
+#include "threadlet/waitable.h"
 
 #define SLICE_MAX 64u
 #define WAIT_NS   (10 * WEFT_MS) /* invariant 2 */
@@ -26,10 +27,7 @@ struct weft__look {
 	size_t max;
 	int count;
 	bool asked; /* pending; under the lock, as `next` */
-	weft__a32 answered;
-	weft_loop *home; /* loop of the waiting threadlet, or NULL */
-	struct weft__waiter waiter;
-	struct weft__node_head node;
+	struct weft__shared_waiter w;
 };
 
 /* --- one threadlet ------------------------------------------------------ */
@@ -143,41 +141,48 @@ threadlet_look_copy(struct weft__look *look)
 
 /* --- requests to a loop that runs --------------------------------------- */
 
+/* The caller holds the lock. */
 static void
-on_answer(void *arg)
+threadlet_look_take_off(struct weft__look *look)
 {
-	struct weft__look *look = arg;
+	struct weft__look **link = &weft__registry.asked;
 
-	if (weft__claim(&look->waiter))
-		weft__wake(&look->waiter, 0);
+	while (*link != look)
+		link = &(*link)->next;
+	*link = look->next;
+	look->asked = false;
+	weft__loop_add_looks(look->loop, -1);
+}
+
+/* Take requests to the loop until one is claimed; NULL: there are no more. */
+static struct weft__look *
+threadlet_look_next(const weft_loop *loop)
+{
+	struct weft__look *look;
+	bool claimed = false;
+
+	weft__lock_take(&weft__registry.lock);
+	do {
+		look = weft__registry.asked;
+		while (look && look->loop != loop)
+			look = look->next;
+		if (!look)
+			break;
+		threadlet_look_take_off(look);
+		claimed = weft__claim(&look->w.waiter);
+	} while (!claimed);
+	weft__lock_give(&weft__registry.lock);
+	return look;
 }
 
 void
 weft__sched_look(weft_loop *loop)
 {
-	struct weft__look **link, *look;
+	struct weft__look *look;
 
-	for (;;) {
-		weft__lock_take(&weft__registry.lock);
-		link = &weft__registry.asked;
-		while (*link && (*link)->loop != loop)
-			link = &(*link)->next;
-		look = *link;
-		if (look) {
-			*link = look->next;
-			look->asked = false;
-			weft__loop_add_looks(loop, -1);
-		}
-		weft__lock_give(&weft__registry.lock);
-		if (!look)
-			return;
+	while ((look = threadlet_look_next(loop))) {
 		threadlet_look_copy(look);
-		if (look->home) {
-			weft__loop_send(look->home, &look->node, on_answer, look);
-			continue;
-		}
-		weft__store(&look->answered, 1, WEFT__RELEASE);
-		weft__sys->unpark(&look->answered); /* it may be gone, which does no harm */
+		weft__waitable_wake_shared(&look->w, 0);
 	}
 }
 
@@ -193,77 +198,31 @@ threadlet_look_request(struct weft__look *look)
 	weft__loop_wake(look->loop);
 }
 
-/* Withdraw a request.  Returns false if it is being answered already. */
-static bool
-take_back(struct weft__look *look)
-{
-	struct weft__look **link = &weft__registry.asked;
-	bool asked;
-
-	weft__lock_take(&weft__registry.lock);
-	asked = look->asked;
-	if (asked) {
-		while (*link != look)
-			link = &(*link)->next;
-		*link = look->next;
-		look->asked = false;
-		weft__loop_add_looks(look->loop, -1);
-	}
-	weft__lock_give(&weft__registry.lock);
-	return asked;
-}
-
 static void
-ask_to_end(struct weft__waiter *waiter, int why)
+threadlet_look_withdraw(struct weft__look *look)
 {
-	struct weft__look *look =
-		(struct weft__look *)(void *)((char *)waiter - offsetof(struct weft__look, waiter));
-
-	if (take_back(look) && weft__claim(waiter))
-		weft__wake(waiter, why);
+	weft__lock_take(&weft__registry.lock);
+	if (look->asked)
+		threadlet_look_take_off(look);
+	weft__lock_give(&weft__registry.lock);
 }
 
 static int
-wait_as_threadlet(struct weft__look *look, uint64_t until_ns)
+threadlet_look_wait(struct weft__look *look, uint64_t until_ns)
 {
-	look->waiter = (struct weft__waiter){ .what = "look",
-		                              .on = (intptr_t)look->loop,
-		                              .ask = ask_to_end };
-	look->home = weft__self()->sched->loop;
-	threadlet_look_request(look);
-	return (int)weft__wait(&look->waiter, until_ns);
-}
+	int rc;
 
-static int
-wait_as_thread(struct weft__look *look, uint64_t until_ns)
-{
-	int rc = 0;
-
+	weft__shared_waiter_init(&look->w, "look", look->loop);
+	look->w.waiter.ask = weft__waitable_end_wait;
+	look->w.looks = false;
 	threadlet_look_request(look);
-	while (!weft__load(&look->answered, WEFT__ACQUIRE)) {
-		if (rc == -ETIMEDOUT && take_back(look))
-			return WEFT_ETIMEDOUT;
-		if (rc == -ETIMEDOUT)
-			until_ns = WEFT_NEVER;
-		rc = weft__sys->park(&look->answered, 0, until_ns);
-	}
-	return 0;
+	rc = (int)weft__shared_wait(&look->w, until_ns);
+	if (rc < 0)
+		threadlet_look_withdraw(look);
+	return rc;
 }
 
 /* --- the calls ---------------------------------------------------------- */
-
-/* May the caller wait for another loop?  Returns 0, or an error. */
-static int
-check_wait(uint64_t deadline_ns)
-{
-	if (weft__self() || deadline_ns == WEFT_NOWAIT)
-		return weft__may_wait(deadline_ns);
-	return weft__thread_self()->loop ? weft__fail(
-		       WEFT_ENOSUSPEND,
-		       "weft_threadlet_list: a callback cannot wait for another loop; call it "
-		       "from a threadlet")
-	                                 : 0;
-}
 
 /* Invariant 2. */
 static int
@@ -278,13 +237,12 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 			weft__loop_give_back(look->loop);
 			return 0;
 		}
-		rc = check_wait(deadline_ns);
+		rc = weft__waitable_may_wait(true, deadline_ns);
 		if (rc < 0)
 			return rc;
 		until_ns = weft_after(WAIT_NS);
 		until_ns = until_ns < deadline_ns ? until_ns : deadline_ns;
-		rc = weft__self() ? wait_as_threadlet(look, until_ns)
-		                  : wait_as_thread(look, until_ns);
+		rc = threadlet_look_wait(look, until_ns);
 		if (rc != WEFT_ETIMEDOUT || weft__sys->now() >= deadline_ns)
 			return rc;
 	}

@@ -22,14 +22,6 @@ stopped_wake(struct weft__stop_wait *stop)
 	weft__waitable_wake_shared(&((struct stopped_wait *)(void *)stop)->w, 0);
 }
 
-/* A wait with this function is no sign of a deadlock: the other loop ends it (deadlock.c). */
-static void
-stopped_ask(struct weft__waiter *waiter, int why)
-{
-	if (weft__claim(waiter))
-		weft__wake(waiter, why);
-}
-
 /* Whether the caller may wait.  A loop that runs on this thread, or that this thread embeds,
  * could not run on while the thread waits. */
 static int
@@ -72,7 +64,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	weft__shared_waiter_init(&wait.w, "stop", loop);
-	wait.w.waiter.ask = stopped_ask;
+	wait.w.waiter.ask = weft__waitable_end_wait;
 	wait.w.looks = false;
 	if (!weft__stop_wait_add(loop, &wait.stop))
 		return 0;

@@ -100,6 +100,13 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what, const 
 	};
 }
 
+void
+weft__waitable_end_wait(struct weft__waiter *waiter, int why)
+{
+	if (weft__claim(waiter))
+		weft__wake(waiter, why);
+}
+
 bool
 weft__waitable_may_spin(struct weft__spin_backoff *backoff)
 {

@@ -148,6 +148,10 @@ void weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
 /* As weft__may_wait(); a plain thread may wait, too, if `shared`. */
 int weft__waitable_may_wait(bool shared, uint64_t deadline_ns);
 
+/* The `ask` of a waiter that something else than threadlets will wake: for deadlock.c it is no sign
+ * of a deadlock.  The wait ends at once, as without that. */
+void weft__waitable_end_wait(struct weft__waiter *waiter, int why);
+
 /* Wait until it is woken. */
 int64_t weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns);
 
