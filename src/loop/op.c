@@ -579,19 +579,12 @@ weft__op_told(void *arg)
 	loop_op_finish(op, op->has_text ? loop_op_text_of(op)->result : weft__get(op->told));
 }
 
-/* Send the result to the loop.  After the push only the loop may touch the op, which may be
- * freed: so `loop` is read before. */
+/* Send the result to the loop.  Afterwards only the loop may touch the op, which may be freed. */
 static void
 send_result(struct weft__op *op, int64_t result, weft_fn fn)
 {
-	struct weft__node *node = weft__op_node(op);
-	weft_loop *loop = op->loop;
-
 	weft__put(op->told, result);
-	weft__put(node->fn, fn);
-	weft__put(node->arg, op);
-	weft__put(node->kind, WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
-	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
+	weft__loop_send(op->loop, &op->node, fn, op);
 }
 
 int
