@@ -24,7 +24,8 @@ from pathlib import Path, PurePosixPath
 LAYERS = "base timer backend loop threadlet promise work net runtime dag".split()
 OUTSIDE = ("proto", "bindings", "tools", "examples")
 LOOPS_OWN = "src/loop/"  # the only folder that names members of struct weft_loop
-LOOP_OPEN = {"src/net/": "backend"}  # members that another folder may still name
+BACKEND_USERS = ("src/backend/", LOOPS_OWN)
+OPS = "src/backend/op.h"  # the contract of ops: every layer may use what it declares
 SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
 LIBRARIES = "admin dag hiredis http js redis".split()  # headers of the libraries beside the core
 CORE_FUNCTIONS_MAX, LIBRARY_FUNCTIONS_MAX = 220, 90
@@ -403,14 +404,45 @@ def loop_members(tree):
     for s in tree.src:
         if s.path.startswith(LOOPS_OWN):
             continue
-        allowed = {member for folder, member in LOOP_OPEN.items() if s.path.startswith(folder)}
         names = {"loop", "loops", *LOOP_NAME.findall(s.flat)}
         for m in re.finditer(r"->\s*(\w+)", s.code):
             name, bracket, is_member = left_of_arrow(s.code, m.start())
             known = calls if bracket == ")" else {"loop", "loops"} if is_member else names
-            if name in known and m[1] not in allowed:
+            if name in known:
                 yield (s.path, s.line(m.start()), f"{name}->{m[1]} is private to {LOOPS_OWN}: use "
                        "a function of its headers")
+
+
+def declared_names(header):
+    """The macros, types, enumerators and functions of a private header."""
+    names = set(re.findall(r"#[ \t]*define[ \t]+(\w+)", header.code))
+    names -= {m for m in names if m.endswith("_H")}
+    for item in items(header):
+        text = ATTRIBUTE.sub("", header.flat[item.start:item.end])
+        if item.kind != "declaration":
+            continue
+        names.update(re.findall(r"\b(?:struct|union|enum)\s+(\w+)\s*\{", text))
+        if (m := re.match(r"\s*enum\b[^{;]*\{(.*)\}", text, re.S)):
+            names.update(re.findall(r"(?:^|,)\s*(\w+)", m[1]))
+        elif (m := re.match(r"[\w\s*]*?\b(\w+)\s*(?:\(|;)", text)):
+            names.add(m[1])
+    return names
+
+
+@rule
+def backend_private(tree):
+    headers = [s for s in tree.src if s.suffix == ".h" and s.path.startswith(BACKEND_USERS[0])]
+    names = {name for s in headers if s.path != OPS for name in declared_names(s)}
+    for s in tree.src:
+        if s.path.startswith(BACKEND_USERS):
+            continue
+        for line, _, name in s.includes:
+            if "backend/" in name:
+                yield s.path, line, f"{name} is private to {' and '.join(BACKEND_USERS)}"
+        for m in re.finditer(r"\bweft__\w+", s.code, re.I):
+            if m[0] in names:
+                yield (s.path, s.line(m.start()), f"{m[0]} is private to src/backend: use ops and "
+                       "src/loop/fd.h")
 
 
 def has_reason(source, function, reason):
@@ -741,6 +773,16 @@ CLEAN = {
                                   "}"),
     "src/base/switch/go.h": c_file("go.h", "void go(void);"),
     "src/base/sim.h": c_file("base/sim.h", '#include "base/switch/go.h"'),
+    "src/backend/backend.h": c_file(
+        "backend.h", "#define WEFT__EVENTS 1", "enum { WEFT__FD_OWN, WEFT__FD_PLAIN = 1 << 3 };",
+        "struct weft__backend {", "\tint fd;", "};", "static inline struct weft__backend *",
+        "weft__backend_of(int a)", "{", "\treturn weft__count(a);", "}",
+        "extern const struct weft__poll_ops weft__poll;"),
+    "src/backend/op.h": c_file("op.h", "struct weft__op {", "\tint fd;", "};"),
+    "src/loop/fd.h": c_file("fd.h", '#include "backend/backend.h"', "static inline int",
+                            "weft__fd_send(int a)", "{", "\treturn weft__backend_of(a)->fd;", "}"),
+    "src/net/send.c": c_file("send.c", '#include "loop/fd.h"', "/* weft__backend_of() */",
+                             "static struct weft__op op = { weft__count(1) };"),
     "src/loop/turn.c": c_file(
         "turn.c", "#include <errno.h>", "#include <net/if.h>", '#include "base/sim.h"',
         '/* #include "dag/dag.h", strcpy(a, b), #if, {{{, TO' 'DO(#12) and src/wo' 'rk/pool.c */',
@@ -785,6 +827,11 @@ PLANTS = [  # rule, path, text, line of the first finding
                    "\treturn loop->backend.ops && a.loops[1]->state;",
                    "\treturn here(g(1))->state;")],
     ("loop-members", "src/threadlet/a.h", c_file("a.h", "#define A a->loop->backend"), 2),
+    ("backend-private", "src/net/a.c", c_file("a.c", '#include "backend/op.h"'), 2),
+    *[("backend-private", "src/threadlet/a.c", c_file("a.c", "int f(int a)", "{", line, "}"), 4)
+      for line in ("\treturn weft__backend_of(a)->fd;", "\treturn WEFT__EVENTS;",
+                   "\tstruct weft__backend *backend = g(a);", "\treturn WEFT__FD_PLAIN;",
+                   "\treturn h(&weft__poll);")],
     ("function-length", "bench/a.c", ABOVE + c_function(71, note=REASON) + "\n", 3),
     ("function-length", "bench/a.c", c_function(72) + "\n", 1),
     ("function-length", "bench/a.c", c_function(73, head="int f(int a)") + "\n", 1),

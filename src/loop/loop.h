@@ -8,7 +8,7 @@
  * foreign loop), meter.c (samples the loop's time), metrics.c (reads the samples) and
  * observe.c (switches sampling on and off), signal.c and process.c (watches on signals and
  * child processes), local.c, registry.c, watchdog.c, post.c, timer.c, schedule.c,
- * microtask.c.  The layers above use access.h, and name no member of struct weft_loop.
+ * microtask.c.  The layers above use access.h and fd.h, and name no member of struct weft_loop.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -24,6 +24,7 @@
 #include "loop/inbox.h"
 #include "loop/mailbox.h"
 #include "loop/meter.h"
+#include "loop/op.h"
 #include "loop/part.h"
 #include "loop/trace.h"
 #include "timer/wheel.h"
@@ -495,42 +496,11 @@ void weft__op_deliver(weft_loop *loop, struct weft__op *op);
 /* Deliver finished ops. */
 void weft__ops_run_done(weft_loop *loop);
 
-/* Request that a pending op finishes with `why`. */
-void weft__op_ask(struct weft__op *op, int why);
-
 void weft__op_expire(weft_loop *loop, struct weft__place *place);
-
-/* Whether the backend of `loop`, which is opened for that, takes ops on files; and start
- * one. */
-bool weft__loop_has_files(weft_loop *loop);
-int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
-                         uint64_t deadline_ns);
-
-/* Send part of a file over a socket: finishes with the count, 0 at the end of the file. */
-int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,
-                       uint64_t deadline_ns);
-
-/* Finish a custom op, as its only finisher and on another thread than its loop's.  On the
- * loop's thread `fn(op)` is called, which must end with weft__op_told(op). */
-WEFT__SHARED void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
-WEFT__SHARED void weft__op_told(void *op);
-
-/* Deliver 0 to `op`, which is initialized, after the results of all ops that this thread has
- * finished.  It needs no memory and works on a stopping loop: so it cannot fail, unless the
- * loop has stopped. */
-void weft__op_follow(weft_op *op);
 
 /* The loop stops: request cancellation of everything pending, and notify the owners of custom
  * ops. */
 void weft__ops_end(weft_loop *loop);
-
-/* The program closes `fd` through an object that has no loop: all that waits on it on the
- * calling thread's loop ends with WEFT_ESHUTDOWN. */
-void weft__fd_forget(int fd);
-
-/* Send a message with several buffers or control data; `msg` belongs to the op. */
-int weft__op_sendmsg(weft_op *op, int fd, const struct msghdr *msg, int flags,
-                     uint64_t deadline_ns);
 
 /* Set whether the watch is background work.  On by default for signals, off for others.  May be
  * called at any time; stop and start keep the setting. */

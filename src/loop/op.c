@@ -523,17 +523,6 @@ weft__fd_evict(weft_loop *loop, int fd)
 	}
 }
 
-void
-weft__fd_forget(int fd)
-{
-	weft_loop *loop = weft_loop_current();
-
-	if (!loop || !loop->backend.ops)
-		return;
-	weft__ready_forget(&loop->backend, fd);
-	weft__loop_changed(loop);
-}
-
 int
 weft_op_close(weft_op *public, int fd)
 {

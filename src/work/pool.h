@@ -1,6 +1,6 @@
 /* pool.h - a pool of plain threads, as shared by the files of this layer.  Private.
  *
- * Needs: loop, backend, base.
+ * Needs: loop, base.
  *
  * The files: pool.c (the queue and the threads), work.c (submitting work, and the pools of
  * loops), options.c (the configuration of a pool).
@@ -14,11 +14,11 @@
 #define WEFT_WORK_POOL_H
 
 #include <weft/work.h>
-#include "backend/op.h"
 #include "base/build.h"
 #include "base/lock.h"
 #include "base/spin.h"
 #include "base/thread.h"
+#include "loop/op.h"
 
 enum {
 	WEFT__WORKER_SLEEPS, /* on its futex word, or is about to */

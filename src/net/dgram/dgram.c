@@ -3,14 +3,6 @@
 #include "net/dgram/dgram.h"
 #include "threadlet/threadlet.h"
 
-static const struct weft__sys *
-dgram_kernel(const weft_dgram *dgram)
-{
-	weft_loop *loop = weft__dgram_loop(dgram);
-
-	return loop ? weft__kernel(&loop->backend) : weft__sys;
-}
-
 int
 weft__dgram_check(const weft_dgram *dgram, const char *call)
 {
@@ -50,7 +42,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	weft__assert(weft_op_init(&dgram->writer, loop, weft__dgram_on_writer, dgram) == 0);
 	weft_op_set_background(&dgram->writer, true);
 	if (!dgram->borrowed)
-		(void)weft__ready_own(&loop->backend, dgram->fd, 0);
+		(void)weft__fd_own(loop, dgram->fd, WEFT__FD_IS_SOCKET);
 	return 0;
 }
 
@@ -88,7 +80,8 @@ weft_dgram_local(weft_dgram *dgram, weft_addr *out)
 		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_local: out is NULL");
 	if (rc < 0)
 		return rc;
-	rc = dgram_kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);
+	rc = weft__dgram_kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes,
+	                                         &size);
 	if (rc < 0)
 		return weft__fail(rc, "weft_dgram_local");
 	weft__addr_settle(&addr, size);
@@ -112,13 +105,12 @@ dgram_release(weft_dgram *dgram)
 	weft_loop *loop = weft__dgram_loop(dgram);
 
 	if (dgram->path.size > 0) /* it may have been removed already */
-		(void)dgram_kernel(dgram)->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
-	if (!dgram->borrowed && loop)
-		weft__ready_forget(&loop->backend, dgram->fd);
-	else if (!dgram->borrowed)
-		weft__fd_forget(dgram->fd);
-	if (!dgram->borrowed)
-		(void)dgram_kernel(dgram)->close(dgram->fd);
+		(void)weft__dgram_kernel(dgram)->path_remove(
+			weft__addr_sockaddr(&dgram->path)->sa_data);
+	if (!dgram->borrowed) {
+		weft__fd_forget(loop, dgram->fd);
+		(void)weft__dgram_kernel(dgram)->close(dgram->fd);
+	}
 	if (dgram->closer)
 		(void)weft_op_finish(dgram->closer, 0);
 	weft__sys->release(dgram->room);

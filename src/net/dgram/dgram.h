@@ -22,6 +22,7 @@
 #include <weft/dgram.h>
 #include "net/addr.h"
 #include "loop/access.h"
+#include "loop/fd.h"
 
 /* The control message that makes UDP split a large message into datagrams; 0: not available. */
 #if defined(UDP_SEGMENT) && !defined(WEFT_PORTABLE)
@@ -63,6 +64,15 @@ static inline weft_loop *
 weft__dgram_loop(const weft_dgram *dgram)
 {
 	return (weft_loop *)weft__load(&dgram->loop, WEFT__RELAXED);
+}
+
+/* The sys table, for a call that its loop counts. */
+static inline const struct weft__sys *
+weft__dgram_kernel(const weft_dgram *dgram)
+{
+	weft_loop *loop = weft__dgram_loop(dgram);
+
+	return loop ? weft__loop_kernel(loop) : weft__sys;
 }
 
 /* --- dgram.c ------------------------------------------------------------ */

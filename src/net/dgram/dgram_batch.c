@@ -108,8 +108,7 @@ dgram_batch_prepare(const weft_dgram *dgram, struct batch *batch, const weft_mes
 static int
 send_trains(weft_dgram *dgram, struct batch *batch)
 {
-	weft_loop *loop = weft__dgram_loop(dgram);
-	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend) : weft__sys;
+	const struct weft__sys *sys = weft__dgram_kernel(dgram);
 	int rc = -EINTR, sent = 0;
 
 	for (int i = 0; rc == -EINTR && i < TRIES_MAX; i++)

@@ -47,8 +47,7 @@ dgram_recv_settle(const struct batch *batch, weft_message *messages, uint32_t co
 static int
 recv_batch(weft_dgram *dgram, weft_message *messages, uint32_t count, bool *drained)
 {
-	weft_loop *loop = weft__dgram_loop(dgram);
-	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend) : weft__sys;
+	const struct weft__sys *sys = weft__dgram_kernel(dgram);
 	struct batch batch;
 	int rc = -EINTR;
 

@@ -21,6 +21,7 @@
 #include "net/dns/dns.h"
 #include "net/dns/dns_ares.h"
 #include "net/dns/dns_wire.h"
+#include "loop/fd.h"
 
 #define ASKED_MAX 256
 
@@ -60,7 +61,7 @@ result_of(int64_t rc)
 static const struct weft__sys *
 dns_ares_kernel(const struct engine *engine)
 {
-	return weft__kernel(&engine->dns->loop->backend);
+	return weft__loop_kernel(engine->dns->loop);
 }
 
 static struct socket **
@@ -101,7 +102,7 @@ close_socket(ares_socket_t fd, void *arg)
 	*link = s->next;
 	if (!engine->alone) {
 		(void)weft_watch_stop(&s->watch);
-		weft__ready_forget(&engine->dns->loop->backend, fd);
+		weft__fd_forget(engine->dns->loop, fd);
 	}
 	weft__sys->release(s);
 	return result_of(dns_ares_kernel(engine)->close(fd));

@@ -199,7 +199,7 @@ adopt(weft_listener *listener, int fd)
 		fd, weft__addr_family(&listener->local) == AF_UNIX ? WEFT__STREAM_LOCAL : 0);
 
 	weft__count(&weft__loop_counts(weft__listener_loop(listener))->accepted, 1);
-	weft__ready_disown(&weft__listener_loop(listener)->backend, fd);
+	weft__fd_disown(weft__listener_loop(listener), fd);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
 	listener->left -= left_of(listener) > 0;
 	if (!stream) {
@@ -239,11 +239,11 @@ permit(weft_listener *listener)
 static int
 accept_live(const weft_listener *listener)
 {
-	struct weft__backend *backend = &weft__listener_loop(listener)->backend;
+	weft_loop *loop = weft__listener_loop(listener);
 	int fd = -EAGAIN;
 
 	for (int i = 0; i < DEAD_MAX; i++) {
-		fd = weft__kernel(backend)->accept(listener->fd);
+		fd = weft__loop_kernel(loop)->accept(listener->fd);
 		if (fd != -ECONNABORTED && fd != -EPROTO && fd != -EINTR)
 			break;
 	}
@@ -300,7 +300,7 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 
 	if (result >= 0) {
 		adopt(listener, (int)result);
-		if ((listener->flags & WEFT__LISTENER_STARTED) && !op->loop->backend.ops->batches)
+		if ((listener->flags & WEFT__LISTENER_STARTED) && !weft__loop_batches(op->loop))
 			accept_more(listener, left_of(listener));
 	} else if (is_final(result)) {
 		listener->error = (int)result;
@@ -612,10 +612,8 @@ close_socket(weft_listener *listener)
 {
 	weft_loop *loop = weft__listener_loop(listener);
 
-	if (loop && loop->backend.ops)
-		weft__ready_forget(&loop->backend, listener->fd);
-	else if (!loop && !(listener->flags & WEFT__LISTENER_BORROWED))
-		weft__fd_forget(listener->fd);
+	if (loop || !(listener->flags & WEFT__LISTENER_BORROWED))
+		weft__fd_forget(loop, listener->fd);
 	if (!(listener->flags & WEFT__LISTENER_BORROWED))
 		(void)weft__sys->close(listener->fd);
 	if (listener->path && listener->forks == weft__load(&weft__program.forks, WEFT__RELAXED))

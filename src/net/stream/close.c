@@ -10,7 +10,7 @@
 static void
 read_away(const weft_stream *stream)
 {
-	const struct weft__sys *sys = weft__kernel(&weft__stream_loop(stream)->backend);
+	const struct weft__sys *sys = weft__loop_kernel(weft__stream_loop(stream));
 	char waste[1024];
 
 	for (int i = 0; i < WASTE_MAX; i++)
@@ -23,7 +23,7 @@ static void
 on_gone(weft_op *op, int64_t result, void *arg)
 {
 	weft_stream *stream = arg;
-	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
+	weft_loop *loop = weft__stream_loop(stream);
 	struct weft__waiter *closer = stream->closer;
 	void (*on_close)(void *arg) = stream->events.on_close;
 
@@ -31,11 +31,11 @@ on_gone(weft_op *op, int64_t result, void *arg)
 	arg = stream->arg;
 	if (stream->tls && !stream->out_error)
 		read_away(stream);
-	weft__ready_forget(backend, stream->fd);
+	weft__fd_forget(loop, stream->fd);
 	if (!(stream->flags & WEFT__STREAM_BORROWED))
-		(void)weft__kernel(backend)->close(stream->fd);
+		(void)weft__loop_kernel(loop)->close(stream->fd);
 	else /* io_uring may have made it blocking */
-		(void)weft__kernel(backend)->set_nonblock(stream->fd);
+		(void)weft__loop_kernel(loop)->set_nonblock(stream->fd);
 	weft__stream_free(stream);
 	if (closer && weft__claim(closer))
 		weft__wake(closer, 0);
@@ -147,7 +147,7 @@ static void
 close_unbound(weft_stream *stream)
 {
 	if (!(stream->flags & WEFT__STREAM_BORROWED)) {
-		weft__fd_forget(stream->fd);
+		weft__fd_forget(NULL, stream->fd);
 		(void)weft__sys->close(stream->fd);
 	}
 	weft__stream_free(stream);

@@ -109,8 +109,8 @@ decide(struct connection *c, int result)
 static void
 drop_socket(struct attempt *a)
 {
-	weft__ready_forget(&a->of->loop->backend, a->fd);
-	(void)weft__kernel(&a->of->loop->backend)->close(a->fd);
+	weft__fd_forget(a->of->loop, a->fd);
+	(void)weft__loop_kernel(a->of->loop)->close(a->fd);
 }
 
 /* An op cannot suspend, so the handshake has a threadlet of its own. */
@@ -167,7 +167,7 @@ win(struct connection *c, struct attempt *a)
 		decide(c, WEFT_ENOMEM);
 		return;
 	}
-	weft__ready_forget(&c->loop->backend, a->fd);
+	weft__fd_forget(c->loop, a->fd);
 	if (c->tls) {
 		begin_secure(c, stream);
 		return;
@@ -202,7 +202,7 @@ static int
 stream_connect_prepare(const struct connection *c, const weft_addr *addr)
 {
 	int family = weft__addr_family(addr), on = 1, rc = 0;
-	int fd = weft__kernel(&c->loop->backend)->socket(family, SOCK_STREAM, 0);
+	int fd = weft__loop_kernel(c->loop)->socket(family, SOCK_STREAM, 0);
 
 	if (fd < 0)
 		return fd;

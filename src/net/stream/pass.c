@@ -28,7 +28,7 @@ weft__passed_end(weft_stream *stream)
 void
 weft__passed_came(weft_stream *stream, size_t before)
 {
-	int fd = weft__passed_take(&stream->in.loop->backend);
+	int fd = weft__fd_take_passed(stream->in.loop);
 
 	if (fd < 0)
 		return;
@@ -68,8 +68,7 @@ change_receive(weft_stream *stream)
 
 	if (!loop)
 		return;
-	weft__ready_set_passing(&loop->backend, stream->fd);
-	if (stream->in.pending && stream->in.state != WEFT__OP_WAITING
+	if (!weft__fd_set_passing(loop, stream->fd, &stream->in)
 	    && !(stream->flags & WEFT__STREAM_PAUSED)) {
 		stream->flags |= WEFT__STREAM_PAUSED;
 		weft_op_cancel(&stream->in);
@@ -151,8 +150,7 @@ send_now(weft_stream *stream, int fd)
 
 	stream_pass_fill(&passing, fd);
 	if (!stream->first)
-		n = weft__ready_send_now(&weft__stream_loop(stream)->backend, stream->fd,
-		                         &passing.msg, true);
+		n = weft__fd_send_now(weft__stream_loop(stream), stream->fd, &passing.msg, true);
 	return n == -EAGAIN ? WEFT_ETIMEDOUT : n < 0 ? (int)n : 0;
 }
 

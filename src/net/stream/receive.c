@@ -26,21 +26,18 @@ stream_receive_is_wanted(const weft_stream *stream)
 	       && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED));
 }
 
+/* Receive only while bytes are wanted.  0, or -ENOMEM. */
+static int
+throttle(weft_stream *stream)
+{
+	return weft__op_throttle(&stream->in, !stream_receive_is_wanted(stream));
+}
+
 /* The limit of the queue: read_max, or more if the reader needs more. */
 static size_t
 limit_of(const weft_stream *stream)
 {
 	return stream->min > stream->read_max ? stream->min : stream->read_max;
-}
-
-static int
-hold(weft_stream *stream, bool on)
-{
-	struct weft__op *op = weft__op_of(&stream->in);
-
-	if (op->kind != WEFT__OP_RECV_MULTI) /* `in` delivers the final callback */
-		return 0;
-	return weft__ready_hold(&op->loop->backend, op, on);
 }
 
 /* --- readers ------------------------------------------------------------ */
@@ -56,9 +53,9 @@ weft__reader_end(weft_stream *stream, int64_t result)
 	stream->into = NULL;
 	stream->min = 0;
 	if (stream->in.pending) {
-		weft__op_of(&stream->in)->buf = NULL;
+		weft__op_set_buffer(&stream->in, NULL, 0);
 		if (!stream_receive_is_wanted(stream))
-			(void)hold(stream, true);
+			(void)weft__op_throttle(&stream->in, true);
 	}
 	if (reader && weft__claim(reader)) {
 		stream->guests++;
@@ -134,7 +131,7 @@ stream_receive_take(weft_stream *stream, const char *bytes, size_t size)
 	if (stream->passed >= 0 && stream->min > stream->in_queue.size)
 		weft__passed_end(stream); /* the reader wants bytes behind it */
 	if (stream->passed >= 0 && stream->in.pending)
-		(void)hold(stream, true);
+		(void)weft__op_throttle(&stream->in, true);
 	pause_if_full(stream);
 }
 
@@ -207,13 +204,13 @@ weft__receive_start(weft_stream *stream)
 
 	if (stream->in.pending || weft__receive_state(stream) <= 0
 	    || stream->in_queue.size >= limit_of(stream)) {
-		return stream->in.pending ? hold(stream, !stream_receive_is_wanted(stream)) : 0;
+		return stream->in.pending ? throttle(stream) : 0;
 	}
 	have_op(stream);
 	weft_op_set_background(&stream->in, !(stream->flags & WEFT__STREAM_STARTED)
 	                                            || (stream->flags & WEFT__STREAM_BACKGROUND));
 	rc = weft_op_recv_multi(&stream->in, stream->fd, WEFT_NEVER);
-	return rc < 0 ? rc : hold(stream, !stream_receive_is_wanted(stream));
+	return rc < 0 ? rc : throttle(stream);
 }
 
 /* A reader gets bytes when there is any room, callbacks when half of the queue is free again. */
@@ -230,7 +227,7 @@ void
 weft__receive_more(weft_stream *stream)
 {
 	if (stream->in.pending && (stream->flags & WEFT__STREAM_PASSES)) {
-		int rc = hold(stream, !stream_receive_is_wanted(stream));
+		int rc = throttle(stream);
 
 		if (rc < 0)
 			stream->in_error = rc;
@@ -253,34 +250,20 @@ weft__guest_leave(weft_stream *stream)
 	return weft__fail(WEFT_ESHUTDOWN, "stream: it was closed during the call");
 }
 
-/* No receive op is pending that could already have fetched the bytes. */
-static int64_t
-receive_alone(weft_stream *stream, void *buf, size_t size)
-{
-	struct weft__op op = {
-		.kind = WEFT__OP_RECV_MULTI, .fd = stream->fd, .buf = buf, .size = size
-	};
-
-	have_op(stream);
-	return weft__ready_attempt(&stream->in.loop->backend, &op);
-}
-
 int64_t
 weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 {
-	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
-	int64_t n = must && !stream->in.pending
-	                    ? receive_alone(stream, buf, size)
-	                    : weft__ready_recv_now(backend, weft__op_of(&stream->in), buf, size,
-	                                           must);
+	int64_t n;
 
+	have_op(stream);
+	n = weft__op_recv_now(&stream->in, stream->fd, buf, size, must);
 	if (n <= 0 && n != -EAGAIN) {
 		/* An apparent end may be an error: TLS announces its end, and a write may have
 		 * got the report of a reset. */
 		end_input(stream, n);
 		n = weft__receive_state(stream);
 	} else if (n > 0 && !buf) {
-		stream_receive_take(stream, backend->data, (size_t)n);
+		stream_receive_take(stream, weft_op_data(&stream->in), (size_t)n);
 	}
 	return n;
 }
@@ -310,13 +293,12 @@ weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 	if (stream->in.pending) {
 		int rc;
 
-		weft__op_of(&stream->in)->buf = stream->into;
-		weft__op_of(&stream->in)->size = stream->into_size;
-		rc = hold(stream, false);
+		weft__op_set_buffer(&stream->in, stream->into, stream->into_size);
+		rc = weft__op_throttle(&stream->in, false);
 		if (rc < 0) {
 			stream->reader = NULL;
 			stream->into = NULL;
-			weft__op_of(&stream->in)->buf = NULL;
+			weft__op_set_buffer(&stream->in, NULL, 0);
 			return rc;
 		}
 	}

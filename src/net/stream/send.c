@@ -326,7 +326,7 @@ on_sent(weft_op *op, int64_t result, void *arg)
 static void
 say_last(weft_stream *stream)
 {
-	int rc = weft__kernel(&stream->out->op.loop->backend)->shutdown(stream->fd, SHUT_WR);
+	int rc = weft__loop_kernel(stream->out->op.loop)->shutdown(stream->fd, SHUT_WR);
 
 	stream->flags |= WEFT__STREAM_SHUT;
 	if (rc == -ENOTCONN) /* the connection is already gone */
@@ -347,13 +347,13 @@ end_handed_over(weft_stream *stream)
 static bool
 send_output(weft_stream *stream, const void *bytes, size_t size)
 {
-	struct weft__backend *backend = &stream->out->op.loop->backend;
+	weft_loop *loop = stream->out->op.loop;
 	struct iovec part = { (void *)(uintptr_t)bytes, size };
 	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
 	int64_t n = -EAGAIN;
 
-	if (!backend->ops->batches)
-		n = weft__ready_send_now(backend, stream->fd, &msg, false);
+	if (!weft__loop_batches(loop))
+		n = weft__fd_send_now(loop, stream->fd, &msg, false);
 	if (n > 0)
 		weft__session_sent(stream->tls, (size_t)n);
 	return n > 0;
@@ -503,25 +503,25 @@ weft__send_flush(weft_stream *stream)
 
 /* --- sending at once ---------------------------------------------------- */
 
-/* Where the backend batches system calls (io_uring), a queued write is cheapest, but it wakes
+/* Where the loop batches system calls (io_uring), a queued write is cheapest, but it wakes
  * its writer once more.  With this many descriptors the writer is cold in the caches by then,
  * and a system call of its own costs less. */
 static bool
-is_crowded(const struct weft__backend *backend)
+is_crowded(const weft_loop *loop)
 {
-	return backend->fds.in_use > CROWD;
+	return weft__loop_fds(loop) > CROWD;
 }
 
 int64_t
 weft__send_now(weft_stream *stream, const weft_span *spans, size_t count, bool must)
 {
-	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
+	weft_loop *loop = weft__stream_loop(stream);
 	struct iovec iov[WEFT__IOVS];
 	struct msghdr msg = { .msg_iov = iov };
 	int64_t n;
 
 	if (stream->first || stream->tls
-	    || (backend->ops->batches && !must && !is_crowded(backend)))
+	    || (weft__loop_batches(loop) && !must && !is_crowded(loop)))
 		return 0;
 	for (size_t i = 0; i < count && msg.msg_iovlen < WEFT__IOVS; i++)
 		if (spans[i].size > 0) {
@@ -530,7 +530,7 @@ weft__send_now(weft_stream *stream, const weft_span *spans, size_t count, bool m
 		}
 	if (msg.msg_iovlen == 0)
 		return 0;
-	n = weft__ready_send_now(backend, stream->fd, &msg, must);
+	n = weft__fd_send_now(loop, stream->fd, &msg, must);
 	if (n < 0 && n != -EAGAIN)
 		stream->out_error = (int)n;
 	return n == -EAGAIN ? 0 : n;

@@ -159,14 +159,13 @@ weft_stream_open_fd(int fd, bool borrow, weft_stream **out)
 
 /* --- the owner loop ----------------------------------------------------- */
 
-/* The backend's flags for the descriptor. */
-static uint16_t
+static enum weft__fd_kind
 kind_of(const weft_stream *stream)
 {
-	return stream->flags & WEFT__STREAM_PLAIN    ? WEFT__FD_PLAIN
-	       : stream->flags & WEFT__STREAM_PASSES ? WEFT__FD_PASSES
-	       : stream->flags & WEFT__STREAM_LOCAL  ? 0
-	                                             : WEFT__FD_STREAM;
+	return stream->flags & WEFT__STREAM_PLAIN    ? WEFT__FD_IS_PLAIN
+	       : stream->flags & WEFT__STREAM_PASSES ? WEFT__FD_IS_PASSING
+	       : stream->flags & WEFT__STREAM_LOCAL  ? WEFT__FD_IS_SOCKET
+	                                             : WEFT__FD_IS_STREAM;
 }
 
 /* Bind the stream to the loop, which registers the descriptor. */
@@ -178,7 +177,7 @@ introduce(weft_stream *stream, weft_loop *loop)
 	if (rc == 0 && !weft__net_of(loop))
 		rc = WEFT_ENOMEM;
 	if (rc == 0)
-		rc = weft__ready_own(&loop->backend, stream->fd, kind_of(stream));
+		rc = weft__fd_own(loop, stream->fd, kind_of(stream));
 	if (rc < 0)
 		return weft__fail(rc, "stream: the loop cannot register its descriptor");
 	weft__notice_settle(&stream->notice, loop);

@@ -27,6 +27,7 @@
 
 #include <weft/stream.h>
 #include <weft/timer.h>
+#include "loop/fd.h"
 #include "net/stream/notice.h"
 #include "net/stream/queue.h"
 #include "threadlet/threadlet.h"

@@ -202,7 +202,7 @@ begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns, struct weft__wr
 static int64_t
 send_ahead(weft_stream *stream, const weft_span *spans, size_t count)
 {
-	bool must = weft__stream_loop(stream)->backend.ops->batches;
+	bool must = weft__loop_batches(weft__stream_loop(stream));
 
 	return weft__send_now(stream, spans, count, must);
 }

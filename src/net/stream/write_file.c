@@ -52,13 +52,10 @@ write_file_copy(weft_stream *stream, struct weft__file_part *part, uint64_t dead
 static int64_t
 send_now(weft_stream *stream, struct weft__file_part *part)
 {
-	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
 	int64_t n = -EAGAIN;
 
 	while (!stream->first && part->left > 0) {
-		struct weft__op op = { .kind = WEFT__OP_SENDFILE, .fd = stream->fd, .part = part };
-
-		n = weft__ready_attempt(backend, &op);
+		n = weft__fd_sendfile_now(weft__stream_loop(stream), stream->fd, part);
 		if (n <= 0)
 			break;
 		part->offset += (uint64_t)n;
