@@ -70,8 +70,10 @@ take_all(struct weft__mailbox *box, uintptr_t leave)
 	return oldest;
 }
 
-/* A drain that `take` calls gives out the rest before this loop continues. */
-static void
+/* These two are inlined, so that a `take` that calls the program is near the loop.
+ *
+ * A drain that `take` calls gives out the rest before this loop continues. */
+static inline __attribute__((always_inline)) void
 deliver_taken(struct weft__mailbox *box)
 {
 	struct weft__letter *letter;
@@ -82,7 +84,7 @@ deliver_taken(struct weft__mailbox *box)
 	}
 }
 
-static void
+static inline __attribute__((always_inline)) void
 deliver(struct weft__mailbox *box, uintptr_t leave)
 {
 	deliver_taken(box);

@@ -208,7 +208,7 @@ run_producers(weft_loop *loop, uint32_t budget)
 
 /* Run the library's own nodes, then the posts: a list, and the producer queues.  In most
  * iterations some of these are empty.  Returns how many posts came by producer queues. */
-static inline uint32_t
+static inline __attribute__((always_inline)) uint32_t
 run_posts(weft_loop *loop)
 {
 	uint32_t calls = 0, by_producers = 0;

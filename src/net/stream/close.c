@@ -62,8 +62,8 @@ finish_behind_results(weft_stream *stream)
 bool
 weft__close_go_on(weft_stream *stream)
 {
-	if (stream->in.pending || stream->out
-	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN)) || stream->guests > 0)
+	if (stream->in.pending || stream->out || (stream->flags & WEFT__STREAM_CALLED)
+	    || stream->guests > 0 || !weft__stream_seal(stream))
 		return false;
 	if (finish_behind_results(stream))
 		return false;

@@ -50,8 +50,7 @@ stream_events_move(weft_stream *stream, void *buf, size_t size)
 	                        buf, size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
-	if (stream->in_queue.size > 0)
-		weft__events_again(stream);
+	weft__events_again(stream);
 	return (weft_span){ buf, size };
 }
 
@@ -91,6 +90,7 @@ stream_events_report(weft_stream *stream)
 	void *buf = NULL;
 	weft_span bytes;
 
+	stream->flags &= ~(uint32_t)WEFT__STREAM_AGAIN;
 	stream->flags |= WEFT__STREAM_CALLED;
 	if (size >= MUCH && stream->events.on_buffer)
 		buf = stream->events.on_buffer(stream, &size, stream->arg);
@@ -100,7 +100,7 @@ stream_events_report(weft_stream *stream)
 		stream->events.on_data(stream, bytes.data, (ssize_t)bytes.size, stream->arg);
 	if (stream_events_take_end(stream))
 		stream->events.on_data(stream, NULL, weft__receive_state(stream), stream->arg);
-	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
+	weft__events_returned(stream);
 	if (stream->flags & WEFT__STREAM_CLOSING)
 		(void)weft__close_go_on(stream);
 }
@@ -118,16 +118,20 @@ weft__events_on_received(weft_op *op, int64_t result, void *arg)
 		weft__reader_serve(stream);
 }
 
+/* An interrupt may have posted the letter, or weft__events_again(), or both. */
 void
-weft__events_on_again(void *arg)
+weft__events_on_letter(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	weft_stream *stream = arg;
+	weft_stream *stream = weft__letter_stream(letter);
 
-	stream->flags &= ~(uint32_t)WEFT__STREAM_AGAIN;
+	if (!weft__stream_open_letter(stream))
+		return;
+	weft__stream_end_wait(stream);
 	if (stream->flags & WEFT__STREAM_CLOSING)
 		(void)weft__close_go_on(stream);
-	else if (is_started(stream))
+	else if ((stream->flags & WEFT__STREAM_AGAIN) && is_started(stream))
 		stream_events_report(stream);
+	weft__checkpoint(box->loop);
 }
 
 bool
@@ -142,28 +146,26 @@ weft__events_begin_drain(weft_stream *stream)
 	return true;
 }
 
-/* A stopping loop accepts no posts.  It ends the receive op, or calls weft__events_stop(). */
 void
 weft__events_again(weft_stream *stream)
 {
-	if (stream->flags & WEFT__STREAM_AGAIN)
+	if (!is_started(stream) || (stream->in_queue.size == 0 && weft__receive_state(stream) > 0))
 		return;
-	if (weft_loop_post_node(weft__stream_loop(stream), &stream->again) == 0)
-		stream->flags |= WEFT__STREAM_AGAIN;
+	stream->flags |= WEFT__STREAM_AGAIN;
+	if (!(stream->flags & WEFT__STREAM_CALLED))
+		weft__stream_post(stream);
 }
 
-static void
-on_loop_stopped(weft_op *op, int64_t result, void *arg)
+/* The callback may have skipped everything, and the end may have been reported, after
+ * weft__events_again(). */
+void
+weft__events_returned(weft_stream *stream)
 {
-	weft_stream *stream = arg;
+	bool again = stream->flags & WEFT__STREAM_AGAIN;
 
-	(void)op, (void)result;
-	if (stream->flags & WEFT__STREAM_CLOSING) {
-		(void)weft__close_go_on(stream);
-		return;
-	}
-	stream->in_error = WEFT_ESHUTDOWN;
-	stream_events_report(stream);
+	stream->flags &= ~(uint32_t)(WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN);
+	if (again)
+		weft__events_again(stream);
 }
 
 /* A stream with a queue that is full, or holds the last bytes of a connection that has ended,
@@ -175,8 +177,8 @@ weft__events_stop(weft_loop *loop)
 
 	for (weft_stream *s = net->started; s; s = s->next)
 		if (!s->in.pending) {
-			(void)weft_op_init(&s->in, weft__stream_loop(s), on_loop_stopped, s);
-			weft__op_follow(&s->in);
+			s->in_error = WEFT_ESHUTDOWN;
+			weft__events_again(s);
 		}
 }
 
@@ -218,8 +220,7 @@ weft_stream_start(weft_stream *stream, weft_loop *loop, const weft_stream_events
 		.on_buffer = events->on_buffer,
 	};
 	stream->arg = arg;
-	if (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0)
-		weft__events_again(stream);
+	weft__events_again(stream);
 	return 0;
 }
 

@@ -265,7 +265,7 @@ weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadl
 	if (rc < 0)
 		return rc;
 	stream->flags |= WEFT__STREAM_OPS;
-	result = weft__notice_take(&stream->notice) ? WEFT_EINTR : peek_at_once(stream, min);
+	result = weft__stream_take_interrupt(stream) ? WEFT_EINTR : peek_at_once(stream, min);
 	if (result == -EAGAIN) {
 		weft__passed_end(stream);
 		stream->min = min;
@@ -292,9 +292,6 @@ weft_stream_skip(weft_stream *stream, size_t size)
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
-	/* The loop reports the rest, or the end, in another call. */
-	if ((stream->flags & WEFT__STREAM_STARTED)
-	    && (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0))
-		weft__events_again(stream);
+	weft__events_again(stream);
 	return 0;
 }

@@ -317,7 +317,7 @@ on_sent(weft_op *op, int64_t result, void *arg)
 	take_result(stream, result);
 	if (weft__events_begin_drain(stream)) {
 		stream->events.on_drain(stream, stream->arg);
-		stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
+		weft__events_returned(stream);
 	}
 	pump(stream);
 }

@@ -1,4 +1,4 @@
-/* stream.c - streams: creation, the owner loop, and interrupting. */
+/* stream.c - streams: creation, and the owner loop. */
 #include <errno.h>
 #include <sys/socket.h>
 #include "net/stream/stream.h"
@@ -18,11 +18,11 @@ net_at(const weft_loop *loop)
 	return (struct weft__net *)(void *)weft__loop_part(loop, WEFT__PART_STREAMS);
 }
 
-/* A loop with started streams has not ended. */
+/* A loop has not ended that has started streams, or streams being closed that wait for a letter. */
 static bool
-net_has_started(weft_loop *loop)
+net_has_streams(weft_loop *loop)
 {
-	return net_at(loop)->started != NULL;
+	return net_at(loop)->started || net_at(loop)->awaited > 0;
 }
 
 static void
@@ -51,7 +51,7 @@ net_free(weft_loop *loop, bool alone)
 struct weft__net *
 weft__net_of(weft_loop *loop)
 {
-	static const struct weft__part_ops ops = { .has = net_has_started,
+	static const struct weft__part_ops ops = { .has = net_has_streams,
 		                                   .stop = weft__events_stop,
 		                                   .free = net_free };
 	struct weft__net *net = net_at(loop);
@@ -62,14 +62,12 @@ weft__net_of(weft_loop *loop)
 	if (!net)
 		return NULL;
 	net->part.ops = &ops;
-	weft__mailbox_init(&net->notices, loop, weft__on_notice);
+	weft__mailbox_init(&net->letters, loop, weft__events_on_letter);
 	(void)weft__loop_attach(loop, WEFT__PART_STREAMS, &net->part);
 	return net;
 }
 
 /* --- creation and freeing ----------------------------------------------- */
-
-static void stream_notify(struct weft__notice *notice);
 
 weft_stream *
 weft__stream_make(int fd, uint32_t flags)
@@ -80,7 +78,6 @@ weft__stream_make(int fd, uint32_t flags)
 		(void)weft__fail(WEFT_ENOMEM, "stream: out of memory");
 		return NULL;
 	}
-	stream->notice.tell = stream_notify;
 	stream->fd = fd;
 	stream->passed = -1;
 	stream->flags = flags;
@@ -89,7 +86,6 @@ weft__stream_make(int fd, uint32_t flags)
 	stream->low_water = LOW_WATER;
 	stream->write_max = WRITE_MAX;
 	stream->linger_ns = LINGER_NS;
-	stream->again = (weft_node){ .fn = weft__events_on_again, .arg = stream };
 	return stream;
 }
 
@@ -104,7 +100,6 @@ weft__stream_free(weft_stream *stream)
 	if (stream->keeper)
 		*stream->keeper = NULL;
 	weft__session_close(stream->tls);
-	weft__notice_drop(&stream->notice);
 	if (stream->flags & WEFT__STREAM_BOUND)
 		weft_loop_unref(loop);
 	if (stream->quota)
@@ -180,7 +175,7 @@ introduce(weft_stream *stream, weft_loop *loop)
 		rc = weft__fd_own(loop, stream->fd, kind_of(stream));
 	if (rc < 0)
 		return weft__fail(rc, "stream: the loop cannot register its descriptor");
-	weft__notice_settle(&stream->notice, loop);
+	weft__stream_bind(stream, loop);
 	(void)weft_loop_ref(loop);
 	stream->flags |= WEFT__STREAM_BOUND;
 	return 0;
@@ -226,31 +221,7 @@ weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	if (deadline_ns == WEFT_NOWAIT)
 		return 0;
 	rc = weft__may_wait(deadline_ns);
-	if (rc == 0 && weft__notice_take(&stream->notice))
+	if (rc == 0 && weft__stream_take_interrupt(stream))
 		rc = WEFT_EINTR;
 	return rc;
-}
-
-/* --- interrupting ------------------------------------------------------- */
-
-/* Runs on the owner loop.  Ends the wait of the reader, or else of the first write. */
-static void
-stream_notify(struct weft__notice *notice)
-{
-	weft_stream *stream = weft__notice_stream(notice);
-	bool reads = stream->reader || stream->reader_op;
-
-	if ((!reads && !stream->first) || !weft__notice_take(notice))
-		return;
-	if (reads)
-		weft__reader_end(stream, WEFT_EINTR);
-	else
-		weft__send_ask(stream->first, WEFT_EINTR);
-}
-
-void
-weft_stream_interrupt(weft_stream *stream)
-{
-	if (stream)
-		weft__notice_send(&stream->notice);
 }

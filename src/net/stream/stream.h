@@ -1,9 +1,10 @@
 /* stream.h - streams: the definitions that the files of this layer share.  Private.
  *
- * The files: stream.c (creation, owner loop), receive.c (the receive op, and delivery
- * of its bytes), read.c (read calls), send.c (the write queue and the send op), write.c (write
- * calls), close.c (closing), events.c (callbacks), option.c (properties), queue.c (received
- * bytes), secure.c (TLS), pass.c (descriptor passing), write_file.c (files).
+ * The files: stream.c (creation, owner loop), receive.c (the receive op, and delivery of its
+ * bytes), read.c (read calls), send.c (the write queue and the send op), write.c (write calls),
+ * close.c (closing), events.c (callbacks), option.c (properties), queue.c (received bytes),
+ * secure.c (TLS), pass.c (descriptor passing), write_file.c (files), letter.c (interrupts, and
+ * reports that come later).
  *
  *   1. A stream has no loop until the first call that waits on it.  From then on only the
  *      thread of that loop uses the stream, except to interrupt it, and the stream references
@@ -13,9 +14,9 @@
  *      uses no caller's buffer once the read has returned, so a read can end at any time.
  *   3. A write sends from the caller's memory, so it ends only when the kernel no longer uses
  *      that memory.
- *   4. A stream is freed when `in` and `out` are not pending, no callback is on the stack or
- *      posted, and no woken threadlet still has to run.  `guests` counts such threadlets, the
- *      in-flight callers.
+ *   4. A stream is freed when `in` and `out` are not pending, no callback is on the stack, its
+ *      letter is not on its way, and no woken threadlet still has to run.  `guests` counts such
+ *      threadlets, the in-flight callers.
  *   5. on_close is called, and weft_stream_close() returns in a threadlet, after the results of all
  *      ops that the program has started on the stream.  No call of the program calls on_close,
  *      unless the loop has stopped.
@@ -27,8 +28,9 @@
 
 #include <weft/stream.h>
 #include <weft/timer.h>
+#include "base/lock.h"
 #include "loop/fd.h"
-#include "net/stream/notice.h"
+#include "loop/mailbox.h"
 #include "net/stream/queue.h"
 #include "threadlet/threadlet.h"
 
@@ -90,7 +92,8 @@ struct weft__sender {
 /* State that the streams of a loop share. */
 struct weft__net {
 	struct weft__part    part; /* first */
-	struct weft__mailbox notices; /* interrupts of its streams; see notice.h */
+	struct weft__mailbox letters; /* of its streams; letter.c */
+	uint32_t             awaited; /* letters on their way whose streams are being closed */
 	struct weft__chunks  chunks;
 	struct weft__sender *senders; /* cached */
 	struct weft__write  *writes;
@@ -113,7 +116,7 @@ enum {
 	WEFT__STREAM_BACKGROUND = 1 << 9,
 	WEFT__STREAM_HIGH = 1 << 10,    /* exceeded high_water: on_drain is due */
 	WEFT__STREAM_BOUND = 1 << 11,   /* its loop has registered the descriptor */
-	WEFT__STREAM_AGAIN = 1 << 12,   /* `again` is posted */
+	WEFT__STREAM_AGAIN = 1 << 12,   /* on_data is to get what is left, in another call */
 	WEFT__STREAM_CALLED = 1 << 13,  /* a callback is on the stack */
 	WEFT__STREAM_PASSES = 1 << 15,  /* accepts passed descriptors */
 	WEFT__STREAM_LOCAL = 1 << 16,   /* a Unix socket */
@@ -130,7 +133,9 @@ struct weft__stream_calls {
 
 struct weft_stream {
 	/* The members that every read and write uses come first. */
-	struct weft__notice notice; /* owner loop and interrupt flag */
+	weft__aptr  loop;     /* its owner, a weft_loop, or 0 */
+	weft__a32   interrupted; /* the interrupt flag, 0 or 1 */
+	weft__a32   forks;    /* fork count of its loop */
 	int         fd;
 	uint32_t    flags; /* WEFT__STREAM_* */
 	int         in_error, out_error; /* permanent errors, or 0 */
@@ -156,8 +161,11 @@ struct weft_stream {
 	size_t      passed_at; /* bytes of the queue before the byte that `passed` came with */
 	struct weft__stream_calls events;
 	void       *arg;
-	weft_node   again;    /* calls on_data for the remaining bytes */
 	struct weft__waiter *closer;
+
+	struct weft__letter letter; /* see letter.c, also for the next two */
+	struct weft__lock lock;
+	uint8_t     letter_state;
 
 	uint32_t    read_max, high_water, low_water;
 	uint64_t    write_max, linger_ns;
@@ -170,11 +178,11 @@ struct weft_stream {
 static inline weft_loop *
 weft__stream_loop(const weft_stream *stream)
 {
-	return weft__notice_loop(&stream->notice);
+	return (weft_loop *)weft__load(&stream->loop, WEFT__RELAXED);
 }
 
-#define weft__notice_stream(n) \
-	((weft_stream *)(void *)((char *)(n) - offsetof(weft_stream, notice)))
+#define weft__letter_stream(l) \
+	((weft_stream *)(void *)((char *)(l) - offsetof(weft_stream, letter)))
 
 /* --- stream.c ----------------------------------------------------------- */
 
@@ -208,6 +216,32 @@ int weft__stream_check(weft_stream *stream, const char *call);
 /* The same as weft__stream_use() for a call that may suspend.  Also returns the error that
  * would refuse a wait, and WEFT_EINTR for a pending interrupt. */
 int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call);
+
+/* --- letter.c ----------------------------------------------------------- */
+
+/* Bind the stream to `loop`, whose streams have a mailbox. */
+void weft__stream_bind(weft_stream *stream, weft_loop *loop);
+
+/* Post the letter, unless it is on its way.  Thread: any. */
+void weft__stream_post(weft_stream *stream);
+
+/* The stream is to be freed: post no letter from now on.  False if one is on its way: then its
+ * arrival continues the close. */
+bool weft__stream_seal(weft_stream *stream);
+
+/* The letter has arrived.  False if the stream is sealed, and no longer interested. */
+bool weft__stream_open_letter(weft_stream *stream);
+
+/* If the stream was interrupted, end the wait of the reader, or else of the first write. */
+void weft__stream_end_wait(weft_stream *stream);
+
+/* Test and clear the interrupt flag. */
+static inline bool
+weft__stream_take_interrupt(weft_stream *stream)
+{
+	return weft__load(&stream->interrupted, WEFT__SEQ_CST) /* I */
+	       && weft__exchange(&stream->interrupted, 0, WEFT__RELAXED);
+}
 
 /* --- option.c ----------------------------------------------------------- */
 
@@ -323,17 +357,23 @@ bool weft__close_go_on(weft_stream *stream);
 /* The callback of the receive op.  The stream may be gone afterwards. */
 void weft__events_on_received(weft_op *op, int64_t result, void *stream);
 
-/* Post a report of the remaining bytes; and its function. */
+/* Let the loop report what is left for on_data, if anything, in another call.  If a callback is on
+ * the stack, that is decided when it returns. */
 void weft__events_again(weft_stream *stream);
-void weft__events_on_again(void *stream);
 
-/* Whether on_drain is due.  If so, the caller calls it, and then clears WEFT__STREAM_CALLED. */
+/* A letter of the mailbox of a loop's streams has arrived. */
+void weft__events_on_letter(struct weft__mailbox *box, struct weft__letter *letter);
+
+/* Whether on_drain is due.  If so, the caller calls it, and then weft__events_returned(). */
 bool weft__events_begin_drain(weft_stream *stream);
+
+/* A callback has returned. */
+void weft__events_returned(weft_stream *stream);
 
 /* Stop calling on_data. */
 void weft__events_end(weft_stream *stream);
 
-/* The loop stops: notify the streams of `net` that have no pending op to be notified by. */
+/* The loop stops: notify the started streams that have no pending op to be notified by. */
 void weft__events_stop(weft_loop *loop);
 
 /* --- quota.c ------------------------------------------------------------ */

@@ -333,3 +333,49 @@ TEST(close_in_a_threadlet_ends_within_its_linger_though_the_loop_stops)
 	OK(close(scene.peer));
 	OK(weft_loop_free(scene.loop));
 }
+
+/* --- interrupts on their way ------------------------------------------------ */
+
+TEST(on_close_follows_a_close_while_an_interrupt_is_on_its_way)
+{
+	for (int way = RESET; way <= CLOSE; way++) {
+		struct scene scene;
+
+		open_scene(&scene, (enum way)way);
+		OK(shutdown(scene.peer, SHUT_WR));
+		turns(scene.loop, 3);
+		weft_stream_interrupt(scene.stream);
+		close_stream(&scene, way == RESET);
+		CHECK_EQ(scene.closes, 0);
+		weft_loop_shutdown(scene.loop);
+		end_scene(&scene);
+	}
+}
+
+TEST(interrupted_stream_of_a_stopped_loop_is_freed_by_its_close)
+{
+	struct pair pair = make_pair(), other = make_pair();
+	weft_loop *loop = make();
+	weft_stream *streams[2];
+	char byte;
+
+	OK(weft_stream_open_fd(pair.fd, false, &streams[0]));
+	OK(weft_stream_open_fd(other.fd, false, &streams[1]));
+	for (int i = 0; i < 2; i++) {
+		OK(weft_stream_start(streams[i], loop, &(weft_stream_events){ .on_data = on_held },
+		                     NULL));
+		OK(weft_stream_stop(streams[i]));
+	}
+	weft_loop_shutdown(loop);
+	(void)weft_loop_run(loop);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	for (int i = 0; i < 2; i++)
+		weft_stream_interrupt(streams[i]);
+	for (int i = 0; i < 2; i++)
+		weft_stream_close(streams[i]);
+	CHECK_EQ(read(pair.peer, &byte, 1), 0);
+	CHECK_EQ(read(other.peer, &byte, 1), 0);
+	OK(close(pair.peer));
+	OK(close(other.peer));
+	OK(weft_loop_free(loop));
+}

@@ -11,6 +11,7 @@ struct guest {
 	size_t size, take; /* take: bytes skipped in each call; 0: all */
 	int calls, ends, drains, closes, error;
 	bool close_at_end, close_at_data;
+	bool in_steps; /* skip byte by byte */
 };
 
 static void
@@ -33,7 +34,8 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		n = guest->take;
 	memcpy(guest->got + guest->size, data, n);
 	guest->size += n;
-	OK(weft_stream_skip(stream, n));
+	for (size_t step = guest->in_steps ? 1 : n; n > 0; n -= step)
+		OK(weft_stream_skip(stream, step));
 	if (guest->close_at_data)
 		weft_stream_close(stream);
 }
@@ -88,7 +90,8 @@ TEST(on_data_reports_what_arrives_and_then_the_end)
 }
 
 /* When everything received is skipped, the loop has nothing left to run. */
-TEST(message_that_is_skipped_completely_takes_one_loop_iteration)
+static void
+count_turns(bool in_steps)
 {
 	enum { MESSAGES = 100 };
 
@@ -98,10 +101,11 @@ TEST(message_that_is_skipped_completely_takes_one_loop_iteration)
 	int turns = 0;
 
 	guest.close_at_end = true;
+	guest.in_steps = in_steps;
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
 	for (int i = 1; i <= MESSAGES; i++) {
-		put(pair.peer, "x");
-		for (; guest.size < (size_t)i; turns++)
+		put(pair.peer, "xy");
+		for (; guest.size < 2 * (size_t)i; turns++)
 			(void)weft_loop_run_once(loop, WEFT_NEVER);
 		for (; weft_loop_next(loop) == WEFT_NOWAIT; turns++)
 			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
@@ -112,6 +116,65 @@ TEST(message_that_is_skipped_completely_takes_one_loop_iteration)
 	OK(close(pair.peer));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.ends, 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(message_that_is_skipped_completely_takes_one_loop_iteration)
+{
+	count_turns(false);
+}
+
+TEST(message_that_is_skipped_in_steps_takes_one_loop_iteration)
+{
+	count_turns(true);
+}
+
+/* The end has arrived long before its turn comes.  The call that skips the last byte is followed by
+ * the end at once, so the loop has nothing left to run. */
+TEST(end_that_follows_the_last_bytes_takes_no_further_iteration)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct weft_loop_stats stats;
+
+	guest.take = 1;
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	put(pair.peer, "0123456789abcdef");
+	OK(close(pair.peer));
+	while (guest.ends == 0)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK_STR(guest.got, "0123456789abcdef");
+	CHECK(weft_loop_next(loop) != WEFT_NOWAIT);
+	OK(weft_loop_stats(loop, &stats));
+	CHECK_EQ(stats.posts_accepted, 0);
+	weft_stream_close(guest.stream);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.closes, 1);
+	OK(weft_loop_free(loop));
+}
+
+/* The end was left by an earlier call, so the loop has to report it. */
+TEST(end_is_reported_after_a_skip_outside_of_callbacks)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	guest.take = 2;
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	put(pair.peer, "abcd");
+	while (guest.size < 2)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	OK(weft_stream_stop(guest.stream));
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	OK(weft_stream_skip(guest.stream, 2));
+	OK(close(pair.peer));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.size, 2);
+	CHECK_EQ(guest.ends, 1);
+	weft_stream_close(guest.stream);
+	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
 
