@@ -5,10 +5,12 @@
  * weft__turn().  A function that the compiler has inlined has no frame.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <weft/debug.h>
+#include <weft/metrics.h>
 #include "base/switch/frames.h"
 #include "unit/probe.h"
 #include "unit/twice.h"
@@ -73,6 +75,54 @@ check_frames(const struct path *path, size_t max, int line)
 }
 
 #define CHECK_FRAMES(path, max) check_frames(path, max, __LINE__)
+
+/* --- the count itself --------------------------------------------------- */
+
+struct depths {
+	struct path direct, deeper;
+};
+
+static __attribute__((noinline)) void
+record_one_frame_deeper(struct path *path)
+{
+	RECORD(path);
+	__asm__ volatile(""); /* not a tail call */
+}
+
+static void
+on_two_depths(weft_op *op, int64_t result, void *arg)
+{
+	struct depths *depths = arg;
+
+	(void)op, (void)result;
+	RECORD(&depths->direct);
+	record_one_frame_deeper(&depths->deeper);
+	__asm__ volatile("");
+}
+
+/* So the limits below mean something, on the backend that this run of the tests is for. */
+TEST(count_includes_each_frame_up_to_the_loop_iteration)
+{
+	const char *backend = getenv("WEFT_BACKEND");
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct depths depths = { .direct = { .count = 0 } };
+	struct weft_loop_stats stats;
+	weft_op op;
+	char byte;
+
+	BEGIN();
+	OK(weft_op_init(&op, loop, on_two_depths, &depths));
+	OK(weft_op_recv(&op, pair.fd, &byte, 1, 0, WEFT_NEVER));
+	put(pair.peer, "x");
+	OK(weft_loop_run(loop));
+	OK(weft_loop_stats(loop, &stats));
+	CHECK_STR(stats.backend, backend ? backend : stats.backend);
+	CHECK(frames_of(&depths.direct) > 0);
+	CHECK_EQ(frames_of(&depths.deeper), frames_of(&depths.direct) + 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
 
 /* --- ops ---------------------------------------------------------------- */
 
@@ -225,6 +275,7 @@ struct reader {
 	char room[8192];
 	int calls, error;
 	bool drained, ended;
+	bool lazy; /* skips nothing */
 };
 
 static void
@@ -247,7 +298,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		n = reader->take ? reader->take : n;
 	}
 	reader->size += n;
-	if (data != reader->room)
+	if (data != reader->room && !reader->lazy)
 		OK(weft_stream_skip(stream, n));
 }
 
@@ -298,7 +349,7 @@ TEST(stream_data_reaches_the_program_in_three_frames)
 	OK(weft_loop_run(loop));
 	CHECK_EQ(reader.error, 0);
 	CHECK_FRAMES(&reader.first, 3);
-	CHECK_FRAMES(&reader.rest, 3); /* what was not skipped: by a post */
+	CHECK_FRAMES(&reader.rest, 3); /* what was not skipped: by the letter */
 	CHECK_FRAMES(&reader.end, 3);
 	CHECK_FRAMES(&reader.close, 3);
 	OK(weft_loop_free(loop));
@@ -364,6 +415,28 @@ TEST(drain_of_a_stream_is_reported_in_three_frames)
 	}
 	OK(weft_loop_run(loop));
 	CHECK_FRAMES(&reader.drain, 3);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+/* The queue is full, so no receive is pending that the loop could end. */
+TEST(stop_of_the_loop_reaches_a_stream_with_a_full_queue_in_three_frames)
+{
+	static const char bytes[1 << 20];
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct reader reader = { .lazy = true };
+
+	BEGIN();
+	OK(weft_stream_open_fd(pair.fd, false, &reader.stream));
+	OK(weft_stream_start(reader.stream, loop, &events, &reader));
+	while (send(pair.peer, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		turns(loop, 1);
+	turns(loop, 8);
+	weft_loop_shutdown(loop);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(reader.error, WEFT_ESHUTDOWN);
+	CHECK_FRAMES(&reader.end, 3);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
