@@ -35,7 +35,8 @@ typedef struct weft_loop_hook {
 	 * calls it until it returns 0 and the microtask queue is empty. */
 	int  (*checkpoint)(weft_loop *loop, void *arg);
 	/* Called when the result of weft_loop_next() has changed, but only outside of
-	 * iterations, and not for posts and timer IDs: those make the descriptor readable. */
+	 * iterations, and not for posts, timer IDs, ticks and microtasks: those make the
+	 * descriptor readable. */
 	void (*next_changed)(weft_loop *loop, void *arg);
 	void    *arg;       /* caller's */
 	uint64_t opaque[4]; /* private */

@@ -28,11 +28,14 @@ WEFT_API int64_t weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_schedule_clear(weft_loop *loop, int64_t id, void **out);
 
-/* Call `fn(arg)`, as a microtask or as a tick, at the microtask checkpoint that follows the
- * current callback.  The checkpoint runs all ticks, then all microtasks, until both queues are
- * empty.
- * Return 0, WEFT_ENOMEM.
- * Thread: loop.  Blocks: no.  Since: 0.1. */
+/* Call `fn(arg)`, as a microtask or as a tick, at the loop's next microtask checkpoint, which
+ * follows its current callback.  The checkpoint runs all ticks, then all microtasks, until both
+ * queues are empty; it leaves what other threads queue meanwhile to the next checkpoint.  Those
+ * of one thread run in the order of its calls, ticks and microtasks each.  Calls wake a loop
+ * that sleeps, and run at the beginning of the run of an idle loop.  A loop that stops runs all
+ * that it has accepted; while it does, it refuses calls of other threads.
+ * Return 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_ESHUTDOWN.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_schedule_microtask(weft_loop *loop, weft_fn fn, void *arg);
 WEFT_API int weft_schedule_tick(weft_loop *loop, weft_fn fn, void *arg);
 

@@ -121,16 +121,15 @@ weft__loop_set_left(weft_loop *loop, uint32_t left)
 static inline bool
 weft__loop_must_return(const weft_loop *loop)
 {
-	return loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
-	       | loop->traced;
+	return weft__loop_may_have_tasks(loop) | loop->hooks.checkpoints | loop->traced;
 }
 
 /* Nothing else is known to be runnable, and spinning may pay. */
 static inline bool
 weft__loop_may_spin(const weft_loop *loop)
 {
-	return loop->spin.allowed && !loop->ready.first && !loop->ticks.count
-	       && !loop->microtasks.count && !weft__inbox_has(&loop->inbox);
+	return loop->spin.allowed && !loop->ready.first && !weft__loop_may_have_tasks(loop)
+	       && !weft__inbox_has(&loop->inbox);
 }
 
 /* Adaptive spin of the threadlets that wait for other threads. */

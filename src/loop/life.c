@@ -44,6 +44,14 @@ weft__loop_check(const weft_loop *loop, const char *call)
 	return stopped ? weft__fail(WEFT_ESHUTDOWN, call) : 0; /* invariant 2 */
 }
 
+bool
+weft__loop_is_mine(const weft_loop *loop)
+{
+	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED) & ~BRIEFLY;
+
+	return runner == (uintptr_t)weft__thread_self();
+}
+
 /* --- claims ------------------------------------------------------------- */
 
 /* The value of `runner` while a thread is being started for the loop. */
@@ -138,6 +146,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__inbox_fini(&loop->inbox, alone);
 	weft__backend_close(&loop->backend);
 	weft__numbers_fini(loop);
+	weft__tasks_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
 	weft__sys->release((void *)weft__load(&loop->meter, WEFT__RELAXED));
@@ -161,9 +170,10 @@ has_accepted(weft_loop *loop)
 		for (struct weft__node *n = lists[i]; n; n = n->next)
 			if (!(n->kind & WEFT__NODE_OWN))
 				return true;
-	return loop->ticks.count > 0 || loop->microtasks.count > 0
-	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0 || loop->backend.ended
-	       || loop->hooks.more > 0 || weft__parts_have(loop);
+	weft__mailbox_drain(&loop->tasks.box);
+	return weft__loop_task_count(loop) > 0 || weft__count_get(&loop->threadlets) > 0
+	       || loop->ops > 0 || loop->backend.ended || loop->hooks.more > 0
+	       || weft__parts_have(loop);
 }
 
 /* Set what this thread runs; for iterations outside of a run. */
@@ -319,6 +329,7 @@ begin_to_end(weft_loop *loop)
 		return;
 	loop->draining = true;
 	weft__inbox_close(&loop->inbox);
+	weft__tasks_close(loop);
 	weft__numbers_clear(loop);
 	if (weft__loop_sched(loop))
 		weft__loop_sched(loop)->cancel(loop);
@@ -380,6 +391,7 @@ stop_idle(weft_loop *loop)
 	if (!weft__loop_claim(loop))
 		return; /* the thread that has it sees STOPPING */
 	weft__loop_rouse(loop);
+	weft__tasks_close(loop); /* so has_accepted() sees all of them */
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
 		struct weft__thread before = *weft__thread_self();
 

@@ -76,6 +76,24 @@ struct weft__expiry {
 	bool     asked;               /* the kernel was polled since the delivery began */
 };
 
+/* A tick or microtask that another thread has queued. */
+struct weft__task {
+	struct weft__letter letter; /* first */
+	struct weft__call   call;
+	bool                is_tick;
+};
+
+struct weft__task_list {
+	struct weft__task *first, *last;
+};
+
+/* The tasks from other threads. */
+struct weft__tasks {
+	struct weft__mailbox   box;
+	uint64_t               count; /* tasks that have arrived, in these lists */
+	struct weft__task_list ticks, microtasks;
+};
+
 /* Calls that bindings have requested at points of a loop iteration; hook.c. */
 struct weft__hooks {
 	weft_loop_hook *first, *last;
@@ -197,6 +215,7 @@ struct weft_loop {
 	struct weft__node_list own;   /* posted by the runner, for the next iteration */
 	uint32_t   own_count;
 	struct weft__ring ticks, microtasks;
+	struct weft__tasks tasks;     /* the mailbox: any thread */
 	struct weft__spin spin;
 	struct weft__backend backend;
 	struct weft__tally tally;     /* backend counters; like the next, read by any thread */
@@ -254,6 +273,9 @@ weft__loop_is_usable(const weft_loop *loop)
 	       && loop->quick == weft__load(&weft__program.forks, WEFT__RELAXED)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }
+
+/* This thread runs the loop, or has claimed it to end it.  Callbacks of the loop run so. */
+bool weft__loop_is_mine(const weft_loop *loop);
 
 /* Claim the loop for a moment; false if it runs.  And give it back. */
 bool weft__loop_claim(weft_loop *loop);
@@ -390,13 +412,36 @@ bool weft__loop_is_alive(weft_loop *loop);
  * callback. */
 void weft__checkpoint_slow(weft_loop *loop);
 
+/* Ticks and microtasks that the loop's thread has queued, or that have arrived from others. */
+static inline uint64_t
+weft__loop_task_count(const weft_loop *loop)
+{
+	return loop->ticks.count + loop->microtasks.count + loop->tasks.count;
+}
+
+/* There are ticks or microtasks; or other threads may have sent some. */
+static inline bool
+weft__loop_may_have_tasks(const weft_loop *loop)
+{
+	return loop->ticks.count | loop->microtasks.count | loop->tasks.count
+	       | weft__load(&loop->tasks.box.head, WEFT__RELAXED);
+}
+
 static inline void
 weft__checkpoint(weft_loop *loop)
 {
-	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
-	    | loop->promises_due)
+	if (weft__loop_may_have_tasks(loop) | loop->hooks.checkpoints | loop->promises_due)
 		weft__checkpoint_slow(loop);
 }
+
+void weft__tasks_init(weft_loop *loop);
+
+/* Refuse ticks and microtasks of other threads from now on.  Those that were accepted run at the
+ * next checkpoint. */
+void weft__tasks_close(weft_loop *loop);
+
+/* The loop is freed. */
+void weft__tasks_fini(weft_loop *loop);
 
 /* --- hook.c ------------------------------------------------------------- */
 
@@ -620,6 +665,24 @@ void weft__local_drop(int key, void *value);
 bool weft__locals_end(weft_loop *loop);
 
 /* --- schedule.c ------------------------------------------------ */
+
+/* Error texts of one of the weft_schedule_* calls. */
+struct weft__schedule_texts {
+	const char *no_loop, *no_fn, *forked, *no_memory, *stopping;
+};
+
+#define WEFT__SCHEDULE_TEXTS(call)                                                      \
+	{                                                                               \
+		call ": there is no loop; pass one, or call it in a callback of a loop", \
+		call ": fn is NULL",                                                    \
+		call ": the loop was made by a parent process",                         \
+		call ": out of memory",                                                 \
+		call ": the loop is stopping, or has stopped",                          \
+	}
+
+/* Whether the loop can be used, also by other threads, and `fn` is not NULL.  0, or an error. */
+int weft__schedule_check(const weft_loop *loop, weft_fn fn,
+                         const struct weft__schedule_texts *texts);
 
 /* Like weft_schedule_timeout(), at `deadline_ns` and as background work: results that arrived by
  * then come first. */

@@ -330,21 +330,20 @@ weft__numbers_fini(weft_loop *loop)
 
 /* --- the calls ---------------------------------------------------------- */
 
-static int64_t
-refuse_memory(void)
-{
-	return weft__fail(WEFT_ENOMEM, "weft_schedule: out of memory");
-}
+static const struct weft__schedule_texts texts_of[] = {
+	[TIMEOUT] = WEFT__SCHEDULE_TEXTS("weft_schedule_timeout"),
+	[DEADLINE] = WEFT__SCHEDULE_TEXTS("weft_abort_new_timeout"),
+	[IMMEDIATE] = WEFT__SCHEDULE_TEXTS("weft_schedule_immediate"),
+};
 
-static int
-schedule_check(const weft_loop *loop)
+int
+weft__schedule_check(const weft_loop *loop, weft_fn fn, const struct weft__schedule_texts *texts)
 {
 	if (!loop)
-		return weft__misuse(WEFT_EINVAL, "weft_schedule: there is no loop");
+		return weft__misuse(WEFT_EINVAL, texts->no_loop);
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP,
-		                    "weft_schedule: the loop was made by a parent process");
-	return 0;
+		return weft__misuse(WEFT_EWRONGLOOP, texts->forked);
+	return fn ? 0 : weft__misuse(WEFT_EINVAL, texts->no_fn);
 }
 
 /* Invariant 4.  True: the caller must call weft__loop_exit() afterwards. */
@@ -382,15 +381,16 @@ init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
 static int64_t
 add_locked(weft_loop *loop, const struct wanted *wanted, bool *announces)
 {
+	const struct weft__schedule_texts *texts = &texts_of[wanted->kind];
 	struct weft__numbers *all = &loop->numbers;
 	struct weft__number *n;
 	int rc;
 
 	if (all->count >= all->room && table_grow(all) < 0)
-		return refuse_memory();
+		return weft__fail(WEFT_ENOMEM, texts->no_memory);
 	n = take_spare(all);
 	if (!n)
-		return refuse_memory();
+		return weft__fail(WEFT_ENOMEM, texts->no_memory);
 	init(n, loop, wanted);
 	table_add(all, n);
 	rc = settle_somewhere(loop, n);
@@ -400,24 +400,23 @@ add_locked(weft_loop *loop, const struct wanted *wanted, bool *announces)
 	table_remove(all, n);
 	n->next = all->spare;
 	all->spare = n;
-	return refuse_memory();
+	return weft__fail(WEFT_ENOMEM, texts->no_memory);
 }
 
 static int64_t
 schedule_add(weft_loop *loop, const struct wanted *wanted)
 {
+	const struct weft__schedule_texts *texts = &texts_of[wanted->kind];
 	int64_t id;
 	bool visits, announces = false;
 	int rc;
 
-	rc = schedule_check(loop);
+	rc = weft__schedule_check(loop, wanted->fn, texts);
 	if (rc < 0)
 		return rc;
-	if (!wanted->fn)
-		return weft__misuse(WEFT_EINVAL, "weft_schedule: fn is NULL");
 	visits = visit(loop);
 	if (weft__loop_is_stopping(loop)) {
-		id = weft__fail(WEFT_ESHUTDOWN, "weft_schedule: the loop is stopping");
+		id = weft__fail(WEFT_ESHUTDOWN, texts->stopping);
 	} else {
 		weft__biased_take(&loop->numbers.lock, !visits);
 		id = add_locked(loop, wanted, &announces);
@@ -470,12 +469,13 @@ weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 {
 	struct weft__number *n;
 	bool visits, announces = false;
-	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = schedule_check(loop);
-	if (rc < 0)
-		return rc;
+	if (!loop)
+		return weft__misuse(WEFT_EINVAL, "weft_schedule_clear: there is no loop");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EWRONGLOOP, "weft_schedule_clear: the loop was made by "
+		                                     "a parent process");
 	visits = visit(loop);
 	weft__biased_take(&loop->numbers.lock, !visits);
 	n = table_find(&loop->numbers, id);
@@ -493,6 +493,6 @@ weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 	return n ? 0
 	         : weft__fail(
 			 WEFT_ENOENT,
-			 "weft_schedule: no timer has this ID; it has run, was cleared, or never "
-			 "existed");
+			 "weft_schedule_clear: no timer has this ID; it has run, was cleared, or "
+			 "never existed");
 }

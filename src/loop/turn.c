@@ -254,8 +254,8 @@ weft__loop_has_work(const weft_loop *loop)
 	return loop->own.first || loop->ready.first || weft__inbox_has(&loop->inbox)
 	       || loop->posts.first || loop->first.first || loop->backend.done.first
 	       || loop->backend.events_count > 0 || loop->last.first || loop->numbers.due
-	       || loop->ticks.count > 0 || loop->microtasks.count > 0 || loop->hooks.more > 0
-	       || loop->promises_due || loop->backend.ended;
+	       || weft__loop_task_count(loop) > 0 || loop->hooks.more > 0 || loop->promises_due
+	       || loop->backend.ended;
 }
 
 bool

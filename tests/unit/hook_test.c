@@ -551,7 +551,7 @@ TEST(next_changed_is_called_between_iterations_once_per_change)
 	OK(weft_loop_free(loop));
 }
 
-TEST(next_changed_is_called_for_everything_that_needs_an_iteration)
+TEST(next_changed_is_called_for_what_only_the_loops_thread_may_add)
 {
 	weft_loop *loop = make();
 	struct probe x = probe('x', "n");
@@ -568,15 +568,15 @@ TEST(next_changed_is_called_for_everything_that_needs_an_iteration)
 	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
-	CHECK_STR(trace, "nxmnxl");
+	CHECK_STR(trace, "mnxl");
 	OK(weft_op_init(&op, loop, on_op, NULL));
 	OK(weft_op_sleep(&op, weft_after(HOUR)));
-	CHECK_STR(trace, "nxmnxlnx");
+	CHECK_STR(trace, "mnxlnx");
 	weft_op_cancel(&op);
-	CHECK_STR(trace, "nxmnxlnxnx");
+	CHECK_STR(trace, "mnxlnxnx");
 	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
-	CHECK_STR(trace, "nxmnxlnxnx");
+	CHECK_STR(trace, "mnxlnxnx");
 	OK(weft_loop_free(loop));
 }
 
