@@ -11,6 +11,8 @@
  *      all iterations since the previous timed one, so times, depths and lags of a busy loop are
  *      samples.  If the untimed iterations took longer than these samples say, the excess is
  *      recorded as one stalled iteration.
+ *   3. The ten seconds of rates and depths end now and move in steps of 100 ms, those of
+ *      quantiles in steps of a second.
  */
 #ifndef WEFT_METRICS_H
 #define WEFT_METRICS_H

@@ -5,20 +5,21 @@
  * compared to the wait.  While a loop runs without blocking, it times so many iterations that
  * timing takes about 1 % of its time; each stands for those since the timed one before.
  *
- * Values with a window are kept in slices of one second, one more than the window is long.  A
- * slice is cleared and reused for a later second.  A reader detects that by the number of the
- * second:
+ * Values with a window are kept in slices, one more than the window is long: times in slices of
+ * one second, as they take much memory; counts and depths in slices of 100 ms, so that rates
+ * follow the load.  A slice is cleared and reused for a later period.  A reader detects that by
+ * the mark of the slice, which is the number of the period plus 1:
  *
  *   1. Only the runner writes, except for `posted`.  Everything that other threads read is atomic.
- *   2. The second of a slice is 0 while the slice is cleared (from X, acquire, to Y, release),
- *      and no second occurs twice.
- *   3. A reader loads the second (S, acquire).  If it sees Y, it sees nothing from before the
- *      clearing.  It sums up, and then rechecks the second by adding 0 (A, release).  If A
- *      finds the same number, A comes before X in the modification order of that word, and X
- *      reads what A wrote (or the addition of another reader, which continues A's release
- *      sequence).  So everything that the reader has read comes before the clearing.
+ *   2. The mark of a slice is 0 while the slice is cleared (from X, acquire, to Y, release), and
+ *      no other mark occurs twice.
+ *   3. A reader loads the mark (S, acquire).  If it sees Y, it sees nothing from before the
+ *      clearing.  It sums up, and then rechecks the mark by adding 0 (A, release).  If A finds
+ *      the same mark, A comes before X in the modification order of that word, and X reads what
+ *      A wrote (or the addition of another reader, which continues A's release sequence).  So
+ *      everything that the reader has read comes before the clearing.
  *   4. Otherwise the reader starts again.  That happens only to a reader that was delayed for
- *      a second: a slice is reused one second after it has left the window.
+ *      the length of a slice: so long after it has left the window a slice is reused.
  *
  * The lag of a post is measured where a thread has to wake the loop: the thread stores the
  * time in `posted` before it wakes the loop.  Posts that the loop finds while it is awake are
@@ -44,31 +45,65 @@ weft__meter_new(void)
 
 /* --- slices ------------------------------------------------------------- */
 
+/* Begin to clear a slice. */
 static void
-loop_meter_clear(struct weft__slice *slice)
+slice_clear(weft__slice_mark *mark)
 {
-	(void)weft__exchange(&slice->second, 0, WEFT__ACQUIRE); /* X */
-	weft__count_set(&slice->turns, 0);
-	weft__count_set(&slice->calls, 0);
-	weft__count_set(&slice->inbox_max, 0);
-	weft__count_set(&slice->tasks_max, 0);
-	weft__histogram_clear(&slice->turn);
-	weft__histogram_clear(&slice->lag);
+	(void)weft__exchange(mark, 0, WEFT__ACQUIRE); /* X */
 }
 
-/* The slice of the last clock reading. */
-static struct weft__slice *
-slice_now(struct weft__meter *meter)
+/* A slice has been cleared: use it for period `number`. */
+static void
+slice_open(weft__slice_mark *mark, uint64_t number)
 {
-	uint64_t second = meter->at_ns / WEFT_S;
+	weft__store(mark, number + 1, WEFT__RELEASE); /* Y */
+}
 
-	if (meter->slice && meter->at_ns < meter->slice_end_ns)
-		return meter->slice;
-	meter->slice = &meter->slices[second % WEFT__SLICES];
-	meter->slice_end_ns = (second + 1) * WEFT_S;
-	loop_meter_clear(meter->slice);
-	weft__store(&meter->slice->second, second + 1, WEFT__RELEASE); /* Y */
-	return meter->slice;
+static void
+times_clear(struct weft__times *times)
+{
+	slice_clear(&times->mark);
+	weft__histogram_clear(&times->turn);
+	weft__histogram_clear(&times->lag);
+}
+
+static void
+rates_clear(struct weft__rates *rates)
+{
+	slice_clear(&rates->mark);
+	weft__count_set(&rates->turns, 0);
+	weft__count_set(&rates->calls, 0);
+	weft__count_set(&rates->inbox_max, 0);
+	weft__count_set(&rates->tasks_max, 0);
+}
+
+/* The slices of the last clock reading. */
+static struct weft__times *
+times_now(struct weft__meter *meter)
+{
+	uint64_t number = meter->at_ns / WEFT__TIMES_NS;
+
+	if (meter->times && meter->at_ns < meter->times_end_ns)
+		return meter->times;
+	meter->times = &meter->all_times[number % (WEFT__TIMES + 1)];
+	meter->times_end_ns = (number + 1) * WEFT__TIMES_NS;
+	times_clear(meter->times);
+	slice_open(&meter->times->mark, number);
+	return meter->times;
+}
+
+static struct weft__rates *
+rates_now(struct weft__meter *meter)
+{
+	uint64_t number = meter->at_ns / WEFT__RATES_NS;
+
+	if (meter->rates && meter->at_ns < meter->rates_end_ns)
+		return meter->rates;
+	meter->rates = &meter->all_rates[number % (WEFT__RATES + 1)];
+	meter->rates_end_ns = (number + 1) * WEFT__RATES_NS;
+	rates_clear(meter->rates);
+	slice_open(&meter->rates->mark, number);
+	return meter->rates;
 }
 
 static uint64_t
@@ -81,17 +116,17 @@ calls_of(const struct weft__counts *counts)
 	return calls;
 }
 
-/* Add what was counted since the last flush to the second of the last clock reading. */
+/* Add what was counted since the last flush to the slice of the last clock reading. */
 static void
 flush(weft_loop *loop)
 {
 	struct weft__meter *meter = weft__loop_meter(loop);
-	struct weft__slice *slice = slice_now(meter);
+	struct weft__rates *rates = rates_now(meter);
 	uint64_t turns = weft__count_get(&loop->counts.turns);
 	uint64_t calls = calls_of(&loop->counts);
 
-	(void)weft__count(&slice->turns, turns - meter->turns);
-	(void)weft__count(&slice->calls, calls - meter->calls);
+	(void)weft__count(&rates->turns, turns - meter->turns);
+	(void)weft__count(&rates->calls, calls - meter->calls);
 	meter->turns = turns;
 	meter->calls = calls;
 }
@@ -104,9 +139,12 @@ weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
 
 	meter->at_ns = meter->woke_ns = meter->posted_ns = 0;
 	meter->turns_timed = weft__count_get(&loop->counts.turns);
-	meter->slice = NULL;
-	for (unsigned i = 0; i < WEFT__SLICES; i++)
-		loop_meter_clear(&meter->slices[i]);
+	meter->times = NULL;
+	meter->rates = NULL;
+	for (unsigned i = 0; i <= WEFT__TIMES; i++)
+		times_clear(&meter->all_times[i]);
+	for (unsigned i = 0; i <= WEFT__RATES; i++)
+		rates_clear(&meter->all_rates[i]);
 	meter->turns = meter->turns_timed;
 	meter->calls = calls_of(&loop->counts);
 	weft__count_set(&meter->born_ns, now_ns);
@@ -192,19 +230,18 @@ void
 weft__meter_took(weft_loop *loop, bool some)
 {
 	struct weft__meter *meter = loop->timed;
-	struct weft__slice *slice = slice_now(meter);
 	const struct weft__counts *counts = &loop->counts;
 	uint64_t run = weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
 	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns : meter->woke_ns;
 	uint64_t lag_ns = meter->period_ns; /* the inbox is checked once per iteration */
 
-	loop_meter_check(&meter->inbox, &slice->inbox_max,
+	loop_meter_check(&meter->inbox, &rates_now(meter)->inbox_max,
 	                 weft__count_get(&counts->taken) - run
 	                         + weft__producers_depth(&loop->inbox));
 	if (meter->woke_ns)
 		lag_ns = meter->at_ns > begin_ns ? meter->at_ns - begin_ns : 0;
 	if (some && (lag_ns > 0 || meter->woke_ns))
-		weft__histogram_add(&slice->lag, lag_ns, meter->weight);
+		weft__histogram_add(&times_now(meter)->lag, lag_ns, meter->weight);
 	meter->woke_ns = meter->posted_ns = 0;
 }
 
@@ -216,7 +253,7 @@ weft__meter_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns)
 	struct weft__meter *meter = loop->timed;
 
 	if (due_ns > before_ns)
-		weft__histogram_add(&slice_now(meter)->lag, loop->now_ns - due_ns, meter->weight);
+		weft__histogram_add(&times_now(meter)->lag, loop->now_ns - due_ns, meter->weight);
 }
 
 /* In an iteration of many small callbacks, two readings for each drain would be too many.  So the
@@ -229,7 +266,7 @@ weft__meter_drain(weft_loop *loop, size_t depth)
 	meter->drains++;
 	if (meter->drains & (meter->drains - 1))
 		return 0;
-	loop_meter_check(&meter->tasks, &slice_now(meter)->tasks_max, depth);
+	loop_meter_check(&meter->tasks, &rates_now(meter)->tasks_max, depth);
 	return weft__sys->now();
 }
 
@@ -248,7 +285,7 @@ weft__meter_drained(weft_loop *loop, uint64_t begin_ns)
 static void
 add_turns(struct weft__meter *meter, uint32_t turns, uint64_t each_ns, uint64_t all_ns)
 {
-	struct weft__histogram *h = &slice_now(meter)->turn;
+	struct weft__histogram *h = &times_now(meter)->turn;
 
 	if (turns > 1 && all_ns > 2 * turns * each_ns) {
 		weft__histogram_add(h, all_ns - turns * each_ns, 1);

@@ -11,8 +11,11 @@
 #include <weft/metrics.h>
 #include "base/histogram.h"
 
-#define WEFT__WINDOW 10u /* seconds */
-#define WEFT__SLICES (WEFT__WINDOW + 1u)
+/* The window: ten seconds, of slices.  There is one slice more than the window covers. */
+#define WEFT__TIMES_NS WEFT_S
+#define WEFT__TIMES    10u /* slices of the window with times */
+#define WEFT__RATES_NS (100 * WEFT_MS)
+#define WEFT__RATES    100u /* slices of the window with counts and depths */
 
 /* Counters that every loop has.  Written by the runner, except for `refused`, to which any
  * posting thread adds; read by any thread. */
@@ -31,12 +34,20 @@ struct weft__counts {
 	weft__a64 peers_dropped;
 };
 
+/* What a slice covers: its number since the clock's 0, plus 1; 0: it is being cleared. */
+typedef weft__a64 weft__slice_mark;
+
 /* The samples of one second. */
-struct weft__slice {
-	weft__a64 second; /* seconds since the clock's 0, plus 1; 0: being cleared */
+struct weft__times {
+	weft__slice_mark mark; /* first */
+	struct weft__histogram turn, lag; /* nanoseconds */
+};
+
+/* What was counted in 100 ms. */
+struct weft__rates {
+	weft__slice_mark mark; /* first */
 	weft__a64 turns, calls;
 	weft__a64 inbox_max, tasks_max;
-	struct weft__histogram turn, lag; /* nanoseconds */
 };
 
 /* The depth of a queue, sampled now and then. */
@@ -63,15 +74,17 @@ struct weft__meter {
 	bool     whole;    /* the present iteration was timed from its beginning */
 	uint64_t turns, calls; /* counted in slices already */
 	uint64_t turns_timed;  /* number of the last iteration that is in `turn` */
-	struct weft__slice *slice; /* the present slice */
-	uint64_t slice_end_ns;
+	struct weft__times *times; /* the present slices, or NULL; and their ends */
+	struct weft__rates *rates;
+	uint64_t times_end_ns, rates_end_ns;
 
 	/* Read by any thread. */
 	weft__a64 born_ns; /* when the window began */
 	weft__a64 posted; /* when the loop was last woken; stored by the waking thread; or 0 */
 	weft__a64 phase_ns[WEFT_PHASES];
 	struct weft__gauge inbox, tasks;
-	struct weft__slice slices[WEFT__SLICES];
+	struct weft__times all_times[WEFT__TIMES + 1];
+	struct weft__rates all_rates[WEFT__RATES + 1];
 };
 
 /* NULL without memory. */

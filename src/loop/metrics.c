@@ -7,11 +7,10 @@
 #include "base/text.h"
 #include "loop/loop.h"
 
-/* The sums over the window. */
+/* Sums and maxima over the window. */
 struct window {
 	uint64_t turns, calls;
 	uint64_t inbox_max, tasks_max;
-	struct weft__histogram_sum values; /* of one histogram */
 };
 
 static uint64_t
@@ -20,27 +19,64 @@ greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Add the slices of the seconds up to `last`, with the histogram at `offset` in each; false if
- * one was reused meanwhile. */
+/* Whether a slice with this mark is in a window of `count` slices that ends with slice `last`. */
 static bool
-sum_up(struct weft__meter *meter, uint64_t last, size_t offset, struct window *out)
+is_inside(uint64_t mark, uint64_t last, unsigned count)
+{
+	return mark != 0 && mark - 1 <= last && last - (mark - 1) < count;
+}
+
+/* The slice was not reused since its mark was read. */
+static bool
+is_same(weft__slice_mark *at, uint64_t mark)
+{
+	return weft__add(at, 0, WEFT__RELEASE) == mark; /* A */
+}
+
+/* Add up a histogram, which is at `offset` in each slice; false if a slice was reused meanwhile. */
+static bool
+add_times(struct weft__meter *meter, uint64_t last, size_t offset, struct weft__histogram_sum *out)
 {
 	__builtin_memset(out, 0, sizeof(*out));
-	for (unsigned i = 0; i < WEFT__SLICES; i++) {
-		struct weft__slice *slice = &meter->slices[i];
-		uint64_t mark = weft__load(&slice->second, WEFT__ACQUIRE); /* S */
+	for (unsigned i = 0; i <= WEFT__TIMES; i++) {
+		struct weft__times *times = &meter->all_times[i];
+		uint64_t mark = weft__load(&times->mark, WEFT__ACQUIRE); /* S */
 
-		if (mark == 0 || mark - 1 > last || last - (mark - 1) >= WEFT__WINDOW)
+		if (!is_inside(mark, last, WEFT__TIMES))
 			continue;
-		out->turns += weft__count_get(&slice->turns);
-		out->calls += weft__count_get(&slice->calls);
-		out->inbox_max = greater(out->inbox_max, weft__count_get(&slice->inbox_max));
-		out->tasks_max = greater(out->tasks_max, weft__count_get(&slice->tasks_max));
 		weft__histogram_sum(
-			(const struct weft__histogram *)(const void *)((const char *)slice
+			(const struct weft__histogram *)(const void *)((const char *)times
 		                                                       + offset),
-			&out->values);
-		if (weft__add(&slice->second, 0, WEFT__RELEASE) != mark) /* A */
+			out);
+		if (!is_same(&times->mark, mark))
+			return false;
+	}
+	return true;
+}
+
+static void
+read_times(struct weft__meter *meter, size_t offset, struct weft__histogram_sum *out)
+{
+	while (!add_times(meter, weft__sys->now() / WEFT__TIMES_NS, offset, out))
+		;
+}
+
+/* The same for the counts and depths. */
+static bool
+add_rates(struct weft__meter *meter, uint64_t last, struct window *out)
+{
+	*out = (struct window){ 0 };
+	for (unsigned i = 0; i <= WEFT__RATES; i++) {
+		struct weft__rates *rates = &meter->all_rates[i];
+		uint64_t mark = weft__load(&rates->mark, WEFT__ACQUIRE); /* S */
+
+		if (!is_inside(mark, last, WEFT__RATES))
+			continue;
+		out->turns += weft__count_get(&rates->turns);
+		out->calls += weft__count_get(&rates->calls);
+		out->inbox_max = greater(out->inbox_max, weft__count_get(&rates->inbox_max));
+		out->tasks_max = greater(out->tasks_max, weft__count_get(&rates->tasks_max));
+		if (!is_same(&rates->mark, mark))
 			return false;
 	}
 	return true;
@@ -48,13 +84,13 @@ sum_up(struct weft__meter *meter, uint64_t last, size_t offset, struct window *o
 
 /* Fill `out`; returns the end of the window. */
 static uint64_t
-read_window(struct weft__meter *meter, size_t offset, struct window *out)
+read_rates(struct weft__meter *meter, struct window *out)
 {
 	uint64_t now_ns;
 
 	do {
 		now_ns = weft__sys->now();
-	} while (!sum_up(meter, now_ns / WEFT_S, offset, out));
+	} while (!add_rates(meter, now_ns / WEFT__RATES_NS, out));
 	return now_ns;
 }
 
@@ -76,8 +112,8 @@ quantiles_of(const struct weft__histogram_sum *sum)
 static double
 rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
 {
-	uint64_t second = now_ns / WEFT_S;
-	uint64_t begin_ns = second < WEFT__WINDOW ? 0 : (second - (WEFT__WINDOW - 1)) * WEFT_S;
+	uint64_t last = now_ns / WEFT__RATES_NS;
+	uint64_t begin_ns = last < WEFT__RATES ? 0 : (last - (WEFT__RATES - 1)) * WEFT__RATES_NS;
 
 	begin_ns = greater(begin_ns, weft__count_get(&meter->born_ns));
 	return now_ns > begin_ns ? (double)count * (double)WEFT_S / (double)(now_ns - begin_ns) : 0;
@@ -96,15 +132,16 @@ depth_of(const struct weft__gauge *gauge, uint64_t now, uint64_t max)
 static void
 read_meter(struct weft__meter *meter, uint64_t queued, struct weft_loop_stats *out)
 {
+	struct weft__histogram_sum sum;
 	struct window window;
-	uint64_t now_ns;
+	uint64_t now_ns = read_rates(meter, &window);
 
-	now_ns = read_window(meter, offsetof(struct weft__slice, turn), &window);
-	out->turn = quantiles_of(&window.values);
 	out->turns_per_s = rate_of(meter, window.turns, now_ns);
 	out->callbacks_per_s = rate_of(meter, window.calls, now_ns);
-	(void)read_window(meter, offsetof(struct weft__slice, lag), &window);
-	out->lag = quantiles_of(&window.values);
+	read_times(meter, offsetof(struct weft__times, turn), &sum);
+	out->turn = quantiles_of(&sum);
+	read_times(meter, offsetof(struct weft__times, lag), &sum);
+	out->lag = quantiles_of(&sum);
 	out->inbox = depth_of(&meter->inbox, queued, window.inbox_max);
 	out->microtasks = depth_of(&meter->tasks, weft__count_get(&meter->tasks.now),
 	                           window.tasks_max);

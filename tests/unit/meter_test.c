@@ -260,10 +260,88 @@ TEST(rates_cover_the_last_ten_seconds)
 	s = stats_of(loop);
 	CHECK_NEAR(s.callbacks_per_s, 10);
 	CHECK_NEAR(s.turns_per_s, 10);
-	CHECK_NEAR(s.turn.count, 95); /* the window covers 9 to 10 seconds */
+	CHECK_NEAR(s.turn.count, 95); /* quantiles cover 9 to 10 seconds */
 	clock_ns += 5 * WEFT_S;
-	s = stats_of(loop);
-	CHECK(s.callbacks_per_s > 4 && s.callbacks_per_s < 5.5);
+	CHECK_NEAR(stats_of(loop).callbacks_per_s, 5);
+	clock_ns += 4 * WEFT_S;
+	CHECK_NEAR(stats_of(loop).callbacks_per_s, 1);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+/* Run `count` posts at `at_ns`. */
+static void
+run_at(weft_loop *loop, uint64_t at_ns, int count)
+{
+	clock_ns = at_ns;
+	for (int i = 0; i < count; i++)
+		OK(weft_loop_post(loop, nothing, NULL));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
+}
+
+/* The number of callbacks in the window that ends at `at_ns`, if it covers `span_ns`. */
+static double
+calls_at(weft_loop *loop, uint64_t at_ns, uint64_t span_ns)
+{
+	clock_ns = at_ns;
+	return stats_of(loop).callbacks_per_s * (double)span_ns / (double)WEFT_S;
+}
+
+TEST(a_rate_slice_ends_after_exactly_100_ms_and_leaves_the_window_after_ten_seconds)
+{
+	uint64_t from;
+	weft_loop *loop;
+
+	fake_clock();
+	from = clock_ns; /* the border of a slice */
+	loop = make(WEFT_LOOP_METRICS);
+	run_at(loop, from, 1);
+	run_at(loop, from + 100 * WEFT_MS - 1, 2); /* the same slice */
+	run_at(loop, from + 100 * WEFT_MS, 4);     /* the second one */
+	run_at(loop, from + 250 * WEFT_MS, 8);     /* the third one */
+	CHECK_NEAR(calls_at(loop, from + 300 * WEFT_MS, 300 * WEFT_MS), 15);
+	CHECK_NEAR(calls_at(loop, from + 10 * WEFT_S - 1, 10 * WEFT_S), 15);
+	CHECK_NEAR(calls_at(loop, from + 10 * WEFT_S, 9900 * WEFT_MS), 12);
+	CHECK_NEAR(calls_at(loop, from + 10100 * WEFT_MS - 1, 10 * WEFT_S), 12);
+	CHECK_NEAR(calls_at(loop, from + 10100 * WEFT_MS, 9900 * WEFT_MS), 8);
+	CHECK(calls_at(loop, from + 10200 * WEFT_MS, 9900 * WEFT_MS) <= 0);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(a_rate_slice_that_is_used_again_counts_only_its_new_callbacks)
+{
+	uint64_t from;
+	weft_loop *loop;
+
+	fake_clock();
+	from = clock_ns;
+	loop = make(WEFT_LOOP_METRICS);
+	run_at(loop, from, 100);
+	run_at(loop, from + 50 * WEFT_MS, 10);
+	run_at(loop, from + 10100 * WEFT_MS, 1); /* 101 slices later: the same memory */
+	CHECK_NEAR(calls_at(loop, from + 10100 * WEFT_MS, 9900 * WEFT_MS), 1);
+	run_at(loop, from + 30300 * WEFT_MS, 2);
+	CHECK_NEAR(calls_at(loop, from + 30300 * WEFT_MS, 9900 * WEFT_MS), 2);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(the_rate_falls_every_100_ms_when_a_steady_load_ends)
+{
+	uint64_t from;
+	weft_loop *loop;
+
+	fake_clock();
+	from = clock_ns;
+	loop = make(WEFT_LOOP_METRICS);
+	for (unsigned i = 0; i < 100; i++)
+		run_at(loop, from + i * 100 * WEFT_MS, 10);
+	for (unsigned i = 0; i <= 100; i++) { /* one slice after the other leaves */
+		uint64_t at_ns = from + (100 + i) * 100 * WEFT_MS - 1;
+
+		CHECK_NEAR(calls_at(loop, at_ns, 10 * WEFT_S), 10 * (100 - i));
+	}
 	OK(weft_loop_free(loop));
 	unfake();
 }
