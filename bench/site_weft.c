@@ -44,7 +44,7 @@ answer_work(weft_http *http, void *arg)
 {
 	uint64_t end;
 
-	BENCH_CHECK(weft_sleep_until(weft_after(WORK_WAIT_NS)) == 0);
+	BENCH_CHECK(weft_sleep(WORK_WAIT_NS) == 0);
 	end = bench_cpu_ns() + WORK_NS;
 	while (bench_cpu_ns() < end)
 		;

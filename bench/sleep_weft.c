@@ -17,7 +17,7 @@ sleeper(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < SLEEP_TIMES; i++)
-		BENCH_CHECK(weft_sleep_until(weft_after(SLEEP_NS)) == 0);
+		BENCH_CHECK(weft_sleep(SLEEP_NS) == 0);
 	return 0;
 }
 

@@ -14,7 +14,7 @@ struct job {
 static int
 load_slowly(int id, char *out, size_t max)
 {
-	int rc = weft_sleep_until(weft_after(20 * WEFT_MS));
+	int rc = weft_sleep(20 * WEFT_MS);
 
 	return rc < 0 ? rc : snprintf(out, max, "profile of %d", id);
 }

@@ -8,7 +8,7 @@ static int
 lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out,
        void *arg)
 {
-	int rc = weft_sleep_until(weft_after(100 * WEFT_MS));
+	int rc = weft_sleep(100 * WEFT_MS);
 
 	(void)js, (void)arg;
 	if (rc < 0)

@@ -12,7 +12,7 @@ static int
 ask(void *arg)
 {
 	const struct shop *shop = arg;
-	int rc = weft_sleep_until(weft_after(shop->delay_ns)); /* the network */
+	int rc = weft_sleep(shop->delay_ns); /* the network */
 
 	return rc < 0 ? rc : shop->price;
 }

@@ -9,7 +9,7 @@ count(void *name)
 
 	for (int i = 1; i <= 3 && rc == 0; i++) {
 		printf("%s %d\n", (char *)name, i);
-		rc = weft_sleep_until(weft_after(100 * WEFT_MS));
+		rc = weft_sleep(100 * WEFT_MS);
 	}
 	return rc;
 }

@@ -27,7 +27,7 @@ on_hello(weft_http *http, void *arg)
 	struct service *service = arg;
 
 	service->waiting++;
-	weft_sleep_until(weft_after(20 * WEFT_MS));
+	weft_sleep(20 * WEFT_MS);
 	service->waiting--;
 	service->served++;
 	return weft_http_reply(http, 200, "text/plain", weft_text("hello\n"),

@@ -7,7 +7,7 @@ static int
 load_taste(weft_dag_step *step, void *delay_ms)
 {
 	int64_t viewer = weft_dag_step_in(step, 0)->as.integer;
-	int rc = weft_sleep_until(weft_after(*(int *)delay_ms * WEFT_MS));
+	int rc = weft_sleep(*(int *)delay_ms * WEFT_MS);
 
 	return rc < 0 ? rc
 	              : weft_dag_step_out(step,

@@ -10,7 +10,7 @@ make_jobs(void *jobs)
 
 	for (int job = 1; rc == 0; job++)
 		if ((rc = weft_chan_send(jobs, &job, WEFT_NEVER)) == 0)
-			rc = weft_sleep_until(weft_after(10 * WEFT_MS));
+			rc = weft_sleep(10 * WEFT_MS);
 	return rc == WEFT_ECLOSED ? 0 : rc;
 }
 
@@ -20,7 +20,7 @@ do_jobs(void *jobs)
 	int job, rc;
 
 	while ((rc = weft_chan_recv(jobs, &job, WEFT_NEVER)) == 0) {
-		rc = weft_sleep_until(weft_after(15 * WEFT_MS)); /* the work */
+		rc = weft_sleep(15 * WEFT_MS); /* the work */
 		printf("job %d: %s\n", job,
 		       rc < 0 ? weft_strerror(rc) : "done");
 	}

@@ -124,7 +124,14 @@ WEFT_API int weft_check_canceled(void);
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_yield(void);
 
-/* Sleep until the deadline.
+/* Sleep for `delay_ns` from now; a delay of 0 yields.  To sleep without an end, or in a cycle
+ * without drift, use weft_sleep_until().
+ * Returns 0 after the delay; WEFT_ETIMEDOUT if the deadline of the caller's scope passes first;
+ * WEFT_EINVAL if the delay is negative, as WEFT_NEVER would be here.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_sleep(int64_t delay_ns);
+
+/* Sleep until the deadline; one that has passed yields.
  * Returns 0 at the deadline; WEFT_ETIMEDOUT if the deadline of the caller's scope passes first.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_sleep_until(uint64_t deadline_ns);

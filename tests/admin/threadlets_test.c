@@ -114,7 +114,7 @@ static int
 sleep_named(void *arg)
 {
 	(void)arg;
-	return weft_sleep_until(weft_after(HOUR)) == WEFT_ECANCELED ? 0 : -1;
+	return weft_sleep(HOUR) == WEFT_ECANCELED ? 0 : -1;
 }
 
 static void

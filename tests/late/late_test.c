@@ -12,6 +12,7 @@
 
 #define EXCEPT(call, reason)
 
+EXCEPT(weft_sleep, "the delay is what it waits for")
 EXCEPT(weft_sleep_until, "the deadline is what it waits for")
 EXCEPT(weft_op_sleep, "the deadline is what it waits for")
 EXCEPT(weft_yield, "has no deadline")

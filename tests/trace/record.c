@@ -71,7 +71,7 @@ waiting_step(weft_dag_step *self, void *arg)
 {
 	(void)self;
 	(void)arg;
-	return weft_sleep_until(weft_after(50 * WEFT_US));
+	return weft_sleep(50 * WEFT_US);
 }
 
 static int
@@ -131,7 +131,7 @@ child(void *arg)
 	(void)arg;
 	MUST(weft_loop_post(second, posted_on, NULL) == 0);
 	MUST(weft_yield() == 0);
-	return weft_sleep_until(weft_after(20 * WEFT_US));
+	return weft_sleep(20 * WEFT_US);
 }
 
 static int
@@ -142,7 +142,7 @@ play(void *arg)
 	for (int i = 0; i < 5; i++) { /* an iteration of each loop, however busy they are */
 		MUST(weft_loop_post(second, post_back, NULL) == 0);
 		MUST(weft_sem_acquire(&back, WEFT_NEVER) == 0);
-		MUST(weft_sleep_until(weft_after(1)) == 0);
+		MUST(weft_sleep(1) == 0);
 	}
 	MUST(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	for (int i = 0; i < 10; i++)

@@ -185,7 +185,7 @@ health_check(struct demo *demo)
 int
 health_run(void *demo)
 {
-	while (weft_sleep_until(weft_after(PERIOD_NS)) == 0 && health_check(demo) == 0)
+	while (weft_sleep(PERIOD_NS) == 0 && health_check(demo) == 0)
 		;
 	return 0;
 }

@@ -83,7 +83,7 @@ call_redis(struct request *request, enum node node, int64_t item, weft_redis_rep
 	words[1].size = (size_t)snprintf(key, sizeof(key), steps[node].key, (uint32_t)id);
 	side_call_begins(request->side);
 	if (us > 0)
-		rc = weft_self() ? weft_sleep_until(weft_after(us * WEFT_US)) : usleep(us);
+		rc = weft_self() ? weft_sleep(us * WEFT_US) : usleep(us);
 	if (rc == 0)
 		rc = weft_redis_call(request->redis, words,
 		                     node >= FOLLOWED && node <= TRENDING ? 4 : 2, out,

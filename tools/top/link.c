@@ -149,7 +149,7 @@ link_feed(void *arg)
 		               weft_detail(), top->opts->name);
 		top->connected = false;
 		draw_show(top);
-		rc = weft_sleep_until(weft_after(AGAIN_NS));
+		rc = weft_sleep(AGAIN_NS);
 	}
 	return 0;
 }

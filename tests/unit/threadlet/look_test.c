@@ -117,7 +117,7 @@ check_waits(int count, const struct pair *pair)
 	CHECK_EQ(info->waits_on, child);
 	CHECK_EQ(info->deadline_ns, WEFT_NEVER);
 	info = see("sleeper", count);
-	CHECK_STR(info->waits_for, "sleep");
+	CHECK_STR(info->waits_for, "sleep until");
 	CHECK(info->stack_bytes == 64 << 10);
 	CHECK(info->stack_used > 0 && info->stack_used < info->stack_high + 1);
 	CHECK(info->stack_high <= info->stack_bytes);
@@ -360,7 +360,7 @@ look_at_other(void *arg)
 {
 	while (watch_for_waits(arg) < 1)
 		OK(weft_yield());
-	CHECK_STR(see("a", 1)->waits_for, "sleep");
+	CHECK_STR(see("a", 1)->waits_for, "sleep until");
 	note(MARK('s'));
 	return 0;
 }
@@ -566,7 +566,7 @@ TEST(dump_describes_the_threadlets_of_all_loops)
 	read_dump(file);
 	CHECK(strstr(dumped, "(one) was idle\n"));
 	CHECK(strstr(dumped, "(two) was "));
-	CHECK(strstr(dumped, "(first) is waiting for sleep, for 0."));
+	CHECK(strstr(dumped, "(first) is waiting for sleep until, for 0."));
 	CHECK(strstr(dumped, "(second) is waiting for sleep"));
 	CHECK(strstr(dumped, "started at "));
 	CHECK(strstr(dumped, " sleep_until_cancelled+0x"));

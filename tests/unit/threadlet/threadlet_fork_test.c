@@ -73,7 +73,7 @@ use(weft_scope *scope, weft_op *op, int what)
 	case 4: return weft_cancel(sibling);
 	case 5: return weft_interrupt(sibling);
 	case 6: return weft_yield();
-	case 7: return weft_sleep_until(weft_after(1));
+	case 7: return weft_sleep(1);
 	case 8: return weft_wait_fd(pair.fd, WEFT_READABLE, WEFT_NEVER);
 	case 9: return weft_scope_open(&inner, 0, WEFT_NEVER);
 	case 10: return weft_scope_go(scope, sleep_on, NULL);

@@ -109,6 +109,93 @@ TEST(sleepers_wake_in_deadline_order_and_not_early)
 	OK(weft_loop_free(loop));
 }
 
+static int
+sleep_for(void *arg)
+{
+	int64_t delay_ns = (intptr_t)arg * (int64_t)WEFT_MS;
+	uint64_t now_ns = weft_now();
+
+	OK(weft_sleep(delay_ns));
+	CHECK(weft_now() >= now_ns + (uint64_t)delay_ns);
+	note(MARK('0' + (intptr_t)arg));
+	return 0;
+}
+
+TEST(weft_sleep_wakes_after_its_delay_and_not_early)
+{
+	weft_loop *loop = make();
+
+	go_on(loop, sleep_for, MARK(9));
+	go_on(loop, sleep_for, MARK(1));
+	go_on(loop, sleep_for, MARK(0));
+	go_on(loop, note_twice, MARK('t'));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "t0t19"); /* a delay of 0 yields */
+	OK(weft_loop_free(loop));
+}
+
+static int
+sleep_below_zero(void *arg)
+{
+	(void)arg;
+	CHECK_MISUSE(weft_sleep(-1), WEFT_EINVAL);
+	CHECK_MISUSE(weft_sleep(INT64_MIN), WEFT_EINVAL);
+	CHECK_MISUSE(weft_sleep((int64_t)WEFT_NEVER), WEFT_EINVAL);
+	if (!test_misuse_aborts)
+		CHECK_STR(weft_detail(), "weft_sleep: the delay is negative; to sleep without an "
+		                         "end use weft_sleep_until");
+	return 0;
+}
+
+TEST(weft_sleep_refuses_a_negative_delay)
+{
+	run_threadlet(sleep_below_zero, NULL);
+}
+
+static int
+sleep_too_long(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, weft_after(WEFT_MS)));
+	CHECK_EQ(weft_sleep(INT64_MAX), WEFT_ETIMEDOUT);
+	OK(weft_scope_close(&scope));
+	return 0;
+}
+
+TEST(the_longest_delay_does_not_overflow)
+{
+	run_threadlet(sleep_too_long, NULL);
+}
+
+static int
+sleep_until_canceled_twice(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_sleep(INT64_MAX), WEFT_ECANCELED);
+	CHECK_STR(weft_detail(), "weft_sleep: canceled");
+	CHECK_EQ(weft_sleep(0), WEFT_ECANCELED);
+	CHECK_EQ(weft_sleep(1), WEFT_ECANCELED);
+	return 0;
+}
+
+static int
+cancel_a_sleeper(void *arg)
+{
+	weft_threadlet id = weft_go(sleep_until_canceled_twice, NULL);
+
+	(void)arg;
+	OK(weft_yield());
+	OK(weft_cancel(id));
+	return 0;
+}
+
+TEST(cancellation_ends_a_sleep_and_every_later_one)
+{
+	run_threadlet(cancel_a_sleeper, NULL);
+}
+
 /* --- descriptors -------------------------------------------------------- */
 
 static int
@@ -174,7 +261,12 @@ try_to_suspend(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_yield(), WEFT_ENOSUSPEND);
+	CHECK_EQ(weft_sleep(WEFT_MS), WEFT_ENOSUSPEND);
+	CHECK_STR(weft_detail(),
+	          "weft_sleep: only a threadlet can sleep; use a timer in a callback");
 	CHECK_EQ(weft_sleep_until(weft_after(WEFT_MS)), WEFT_ENOSUSPEND);
+	CHECK_STR(weft_detail(),
+	          "weft_sleep_until: only a threadlet can sleep; use a timer in a callback");
 	CHECK_EQ(weft_wait_fd(0, WEFT_READABLE, WEFT_NEVER), WEFT_ENOSUSPEND);
 	note(MARK('k'));
 }
