@@ -18,13 +18,10 @@
 #define WEFT_METRICS_H
 
 #include <weft/base.h>
+#include <weft/histogram.h>
 #include <weft/loop.h>
 
 WEFT_BEGIN
-
-typedef struct weft_quantiles { /* nanoseconds */
-	uint64_t count, mean, p50, p90, p95, p99, max;
-} weft_quantiles;
 
 typedef struct weft_depth {
 	uint64_t now, max; /* max: of the last ten seconds */
@@ -70,10 +67,11 @@ struct weft_loop_stats {
 	double         turns_per_s, callbacks_per_s;
 	weft_depth     inbox;           /* queued posts */
 	weft_depth     microtasks;      /* microtasks and ticks at the start of a checkpoint */
-	weft_quantiles turn;            /* duration of an iteration, without its wait */
+	weft_quantiles turn;            /* duration of an iteration, without its wait, in
+	                                 * nanoseconds */
 	weft_quantiles lag;             /* latency of the first timer or post in each batch, from
-	                                 * due (or posted) to run; an upper bound while the loop is
-	                                 * busy */
+	                                 * due (or posted) to run, in nanoseconds; an upper bound
+	                                 * while the loop is busy */
 	uint64_t       spare[8];        /* room for later versions */
 };
 

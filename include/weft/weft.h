@@ -15,6 +15,7 @@
 #include <weft/dgram.h>
 #include <weft/dns.h>
 #include <weft/file.h>
+#include <weft/histogram.h>
 #include <weft/listener.h>
 #include <weft/loop.h>
 #include <weft/op.h>

@@ -4,19 +4,26 @@
  * width.  The middle of a bucket represents all its values; it is off by at most half the
  * width, 1/32 of the value.
  *
- * Needs: base.  Thread: one thread adds.  Any thread may sum it up at the same time, and reads
- * the current value of each bucket.
+ *   1. Either one thread adds with weft__histogram_add(), by plain loads and stores, as a loop
+ *      does to its own; or any threads add with weft_histogram_record() and
+ *      weft_histogram_merge(), by atomic instructions.
+ *   2. Both add to the sum and the maximum before they count the value (release), and a reader
+ *      reads the counts first (acquire): its sum and maximum include every value counted.
+ *
+ * Needs: base.  Thread: see 1.  Any thread may sum it up at the same time, and reads the current
+ * value of each bucket.
  */
 #ifndef WEFT_BASE_HISTOGRAM_H
 #define WEFT_BASE_HISTOGRAM_H
 
+#include <weft/histogram.h>
 #include "base/atomic.h"
 
 #define WEFT__SUB_BITS 4 /* 16 buckets per octave */
 #define WEFT__BUCKETS  ((65 - WEFT__SUB_BITS) << WEFT__SUB_BITS)
 
-struct weft__histogram {
-	weft__a32 counts[WEFT__BUCKETS];
+struct weft_histogram {
+	weft__a64 counts[WEFT__BUCKETS];
 	weft__a64 sum; /* of all values; saturates */
 	weft__a64 max;
 };
@@ -57,17 +64,17 @@ weft__bucket_middle(unsigned bucket, unsigned bits)
 	return low + width / 2;
 }
 
-/* Count a value `weight` times. */
-void weft__histogram_add(struct weft__histogram *h, uint64_t value, uint32_t weight);
+/* Count a value `weight` times, on the only thread that adds. */
+void weft__histogram_add(weft_histogram *h, uint64_t value, uint32_t weight);
 
-void weft__histogram_clear(struct weft__histogram *h);
+void weft__histogram_clear(weft_histogram *h);
 
 /* Add the counts of `h` to `sum`. */
-void weft__histogram_sum(const struct weft__histogram *h,
-                         struct weft__histogram_sum *sum);
+void weft__histogram_sum(const weft_histogram *h, struct weft__histogram_sum *sum);
 
 /* The value that `percent` of all values do not exceed; 0 if there are none. */
-uint64_t weft__histogram_quantile(const struct weft__histogram_sum *sum,
-                                  unsigned percent);
+uint64_t weft__histogram_quantile(const struct weft__histogram_sum *sum, unsigned percent);
+
+weft_quantiles weft__histogram_quantiles(const struct weft__histogram_sum *sum);
 
 #endif

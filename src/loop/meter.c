@@ -285,7 +285,7 @@ weft__meter_drained(weft_loop *loop, uint64_t begin_ns)
 static void
 add_turns(struct weft__meter *meter, uint32_t turns, uint64_t each_ns, uint64_t all_ns)
 {
-	struct weft__histogram *h = &times_now(meter)->turn;
+	weft_histogram *h = &times_now(meter)->turn;
 
 	if (turns > 1 && all_ns > 2 * turns * each_ns) {
 		weft__histogram_add(h, all_ns - turns * each_ns, 1);

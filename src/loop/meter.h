@@ -40,7 +40,7 @@ typedef weft__a64 weft__slice_mark;
 /* The samples of one second. */
 struct weft__times {
 	weft__slice_mark mark; /* first */
-	struct weft__histogram turn, lag; /* nanoseconds */
+	weft_histogram turn, lag; /* nanoseconds */
 };
 
 /* What was counted in 100 ms. */

@@ -45,9 +45,7 @@ add_times(struct weft__meter *meter, uint64_t last, size_t offset, struct weft__
 		if (!is_inside(mark, last, WEFT__TIMES))
 			continue;
 		weft__histogram_sum(
-			(const struct weft__histogram *)(const void *)((const char *)times
-		                                                       + offset),
-			out);
+			(const weft_histogram *)(const void *)((const char *)times + offset), out);
 		if (!is_same(&times->mark, mark))
 			return false;
 	}
@@ -94,20 +92,6 @@ read_rates(struct weft__meter *meter, struct window *out)
 	return now_ns;
 }
 
-static weft_quantiles
-quantiles_of(const struct weft__histogram_sum *sum)
-{
-	return (weft_quantiles){
-		.count = sum->count,
-		.mean = sum->count ? sum->sum / sum->count : 0,
-		.p50 = weft__histogram_quantile(sum, 50),
-		.p90 = weft__histogram_quantile(sum, 90),
-		.p95 = weft__histogram_quantile(sum, 95),
-		.p99 = weft__histogram_quantile(sum, 99),
-		.max = sum->max,
-	};
-}
-
 /* Events per second.  A new loop's window is only as long as the loop has been sampled. */
 static double
 rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
@@ -139,9 +123,9 @@ read_meter(struct weft__meter *meter, uint64_t queued, struct weft_loop_stats *o
 	out->turns_per_s = rate_of(meter, window.turns, now_ns);
 	out->callbacks_per_s = rate_of(meter, window.calls, now_ns);
 	read_times(meter, offsetof(struct weft__times, turn), &sum);
-	out->turn = quantiles_of(&sum);
+	out->turn = weft__histogram_quantiles(&sum);
 	read_times(meter, offsetof(struct weft__times, lag), &sum);
-	out->lag = quantiles_of(&sum);
+	out->lag = weft__histogram_quantiles(&sum);
 	out->inbox = depth_of(&meter->inbox, queued, window.inbox_max);
 	out->microtasks = depth_of(&meter->tasks, weft__count_get(&meter->tasks.now),
 	                           window.tasks_max);

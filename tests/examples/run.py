@@ -28,6 +28,7 @@ SAYS = {
     "embed_js": r"answer: 42\ninterrupted\n",
     "fanout": r"near: 300\nfar: timed out\nmiddle: 250\n",
     "hello": r"(tick (\d)\ntock \2\n){3}",
+    "latency": r"200 sleeps, late by \d+\.\d{3} ms, 1 of 100 by \d+\.\d{3} ms\n",
     "order": r"0\. .*\n1\. .*\n2\. .*\n2a\. .*\n2b\. .*\n3\. .*\n4\. .*\n5\. .*\n",
     "pipeline": "".join(f"{i * i}\n" for i in range(1, 11)),
     "post": r"10000100000\n",
