@@ -9,12 +9,6 @@ struct service {
 };
 
 static double
-read_served(void *arg)
-{
-	return (double)((struct service *)arg)->served;
-}
-
-static double
 read_waiting(void *arg)
 {
 	return (double)((struct service *)arg)->waiting;
@@ -35,18 +29,26 @@ on_hello(weft_http *http, void *arg)
 }
 
 static int
-open_window(const char *address, struct service *service, weft_admin **out)
+open_admin(const char *address, struct service *service, weft_admin **out)
 {
+	const weft_admin_metric served = {
+		.name = "hello_served_total",
+		.help = "Requests answered.",
+		.type = WEFT_ADMIN_COUNTER,
+		.value = &service->served,
+	};
+	const weft_admin_metric waiting = {
+		.name = "hello_waiting",
+		.help = "Open requests.",
+		.read = read_waiting,
+		.arg = service,
+	};
 	int rc = weft_admin_open(address, NULL, out);
 
 	if (rc == 0)
-		rc = weft_admin_add_metric(*out, "hello_served_total",
-		                           "Requests answered.", read_served,
-		                           service);
+		rc = weft_admin_add_metric(*out, &served);
 	if (rc == 0)
-		rc = weft_admin_add_metric(*out, "hello_waiting",
-		                           "Open requests.", read_waiting,
-		                           service);
+		rc = weft_admin_add_metric(*out, &waiting);
 	return rc;
 }
 
@@ -61,7 +63,7 @@ run(void *arg)
 	int rc = weft_http_route(server, "GET /hello", on_hello, &service);
 
 	if (rc == 0)
-		rc = open_window(words[1], &service, &admin);
+		rc = open_admin(words[1], &service, &admin);
 	if (rc == 0)
 		rc = weft_listener_open(words[0], NULL, &listener);
 	if (rc == 0)

@@ -77,13 +77,34 @@ WEFT_API int weft_admin_open(const char *address, const weft_admin_opts *opts,
 WEFT_API int weft_admin_mount(weft_admin *admin, weft_http_server *server,
                               const char *prefix);
 
-/* Add a metric of the program to the dashboard and to /metrics; `fn` reads it on the endpoint's
- * loop.  `name` must be a Prometheus name; one that ends in _total is a counter, others are
- * gauges.  Copies `name` and `help`.
+typedef enum weft_admin_type {
+	WEFT_ADMIN_GAUGE,   /* goes up and down */
+	WEFT_ADMIN_COUNTER, /* only grows; the dashboard shows its rate, too */
+} weft_admin_type;
+
+/* How the dashboard shows a value. */
+typedef enum weft_admin_unit {
+	WEFT_ADMIN_NUMBER, /* as a plain number */
+	WEFT_ADMIN_SECONDS,
+	WEFT_ADMIN_BYTES,
+} weft_admin_unit;
+
+/* A metric of the program.  Exactly one of `read` and `value` must be set. */
+typedef struct weft_admin_metric {
+	const char     *name; /* a Prometheus name, copied; ends in _total for a counter, only */
+	const char     *help; /* one sentence, copied; default: the name */
+	weft_admin_type type;
+	weft_admin_unit unit;
+	double        (*read)(void *arg); /* returns the value; called on the endpoint's loop */
+	void           *arg;
+	const uint64_t *value;    /* borrowed; the endpoint reads it by an atomic load */
+	uint64_t        spare[4]; /* must be zero: room for later versions */
+} weft_admin_metric;
+
+/* Add a metric of the program to the dashboard and to /metrics.  Copies `metric`.
  * Returns 0, WEFT_EEXIST, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
-WEFT_API int weft_admin_add_metric(weft_admin *admin, const char *name, const char *help,
-                            double (*fn)(void *arg), void *arg);
+WEFT_API int weft_admin_add_metric(weft_admin *admin, const weft_admin_metric *metric);
 
 /* Add a panel of the program to the dashboard, after the existing panels: `html`, which may
  * contain a <style>, and `script`, which may be NULL.  The texts are borrowed as long as the
@@ -108,7 +129,7 @@ WEFT_API int weft_admin_local(weft_admin *admin, weft_addr *out);
 
 /* Close the endpoint: event streams end, and replies in progress get five seconds.  Before this,
  * servers on which the endpoint is mounted must have ended, and a handler must not close it.
- * Functions of weft_admin_add_metric() are not called after this has returned.  Takes the
+ * Metrics of the program are not read after this has returned.  Takes the
  * endpoint; accepts NULL; not cancelable.  On another loop the call does nothing, and
  * weft_detail() then has the message of WEFT_EWRONGLOOP.
  * Thread: the endpoint's loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */

@@ -1,4 +1,4 @@
-/* admin.c - open and close the admin endpoint; metrics and panels of the program. */
+/* admin.c - open and close the admin endpoint; panels of the program. */
 #include "admin_private.h"
 #include <string.h>
 #include <sys/socket.h>
@@ -11,7 +11,6 @@
 #define IDLE_MAX        16u /* more are closed, so that idle peers cannot lock out the owner */
 #define TRACE_MAX       ((size_t)64 << 20)
 #define TOKEN_MAX       ((size_t)256)
-#define NAME_MAX_BYTES  ((size_t)128)
 
 /* --- lifetime ------------------------------------------------------------------ */
 
@@ -327,59 +326,6 @@ weft_admin_mount(weft_admin *admin, weft_http_server *server, const char *prefix
 	admin->mounts = mount;       /* not all could be added */
 	weft__spin_unlock(&admin->lock);
 	return weft__admin_routes(mount, server);
-}
-
-static bool
-is_name(const char *name)
-{
-	size_t size = strlen(name);
-
-	for (size_t i = 0; i < size; i++)
-		if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z')
-		      || name[i] == '_' || (i > 0 && name[i] >= '0' && name[i] <= '9')))
-			return false;
-	return size > 0 && size <= NAME_MAX_BYTES;
-}
-
-static struct weft__admin_value **
-find_value(weft_admin *admin, const char *name)
-{
-	struct weft__admin_value **link = &admin->values;
-
-	while (*link && strcmp((*link)->name, name) != 0)
-		link = &(*link)->next;
-	return link;
-}
-
-int
-weft_admin_add_metric(weft_admin *admin, const char *name, const char *help,
-                      double (*fn)(void *arg), void *arg)
-{
-	struct weft__admin_value **link, *value;
-	size_t size, help_size;
-
-	if (!admin || !name || !fn || !is_name(name))
-		return weft_fail(
-			WEFT_EINVAL,
-			"weft_admin_add_metric: an argument is NULL, or the name is not a valid "
-			"metric name");
-	link = find_value(admin, name);
-	if (*link || weft__admin_is_metric(name))
-		return weft_fail(WEFT_EEXIST,
-		                 "weft_admin_add_metric %s: a metric of this name already exists",
-		                 name);
-	help = help ? help : "";
-	size = strlen(name) + 1;
-	help_size = strlen(help) + 1;
-	value = weft_alloc(sizeof(*value) + size + help_size);
-	if (!value)
-		return weft_fail(WEFT_ENOMEM, "weft_admin_add_metric: no memory");
-	*value = (struct weft__admin_value){ .fn = fn, .arg = arg };
-	memcpy(value->name, name, size);
-	memcpy(value->name + size, help, help_size);
-	value->help = value->name + size;
-	*link = value;
-	return 0;
 }
 
 int

@@ -34,12 +34,10 @@ put_head(struct weft__admin_text *text, const char *name, const char *help, cons
 }
 
 static void
-put_plain(struct weft__admin_text *text, const char *name, const char *help, double value)
+put_plain(struct weft__admin_text *text, const char *name, const char *help, weft_admin_type type,
+          double value)
 {
-	size_t size = strlen(name);
-	bool grows = size > 6 && strcmp(name + size - 6, "_total") == 0;
-
-	put_head(text, name, help, grows ? "counter" : "gauge");
+	put_head(text, name, help, weft__admin_type_name(type));
 	weft__admin_puts(text, name);
 	weft__admin_puts(text, " ");
 	weft__admin_put_double(text, value, true);
@@ -234,35 +232,27 @@ put_process(struct weft__admin_text *text)
 
 	weft__admin_os_process(&p);
 	put_plain(text, "process_cpu_seconds_total", "Total user and system CPU time.",
-	          seconds(p.cpu_ns));
-	put_plain(text, "process_resident_memory_bytes", "Resident memory size.",
+	          WEFT_ADMIN_COUNTER, seconds(p.cpu_ns));
+	put_plain(text, "process_resident_memory_bytes", "Resident memory size.", WEFT_ADMIN_GAUGE,
 	          (double)p.rss_bytes);
-	put_plain(text, "process_virtual_memory_bytes", "Virtual memory size.",
+	put_plain(text, "process_virtual_memory_bytes", "Virtual memory size.", WEFT_ADMIN_GAUGE,
 	          (double)p.virtual_bytes);
-	put_plain(text, "process_open_fds", "Open file descriptors.", (double)p.fds);
+	put_plain(text, "process_open_fds", "Open file descriptors.", WEFT_ADMIN_GAUGE,
+	          (double)p.fds);
 	put_plain(text, "process_max_fds", "Maximum number of open file descriptors.",
-	          (double)p.fds_max);
-	put_plain(text, "process_threads", "Operating system threads.", (double)p.threads);
+	          WEFT_ADMIN_GAUGE, (double)p.fds_max);
+	put_plain(text, "process_threads", "Operating system threads.", WEFT_ADMIN_GAUGE,
+	          (double)p.threads);
 	put_plain(text, "process_start_time_seconds",
-	          "Start time of the process in seconds since 1970.", (double)p.started_ms / 1e3);
+	          "Start time of the process in seconds since 1970.", WEFT_ADMIN_GAUGE,
+	          (double)p.started_ms / 1e3);
 }
 
 static void
 put_values(weft_admin *admin, struct weft__admin_text *text)
 {
 	for (struct weft__admin_value *v = admin->values; v; v = v->next)
-		put_plain(text, v->name, v->help[0] ? v->help : v->name, v->fn(v->arg));
-}
-
-bool
-weft__admin_is_metric(const char *name)
-{
-	static const char *const taken[] = { "weft_loop_", "weft_build_", "process_", NULL };
-
-	for (const char *const *at = taken; *at; at++)
-		if (strncmp(name, *at, strlen(*at)) == 0)
-			return true;
-	return false;
+		put_plain(text, v->name, v->metric.help, v->metric.type, weft__admin_read(v));
 }
 
 static int

@@ -27,9 +27,7 @@
 /* A metric of the program. */
 struct weft__admin_value {
 	struct weft__admin_value *next;
-	double                  (*fn)(void *arg);
-	void                     *arg;
-	const char               *help;
+	weft_admin_metric         metric; /* its name and help are in `name` */
 	char                      name[];
 };
 
@@ -141,8 +139,12 @@ void weft__admin_on_owner(weft_admin *admin,
 /* The JSON of /debug/loops. */
 void weft__admin_write_loops(weft_admin *admin, struct weft__admin_text *text);
 
-/* Whether a name is reserved for metrics of weft or the process. */
-bool weft__admin_is_metric(const char *name);
+/* Read a metric of the program, on the owner loop. */
+double weft__admin_read(const struct weft__admin_value *value);
+
+/* The members of a description, as in /metrics and in JSON. */
+const char *weft__admin_type_name(weft_admin_type type);
+const char *weft__admin_unit_name(weft_admin_unit unit);
 
 /* Handlers. */
 int weft__admin_page(weft_http *http, weft_admin *admin);

@@ -156,9 +156,13 @@ put_values(weft_admin *admin, struct weft__admin_text *text)
 		weft__json_key(text, "name");
 		weft__json_text(text, v->name);
 		weft__json_key(text, "help");
-		weft__json_text(text, v->help);
+		weft__json_text(text, v->metric.help);
+		weft__json_key(text, "type");
+		weft__json_text(text, weft__admin_type_name(v->metric.type));
+		weft__json_key(text, "unit");
+		weft__json_text(text, weft__admin_unit_name(v->metric.unit));
 		weft__json_key(text, "value");
-		weft__json_double(text, v->fn(v->arg));
+		weft__json_double(text, weft__admin_read(v));
 		weft__json_close(text, '}');
 	}
 }

@@ -19,9 +19,17 @@ play_loops(struct world *world)
 {
 	const struct reply *reply;
 	double before, apples = 12.5;
+	uint64_t pears = 7;
 
-	OK(weft_admin_add_metric(world->admin, "apples", "That \"were\" <eaten>\n", read_number,
-	                         &apples));
+	OK(weft_admin_add_metric(world->admin,
+	                         &(weft_admin_metric){ .name = "apples",
+	                                               .help = "That \"were\" <eaten>\n",
+	                                               .read = read_number,
+	                                               .arg = &apples }));
+	OK(weft_admin_add_metric(world->admin, &(weft_admin_metric){ .name = "pears_total",
+	                                                             .type = WEFT_ADMIN_COUNTER,
+	                                                             .unit = WEFT_ADMIN_BYTES,
+	                                                             .value = &pears }));
 	reply = get(world, "/debug/loops");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "application/json");
@@ -32,7 +40,10 @@ play_loops(struct world *world)
 	CHECK(strstr(reply->body, "\"title\":\"a \\\"title\\\" \\u003c\""));
 	CHECK(strstr(reply->body, "\"version\":\""));
 	CHECK(strstr(reply->body, "{\"name\":\"apples\",\"help\":\"That \\\"were\\\" "
-	                          "\\u003ceaten>\\u000a\",\"value\":12.5}"));
+	                          "\\u003ceaten>\\u000a\",\"type\":\"gauge\","
+	                          "\"unit\":\"\",\"value\":12.5}"));
+	CHECK(strstr(reply->body, "{\"name\":\"pears_total\",\"help\":\"pears_total\","
+	                          "\"type\":\"counter\",\"unit\":\"bytes\",\"value\":7}"));
 	CHECK(number_after(reply->body, "uptime_ns") >= 0);
 	CHECK(number_after(reply->body, "threadlets") >= 2);
 	CHECK(number_after(reply->body, "cpu_ns") > 0);
@@ -53,11 +64,20 @@ static void
 play_metrics(struct world *world)
 {
 	double apples = 3, odd = -1;
+	uint64_t pears = 5;
 	const struct reply *reply;
 
-	OK(weft_admin_add_metric(world->admin, "apples_total", "Eaten\\by\nme, \xc3\xa9\xff",
-	                         read_number, &apples));
-	OK(weft_admin_add_metric(world->admin, "odd", NULL, read_number, &odd));
+	OK(weft_admin_add_metric(world->admin,
+	                         &(weft_admin_metric){ .name = "apples_total",
+	                                               .help = "Eaten\\by\nme, \xc3\xa9\xff",
+	                                               .type = WEFT_ADMIN_COUNTER,
+	                                               .read = read_number,
+	                                               .arg = &apples }));
+	OK(weft_admin_add_metric(
+		world->admin,
+		&(weft_admin_metric){ .name = "odd", .read = read_number, .arg = &odd }));
+	OK(weft_admin_add_metric(world->admin,
+	                         &(weft_admin_metric){ .name = "pears", .value = &pears }));
 	reply = get(world, "/metrics");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "text/plain; version=0.0.4; charset=utf-8");
@@ -65,6 +85,7 @@ play_metrics(struct world *world)
 	                          "apples_total 3\n"));
 	CHECK(strstr(reply->body, "\n# HELP apples_total Eaten by me, \xc3\xa9\xef\xbf\xbd\n"));
 	CHECK(strstr(reply->body, "\n# TYPE odd gauge\nodd -1\n"));
+	CHECK(strstr(reply->body, "\n# HELP pears pears\n# TYPE pears gauge\npears 5\n"));
 	CHECK(strstr(reply->body, "\n# TYPE weft_loop_turns_total counter\n"));
 	CHECK(strstr(reply->body, "weft_loop_turns_total{loop=\""));
 	CHECK(number_after(reply->body, "process_resident_memory_bytes") > 0);
@@ -77,24 +98,45 @@ TEST(admin_has_metrics_for_prometheus)
 	world_run(&(struct world){ 0 }, play_metrics);
 }
 
+/* A description and what adding it returns, in this order.  The text is part of the message. */
+static const uint64_t x;
+static const struct {
+	weft_admin_metric metric;
+	int rc;
+	const char *text;
+} metrics[] = {
+	{ { .name = "x_1", .value = &x }, 0, "" },
+	{ { .name = "x_1", .value = &x }, WEFT_EEXIST, "x_1: a metric of this name already" },
+	{ { .name = "weft_loop_posts", .value = &x }, WEFT_EEXIST, "already exists" },
+	{ { .name = "process_open_fds", .value = &x }, WEFT_EEXIST, "already exists" },
+	{ { .value = &x }, WEFT_EINVAL, "a name has letters" },
+	{ { .name = "", .value = &x }, WEFT_EINVAL, "a name has letters" },
+	{ { .name = "1x", .value = &x }, WEFT_EINVAL, "1x: a name has letters" },
+	{ { .name = "x y", .value = &x }, WEFT_EINVAL, "a name has letters" },
+	{ { .name = "y" }, WEFT_EINVAL, "y: set either read or value" },
+	{ { .name = "y", .value = &x, .read = read_number }, WEFT_EINVAL, "either read or" },
+	{ { .name = "y_total", .value = &x }, WEFT_EINVAL, "a counter ends in _total" },
+	{ { .name = "y", .value = &x, .type = WEFT_ADMIN_COUNTER }, WEFT_EINVAL, "ends in _total" },
+	{ { .name = "_total", .value = &x, .type = WEFT_ADMIN_COUNTER }, WEFT_EINVAL, "_total" },
+	{ { .name = "y_total", .value = &x, .type = WEFT_ADMIN_COUNTER }, 0, "" },
+	{ { .name = "y", .value = &x, .type = (weft_admin_type)9 }, WEFT_EINVAL, "the type" },
+	{ { .name = "y", .value = &x, .unit = (weft_admin_unit)9 }, WEFT_EINVAL, "the unit" },
+};
+
 static void
 play_names(struct world *world)
 {
-	double x = 0;
-
-	OK(weft_admin_add_metric(world->admin, "x_1", "", read_number, &x));
-	CHECK_EQ(weft_admin_add_metric(world->admin, "x_1", "", read_number, &x), WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add_metric(world->admin, "weft_loop_turns_total", "", read_number, &x),
-	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add_metric(world->admin, "process_open_fds", "", read_number, &x),
-	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add_metric(world->admin, "", "", read_number, &x), WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add_metric(world->admin, "1x", "", read_number, &x), WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add_metric(world->admin, "x y", "", read_number, &x), WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add_metric(world->admin, "y", "", NULL, &x), WEFT_EINVAL);
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+		CHECK_EQ(weft_admin_add_metric(world->admin, &metrics[i].metric), metrics[i].rc);
+		if (metrics[i].rc < 0)
+			CHECK(strstr(weft_detail(), "weft_admin_add_metric ")
+			      && strstr(weft_detail(), metrics[i].text));
+	}
+	CHECK_EQ(weft_admin_add_metric(world->admin, NULL), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add_metric(NULL, &metrics[0].metric), WEFT_EINVAL);
 }
 
-TEST(admin_accepts_only_valid_and_unique_metric_names)
+TEST(admin_accepts_only_valid_and_unique_metrics)
 {
 	world_run(&(struct world){ 0 }, play_names);
 }
@@ -316,7 +358,9 @@ TEST(admin_closed_by_a_callback_no_longer_reads_metrics)
 	weft_addr addr;
 
 	OK(weft_admin_open("tcp://127.0.0.1:0", &opts, &ending.admin));
-	OK(weft_admin_add_metric(ending.admin, "late", "", read_late, &ending));
+	OK(weft_admin_add_metric(
+		ending.admin,
+		&(weft_admin_metric){ .name = "late", .read = read_late, .arg = &ending }));
 	OK(weft_admin_local(ending.admin, &addr));
 	CHECK(weft_addr_format(&addr, ending.place, sizeof(ending.place)) > 0);
 	(void)go_on(ending.loop, ask_late, &ending);
@@ -472,7 +516,9 @@ visit_many(void *arg)
 
 	(void)arg;
 	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &world.admin));
-	OK(weft_admin_add_metric(world.admin, "seven", "", read_at_home, &tally));
+	OK(weft_admin_add_metric(
+		world.admin,
+		&(weft_admin_metric){ .name = "seven", .read = read_at_home, .arg = &tally }));
 	OK(weft_admin_local(world.admin, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(world.url, sizeof(world.url), "http://%s", text + 6);

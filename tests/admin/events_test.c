@@ -251,11 +251,12 @@ play_slow(struct world *world)
 	static char help[8192];
 	weft_stream *stream;
 	char name[32];
+	weft_admin_metric metric = { .name = name, .help = help, .read = read_zero };
 
 	memset(help, 'x', sizeof(help) - 1);
 	for (int i = 0; i < 500; i++) {
 		(void)snprintf(name, sizeof(name), "number_%d", i);
-		OK(weft_admin_add_metric(world->admin, name, help, read_zero, NULL));
+		OK(weft_admin_add_metric(world->admin, &metric));
 	}
 	OK(weft_stream_connect(world->place, NULL, &stream, weft_after(HOUR)));
 	CHECK(weft_stream_write(stream,

@@ -53,8 +53,9 @@ look_around(struct view *view, weft_admin *admin)
 		"/debug/threadlets?format=json&sort=since&max=10",
 		"/events",
 	};
+	const weft_admin_metric one = { .name = "one", .help = "One.", .read = read_one };
 
-	(void)went_well(weft_admin_add_metric(admin, "one", "One.", read_one, NULL), 0);
+	(void)went_well(weft_admin_add_metric(admin, &one), 0);
 	(void)went_well(weft_admin_add_panel(admin, "Panel", "<p>x</p>", NULL), 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		ask(view, paths[i]);

@@ -102,10 +102,16 @@ run(void *arg)
 		fprintf(stderr, "%s\n", weft_detail());
 		return rc;
 	}
-	rc = weft_admin_add_metric(admin, "requests_total", "answered so far", requests, program);
+	rc = weft_admin_add_metric(admin, &(weft_admin_metric){ .name = "requests_total",
+	                                                        .help = "answered so far",
+	                                                        .type = WEFT_ADMIN_COUNTER,
+	                                                        .read = requests,
+	                                                        .arg = program });
 	if (rc == 0)
-		rc = weft_admin_add_metric(admin, "temperature", "of \033[31mthe room\033[2J",
-		                           temperature, NULL);
+		rc = weft_admin_add_metric(
+			admin, &(weft_admin_metric){ .name = "temperature",
+		                                     .help = "of \033[31mthe room\033[2J",
+		                                     .read = temperature });
 	if (rc == 0)
 		rc = start_all();
 	if (rc == 0)

@@ -233,7 +233,7 @@ read_loops(struct model *model, int pid, int now_s, int busy_ms)
 	               "{\"title\":\"t\",\"pid\":%d,\"now_ns\":%d000000000,"
 	               "\"loops\":[{\"id\":1,\"name\":\"a\",\"syscalls\":%d,"
 	               "\"phase_ns\":{\"timers\":%d000000,\"wait\":99}}],"
-	               "\"values\":[{\"name\":\"x_total\",\"value\":%d},"
+	               "\"values\":[{\"name\":\"x_total\",\"type\":\"counter\",\"value\":%d},"
 	               "{\"name\":\"x\",\"value\":5}],"
 	               "\"process\":{\"cpu_ns\":%d000000}}",
 	               pid, now_s, busy_ms, busy_ms, busy_ms, busy_ms);

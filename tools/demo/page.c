@@ -162,12 +162,6 @@ route_set(weft_http *http, void *arg)
 	return weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 }, weft_after(WEFT_S));
 }
 
-static double
-read_count(void *number)
-{
-	return (double)get(number);
-}
-
 int
 page_open(struct demo *demo)
 {
@@ -179,8 +173,11 @@ page_open(struct demo *demo)
 		                          (const char *)panel_script);
 	for (int i = 0; i < COUNTS && rc == 0; i++) {
 		(void)snprintf(name, sizeof(name), "demo_%s_total", counts[i].name);
-		rc = weft_admin_add_metric(demo->admin, name, counts[i].help, read_count,
-		                           &demo->counts[i]);
+		rc = weft_admin_add_metric(demo->admin,
+		                           &(weft_admin_metric){ .name = name,
+		                                                 .help = counts[i].help,
+		                                                 .type = WEFT_ADMIN_COUNTER,
+		                                                 .value = &demo->counts[i] });
 	}
 	if (rc == 0)
 		rc = weft_http_route(demo->server, "GET /demo/events", route_events, demo);

@@ -138,14 +138,6 @@ read_loops(struct model *model, const struct model *before)
 
 /* --- the program's own values ------------------------------------------------ */
 
-static bool
-only_grows(const char *name)
-{
-	size_t size = strlen(name);
-
-	return size > 6 && strcmp(name + size - 6, "_total") == 0;
-}
-
 static const struct value_row *
 value_before(const struct model *before, const char *name, size_t index)
 {
@@ -176,8 +168,9 @@ read_values(struct model *model, const struct model *before)
 		row->help = json_text(value, "help");
 		row->value = json_number(value, "value", NAN);
 		old = value_before(before, row->name, i);
-		row->rate = old && only_grows(row->name) ? rate(row->value, old->value, seconds)
-		                                         : NAN;
+		row->rate = old && strcmp(json_text(value, "type"), "counter") == 0
+		                    ? rate(row->value, old->value, seconds)
+		                    : NAN;
 	}
 	model->value_count = count;
 	return 0;

@@ -170,21 +170,18 @@ class LoopCharts {
 
 /* --- metrics of the program ----------------------------------------------- */
 
-/* The end of the name is the unit, as usual for metrics. */
-function valueText(name, value) {
-	const unit = /_(bytes|seconds)(_total)?$/.exec(name)?.[1];
-
+function valueText(unit, value) {
 	if (unit === "bytes")
 		return bytes(value);
 	return unit === "seconds" ? duration(value * 1e9) : number(value);
 }
 
 class Value {
-	constructor(name, help) {
-		this.name = name;
+	constructor({ name, help, type, unit }) {
+		this.unit = unit;
 		this.value = make("b", { class: "big" });
 		this.more = make("span", { class: "hint" });
-		this.isCounter = name.endsWith("_total");
+		this.isCounter = type === "counter";
 		const canvas = make("canvas", { class: "spark" });
 
 		this.element = make("article", { class: "card value" },
@@ -198,9 +195,9 @@ class Value {
 		const grown = this.before
 			? (value - this.before.value) / (at - this.before.at) * 1000 : 0;
 
-		say(this.value, valueText(this.name, value));
+		say(this.value, valueText(this.unit, value));
 		if (this.isCounter && this.before)
-			say(this.more, `${valueText(this.name, Math.max(0, grown))} per second`);
+			say(this.more, `${valueText(this.unit, Math.max(0, grown))} per second`);
 		if (!this.isCounter || this.before)
 			this.line.push(at, [this.isCounter ? Math.max(0, grown) : value]);
 		this.before = { at, value };
@@ -240,7 +237,7 @@ weft.startLoops = function () {
 		charts.push(at, snapshot);
 		find("values").hidden = snapshot.values.length === 0;
 		reconcile(find("value-list"), values, snapshot.values, (value) => value.name,
-			(value) => new Value(value.name, value.help));
+			(value) => new Value(value));
 		snapshot.values.forEach((value) => values.get(value.name).show(at, value.value));
 	}
 
