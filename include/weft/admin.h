@@ -43,6 +43,7 @@
 
 #include <weft/addr.h>
 #include <weft/base.h>
+#include <weft/histogram.h>
 #include <weft/http.h>
 
 WEFT_BEGIN
@@ -80,24 +81,28 @@ WEFT_API int weft_admin_mount(weft_admin *admin, weft_http_server *server,
 typedef enum weft_admin_type {
 	WEFT_ADMIN_GAUGE,   /* goes up and down */
 	WEFT_ADMIN_COUNTER, /* only grows; the dashboard shows its rate, too */
+	WEFT_ADMIN_HISTOGRAM, /* a weft_histogram; a histogram of Prometheus, too */
 } weft_admin_type;
 
-/* How the dashboard shows a value. */
+/* How the dashboard shows a value.  A histogram has buckets from 1 us to 100 s if its unit is
+ * WEFT_ADMIN_SECONDS, else from 1 to 10^9. */
 typedef enum weft_admin_unit {
-	WEFT_ADMIN_NUMBER, /* as a plain number */
-	WEFT_ADMIN_SECONDS,
+	WEFT_ADMIN_NUMBER,  /* as a plain number */
+	WEFT_ADMIN_SECONDS, /* the values in a histogram are nanoseconds */
 	WEFT_ADMIN_BYTES,
 } weft_admin_unit;
 
-/* A metric of the program.  Exactly one of `read` and `value` must be set. */
+/* A metric of the program.  Exactly one of `read`, `value` and `histogram` must be set. */
 typedef struct weft_admin_metric {
-	const char     *name; /* a Prometheus name, copied; ends in _total for a counter, only */
+	const char     *name; /* a Prometheus name, copied; ends in _total for a counter, only.
+	                       * /metrics has a histogram as NAME_bucket, NAME_sum, NAME_count. */
 	const char     *help; /* one sentence, copied; default: the name */
 	weft_admin_type type;
 	weft_admin_unit unit;
 	double        (*read)(void *arg); /* returns the value; called on the endpoint's loop */
 	void           *arg;
 	const uint64_t *value;    /* borrowed; the endpoint reads it by an atomic load */
+	const weft_histogram *histogram; /* borrowed */
 	uint64_t        spare[4]; /* must be zero: room for later versions */
 } weft_admin_metric;
 

@@ -248,11 +248,63 @@ put_process(struct weft__admin_text *text)
 	          (double)p.started_ms / 1e3);
 }
 
+/* Buckets from 1 us to 100 s for times, which are recorded in nanoseconds; else from 1 to 10^9.
+ * They are always the same, so that no series appears later than the others. */
+static void
+put_buckets(struct weft__admin_text *text, const weft_admin_metric *metric,
+            const struct weft_histogram_stats *stats, double scale)
+{
+	uint64_t first = metric->unit == WEFT_ADMIN_SECONDS ? WEFT_US : 1;
+	uint64_t last = metric->unit == WEFT_ADMIN_SECONDS ? 100 * WEFT_S : 1000000000;
+
+	for (int i = 0; i < WEFT_HISTOGRAM_BOUNDS; i++) {
+		if (stats->buckets[i].bound < first || stats->buckets[i].bound > last)
+			continue;
+		weft__admin_puts(text, metric->name);
+		weft__admin_puts(text, "_bucket{le=\"");
+		weft__admin_put_double(text, (double)stats->buckets[i].bound / scale, true);
+		weft__admin_puts(text, "\"");
+		end_whole(text, stats->buckets[i].count);
+	}
+	weft__admin_puts(text, metric->name);
+	weft__admin_puts(text, "_bucket{le=\"+Inf\"");
+	end_whole(text, stats->values.count);
+}
+
+static void
+put_histogram(struct weft__admin_text *text, const weft_admin_metric *metric)
+{
+	double scale = metric->unit == WEFT_ADMIN_SECONDS ? 1e9 : 1;
+	struct weft_histogram_stats stats;
+
+	if (weft_histogram_stats(metric->histogram, &stats) < 0)
+		return;
+	put_head(text, metric->name, metric->help, "histogram");
+	put_buckets(text, metric, &stats, scale);
+	weft__admin_puts(text, metric->name);
+	weft__admin_puts(text, "_sum ");
+	weft__admin_put_double(text, (double)stats.sum / scale, true);
+	weft__admin_puts(text, "\n");
+	weft__admin_puts(text, metric->name);
+	weft__admin_puts(text, "_count ");
+	weft__admin_put_number(text, stats.values.count);
+	weft__admin_puts(text, "\n");
+}
+
+static void
+put_value(struct weft__admin_text *text, const struct weft__admin_value *v)
+{
+	if (v->metric.type == WEFT_ADMIN_HISTOGRAM)
+		put_histogram(text, &v->metric);
+	else
+		put_plain(text, v->name, v->metric.help, v->metric.type, weft__admin_read(v));
+}
+
 static void
 put_values(weft_admin *admin, struct weft__admin_text *text)
 {
 	for (struct weft__admin_value *v = admin->values; v; v = v->next)
-		put_plain(text, v->name, v->metric.help, v->metric.type, weft__admin_read(v));
+		put_value(text, v);
 }
 
 static int

@@ -139,7 +139,7 @@ void weft__admin_on_owner(weft_admin *admin,
 /* The JSON of /debug/loops. */
 void weft__admin_write_loops(weft_admin *admin, struct weft__admin_text *text);
 
-/* Read a metric of the program, on the owner loop. */
+/* Read a metric of the program, on the owner loop.  Not of a histogram. */
 double weft__admin_read(const struct weft__admin_value *value);
 
 /* The members of a description, as in /metrics and in JSON. */

@@ -38,14 +38,26 @@ is_reserved(const char *name)
 	return false;
 }
 
-static struct weft__admin_value **
-find_value(weft_admin *admin, const char *name)
+/* Whether the samples of the histogram have that name. */
+static bool
+is_part(const char *name, const weft_admin_metric *metric)
 {
-	struct weft__admin_value **link = &admin->values;
+	size_t size = strlen(metric->name);
 
-	while (*link && strcmp((*link)->name, name) != 0)
-		link = &(*link)->next;
-	return link;
+	return metric->type == WEFT_ADMIN_HISTOGRAM && strncmp(name, metric->name, size) == 0
+	       && (strcmp(name + size, "_bucket") == 0 || strcmp(name + size, "_sum") == 0
+	           || strcmp(name + size, "_count") == 0);
+}
+
+/* Whether the name, or one that a histogram adds to it, is in use. */
+static bool
+is_taken(weft_admin *admin, const weft_admin_metric *metric)
+{
+	for (struct weft__admin_value *v = admin->values; v; v = v->next)
+		if (strcmp(v->name, metric->name) == 0 || is_part(metric->name, &v->metric)
+		    || is_part(v->name, metric))
+			return true;
+	return is_reserved(metric->name);
 }
 
 /* --- adding ---------------------------------------------------------------------- */
@@ -57,15 +69,18 @@ find_mistake(const weft_admin_metric *metric)
 	if (!metric->name || !is_name(metric->name))
 		return "a name has letters, digits and underscores, no digit first, and at most "
 		       "128 bytes";
-	if (metric->type != WEFT_ADMIN_GAUGE && metric->type != WEFT_ADMIN_COUNTER)
+	if (metric->type != WEFT_ADMIN_GAUGE && metric->type != WEFT_ADMIN_COUNTER
+	    && metric->type != WEFT_ADMIN_HISTOGRAM)
 		return "the type is unknown";
 	if (metric->unit != WEFT_ADMIN_NUMBER && metric->unit != WEFT_ADMIN_SECONDS
 	    && metric->unit != WEFT_ADMIN_BYTES)
 		return "the unit is unknown";
 	if (ends_in(metric->name, "_total") != (metric->type == WEFT_ADMIN_COUNTER))
 		return "the name of a counter ends in _total, and no other name does";
-	if (!metric->read == !metric->value)
-		return "set either read or value";
+	if (!!metric->read + !!metric->value + !!metric->histogram != 1)
+		return "set one of read, value and histogram";
+	if ((metric->type == WEFT_ADMIN_HISTOGRAM) != !!metric->histogram)
+		return "the type of a histogram, and of nothing else, is WEFT_ADMIN_HISTOGRAM";
 	return NULL;
 }
 
@@ -98,11 +113,13 @@ weft_admin_add_metric(weft_admin *admin, const weft_admin_metric *metric)
 	if (mistake)
 		return weft_fail(WEFT_EINVAL, "weft_admin_add_metric %.128s: %s",
 		                 metric->name ? metric->name : "", mistake);
-	link = find_value(admin, metric->name);
-	if (*link || is_reserved(metric->name))
+	if (is_taken(admin, metric))
 		return weft_fail(WEFT_EEXIST,
 		                 "weft_admin_add_metric %s: a metric of this name already exists",
 		                 metric->name);
+	link = &admin->values;
+	while (*link)
+		link = &(*link)->next;
 	*link = value_new(metric);
 	return *link ? 0 : weft_fail(WEFT_ENOMEM, "weft_admin_add_metric: no memory");
 }
@@ -122,7 +139,13 @@ weft__admin_read(const struct weft__admin_value *value)
 const char *
 weft__admin_type_name(weft_admin_type type)
 {
-	return type == WEFT_ADMIN_COUNTER ? "counter" : "gauge";
+	static const char *const names[] = {
+		[WEFT_ADMIN_GAUGE] = "gauge",
+		[WEFT_ADMIN_COUNTER] = "counter",
+		[WEFT_ADMIN_HISTOGRAM] = "histogram",
+	};
+
+	return names[type];
 }
 
 const char *

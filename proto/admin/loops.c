@@ -148,23 +148,38 @@ put_loop(struct weft__admin_text *text, const weft_loop_info *info)
 
 /* --- the rest -------------------------------------------------------------------- */
 
+/* The value of a histogram is its count; its quantiles are in nanoseconds for seconds. */
+static void
+put_value(struct weft__admin_text *text, const struct weft__admin_value *v)
+{
+	struct weft_histogram_stats stats = { .sum = 0 };
+
+	weft__json_open(text, '{');
+	weft__json_key(text, "name");
+	weft__json_text(text, v->name);
+	weft__json_key(text, "help");
+	weft__json_text(text, v->metric.help);
+	weft__json_key(text, "type");
+	weft__json_text(text, weft__admin_type_name(v->metric.type));
+	weft__json_key(text, "unit");
+	weft__json_text(text, weft__admin_unit_name(v->metric.unit));
+	if (v->metric.type == WEFT_ADMIN_HISTOGRAM) {
+		(void)weft_histogram_stats(v->metric.histogram, &stats);
+		weft__json_key(text, "value");
+		weft__json_number(text, stats.values.count);
+		put_quantiles(text, "quantiles", &stats.values);
+	} else {
+		weft__json_key(text, "value");
+		weft__json_double(text, weft__admin_read(v));
+	}
+	weft__json_close(text, '}');
+}
+
 static void
 put_values(weft_admin *admin, struct weft__admin_text *text)
 {
-	for (struct weft__admin_value *v = admin->values; v; v = v->next) {
-		weft__json_open(text, '{');
-		weft__json_key(text, "name");
-		weft__json_text(text, v->name);
-		weft__json_key(text, "help");
-		weft__json_text(text, v->metric.help);
-		weft__json_key(text, "type");
-		weft__json_text(text, weft__admin_type_name(v->metric.type));
-		weft__json_key(text, "unit");
-		weft__json_text(text, weft__admin_unit_name(v->metric.unit));
-		weft__json_key(text, "value");
-		weft__json_double(text, weft__admin_read(v));
-		weft__json_close(text, '}');
-	}
+	for (struct weft__admin_value *v = admin->values; v; v = v->next)
+		put_value(text, v);
 }
 
 static void

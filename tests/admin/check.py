@@ -78,7 +78,13 @@ def check_loops(admin):
     check(about["program"], about["program"] == about["title"] == "observed")
     check(about["process"], about["process"].keys() == {"cpu_ns", "rss_bytes", "fds", "threads"})
     values = {value["name"]: value["value"] for value in about["values"]}
-    check(values, values == {"hello_served_total": REQUESTS, "hello_waiting": 0})
+    check(values, values == {"hello_served_total": REQUESTS, "hello_waiting": 0,
+                             "hello_seconds": REQUESTS})
+    quantiles = about["values"][2]["quantiles"]
+    check(quantiles, quantiles.keys() == QUANTILES)
+    # The service waits for 20 ms in each request.
+    check(quantiles, quantiles["count"] == REQUESTS and quantiles["max"] >= quantiles["p99"]
+          >= quantiles["p50"] >= 19e6)
     check("loops", len(about["loops"]) == 1)
     loop = about["loops"][0]
     check(loop.keys() ^ LOOP, loop.keys() == LOOP)
@@ -98,6 +104,18 @@ def samples(text):
             for line in text.splitlines() if not line.startswith("#")}
 
 
+def check_histogram(numbers):
+    """Buckets are cumulative, in ascending order, and end with all values."""
+    buckets = [(float(re.fullmatch(r'hello_seconds_bucket\{le="(.+)"\}', name)[1]), value)
+               for name, value in numbers.items() if name.startswith("hello_seconds_bucket{")]
+    check(buckets, buckets == sorted(buckets) and len(buckets) > 10)
+    check(buckets, [value for _, value in buckets] == sorted(value for _, value in buckets))
+    check(buckets, buckets[-1] == (float("inf"), REQUESTS))
+    check("count", numbers["hello_seconds_count"] == REQUESTS)
+    check("sum", numbers["hello_seconds_sum"] >= REQUESTS * 0.02)
+    check("below 10 ms", dict(buckets)[0.01] == 0)
+
+
 def check_metrics(admin):
     text = admin.get("/metrics").decode()
     done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
@@ -105,6 +123,7 @@ def check_metrics(admin):
     check(done.stdout + done.stderr, done.returncode == 0 and not done.stderr.strip())
     numbers = samples(text)
     check("served", numbers["hello_served_total"] == REQUESTS)
+    check_histogram(numbers)
     accepted = [value for name, value in numbers.items()
                 if name.startswith("weft_loop_accepted_total{")]
     check(accepted, accepted == [REQUESTS + 2])

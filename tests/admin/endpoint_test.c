@@ -98,8 +98,78 @@ TEST(admin_has_metrics_for_prometheus)
 	world_run(&(struct world){ 0 }, play_metrics);
 }
 
+/* The lines of /metrics that begin with `begin`, in their order. */
+static void
+lines_with(const char *text, const char *begin, char *out, size_t room)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (const char *line = text; line; line = strchr(line, '\n'), line += line ? 1 : 0)
+		if (strncmp(line, begin, strlen(begin)) == 0) {
+			used += (size_t)snprintf(out + used, room - used, "%.*s\n",
+			                         (int)strcspn(line, "\n"), line);
+			CHECK(used < room);
+		}
+}
+
+static void
+play_histograms(struct world *world)
+{
+	weft_histogram *seconds = weft_histogram_new(), *sizes = weft_histogram_new();
+	const struct reply *reply;
+	char lines[4096];
+
+	weft_histogram_record(seconds, 900); /* below the first bucket */
+	weft_histogram_record(seconds, 1500 * WEFT_US);
+	weft_histogram_record(seconds, 3 * WEFT_MS);
+	weft_histogram_record(seconds, 500 * WEFT_S); /* above the last bucket */
+	weft_histogram_record(sizes, 0);
+	weft_histogram_record(sizes, 700);
+	OK(weft_admin_add_metric(world->admin, &(weft_admin_metric){ .name = "took_seconds",
+	                                                             .help = "Time.",
+	                                                             .type = WEFT_ADMIN_HISTOGRAM,
+	                                                             .unit = WEFT_ADMIN_SECONDS,
+	                                                             .histogram = seconds }));
+	OK(weft_admin_add_metric(world->admin, &(weft_admin_metric){ .name = "sizes",
+	                                                             .type = WEFT_ADMIN_HISTOGRAM,
+	                                                             .histogram = sizes }));
+	reply = get(world, "/metrics");
+	CHECK(strstr(reply->body, "\n# HELP took_seconds Time.\n# TYPE took_seconds histogram\n"
+	                          "took_seconds_bucket{le=\"1e-06\"} 1\n"));
+	lines_with(reply->body, "took_seconds", lines, sizeof(lines));
+	CHECK_EQ(times_in(lines, "_bucket{"), 26);
+	CHECK(strstr(lines, "took_seconds_bucket{le=\"0.001\"} 1\n"
+	                    "took_seconds_bucket{le=\"0.002\"} 2\n"
+	                    "took_seconds_bucket{le=\"0.005\"} 3\n"));
+	CHECK(strstr(lines, "took_seconds_bucket{le=\"100\"} 3\n"
+	                    "took_seconds_bucket{le=\"+Inf\"} 4\n"
+	                    "took_seconds_sum 500.0045009\n"
+	                    "took_seconds_count 4\n"));
+	lines_with(reply->body, "sizes", lines, sizeof(lines));
+	CHECK_EQ(times_in(lines, "_bucket{"), 29);
+	CHECK(strstr(lines, "sizes_bucket{le=\"1\"} 1\n"));
+	CHECK(strstr(lines, "sizes_bucket{le=\"500\"} 1\nsizes_bucket{le=\"1000\"} 2\n"));
+	CHECK(strstr(lines, "sizes_bucket{le=\"1000000000\"} 2\n"
+	                    "sizes_bucket{le=\"+Inf\"} 2\nsizes_sum 700\nsizes_count 2\n"));
+	reply = get(world, "/debug/loops");
+	CHECK(is_json(reply->body));
+	CHECK(strstr(reply->body, "\"type\":\"histogram\",\"unit\":\"seconds\",\"value\":4,"
+	                          "\"quantiles\":{\"count\":4,\"mean\":"));
+	weft_admin_close(world->admin);
+	world->admin = NULL;
+	weft_histogram_free(seconds);
+	weft_histogram_free(sizes);
+}
+
+TEST(admin_shows_histograms_of_the_program)
+{
+	world_run(&(struct world){ 0 }, play_histograms);
+}
+
 /* A description and what adding it returns, in this order.  The text is part of the message. */
 static const uint64_t x;
+#define ANY ((const weft_histogram *)(const void *)&x) /* is not read */
 static const struct {
 	weft_admin_metric metric;
 	int rc;
@@ -113,12 +183,22 @@ static const struct {
 	{ { .name = "", .value = &x }, WEFT_EINVAL, "a name has letters" },
 	{ { .name = "1x", .value = &x }, WEFT_EINVAL, "1x: a name has letters" },
 	{ { .name = "x y", .value = &x }, WEFT_EINVAL, "a name has letters" },
-	{ { .name = "y" }, WEFT_EINVAL, "y: set either read or value" },
-	{ { .name = "y", .value = &x, .read = read_number }, WEFT_EINVAL, "either read or" },
+	{ { .name = "y" }, WEFT_EINVAL, "y: set one of read, value" },
+	{ { .name = "y", .value = &x, .read = read_number }, WEFT_EINVAL, "set one of" },
 	{ { .name = "y_total", .value = &x }, WEFT_EINVAL, "a counter ends in _total" },
 	{ { .name = "y", .value = &x, .type = WEFT_ADMIN_COUNTER }, WEFT_EINVAL, "ends in _total" },
 	{ { .name = "_total", .value = &x, .type = WEFT_ADMIN_COUNTER }, WEFT_EINVAL, "_total" },
 	{ { .name = "y_total", .value = &x, .type = WEFT_ADMIN_COUNTER }, 0, "" },
+	{ { .name = "y", .value = &x, .histogram = ANY }, WEFT_EINVAL, "set one of" },
+	{ { .name = "y", .histogram = ANY }, WEFT_EINVAL, "is WEFT_ADMIN_HISTOGRAM" },
+	{ { .name = "y", .value = &x, .type = WEFT_ADMIN_HISTOGRAM }, WEFT_EINVAL, "the type" },
+	{ { .name = "h_sum", .value = &x }, 0, "" },
+	{ { .name = "h", .histogram = ANY, .type = WEFT_ADMIN_HISTOGRAM }, WEFT_EEXIST, "h: a" },
+	{ { .name = "h_s", .histogram = ANY, .type = WEFT_ADMIN_HISTOGRAM }, 0, "" },
+	{ { .name = "h_s", .value = &x }, WEFT_EEXIST, "h_s: a" },
+	{ { .name = "h_s_bucket", .value = &x }, WEFT_EEXIST, "h_s_bucket: a" },
+	{ { .name = "h_s_count", .value = &x }, WEFT_EEXIST, "h_s_count: a" },
+	{ { .name = "h_s_counts", .value = &x }, 0, "" },
 	{ { .name = "y", .value = &x, .type = (weft_admin_type)9 }, WEFT_EINVAL, "the type" },
 	{ { .name = "y", .value = &x, .unit = (weft_admin_unit)9 }, WEFT_EINVAL, "the unit" },
 };

@@ -234,9 +234,10 @@ read_loops(struct model *model, int pid, int now_s, int busy_ms)
 	               "\"loops\":[{\"id\":1,\"name\":\"a\",\"syscalls\":%d,"
 	               "\"phase_ns\":{\"timers\":%d000000,\"wait\":99}}],"
 	               "\"values\":[{\"name\":\"x_total\",\"type\":\"counter\",\"value\":%d},"
-	               "{\"name\":\"x\",\"value\":5}],"
+	               "{\"name\":\"x\",\"value\":5},"
+	               "{\"name\":\"h\",\"type\":\"histogram\",\"value\":%d}],"
 	               "\"process\":{\"cpu_ns\":%d000000}}",
-	               pid, now_s, busy_ms, busy_ms, busy_ms, busy_ms);
+	               pid, now_s, busy_ms, busy_ms, busy_ms, 2 * busy_ms, busy_ms);
 	return model_read_loops(model, text, strlen(text));
 }
 
@@ -251,6 +252,7 @@ TEST(rates_are_computed_between_two_readings)
 	CHECK_EQ(model.loops[0].syscalls, 250);
 	CHECK_EQ(model.values[0].rate, 250);
 	CHECK(isnan(model.values[1].rate));
+	CHECK_EQ(model.values[2].rate, 500);
 	CHECK_EQ(model.cpu, 25);
 	CHECK_EQ(read_loops(&model, 1, 12, 1500), 0); /* no time has passed */
 	CHECK_EQ(model.loops[0].busy, 25);

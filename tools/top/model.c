@@ -149,6 +149,15 @@ value_before(const struct model *before, const char *name, size_t index)
 	return NULL;
 }
 
+/* The value of a histogram is how many values it has. */
+static bool
+only_grows(const struct json *value)
+{
+	const char *type = json_text(value, "type");
+
+	return strcmp(type, "counter") == 0 || strcmp(type, "histogram") == 0;
+}
+
 static int
 read_values(struct model *model, const struct model *before)
 {
@@ -168,9 +177,7 @@ read_values(struct model *model, const struct model *before)
 		row->help = json_text(value, "help");
 		row->value = json_number(value, "value", NAN);
 		old = value_before(before, row->name, i);
-		row->rate = old && strcmp(json_text(value, "type"), "counter") == 0
-		                    ? rate(row->value, old->value, seconds)
-		                    : NAN;
+		row->rate = old && only_grows(value) ? rate(row->value, old->value, seconds) : NAN;
 	}
 	model->value_count = count;
 	return 0;

@@ -28,7 +28,7 @@ struct threadlet_row {
 
 struct value_row {
 	const char *name, *help;
-	double value, rate; /* per second, for counters */
+	double value, rate; /* per second, for counters and histograms */
 };
 
 struct model {

@@ -181,7 +181,7 @@ class Value {
 		this.unit = unit;
 		this.value = make("b", { class: "big" });
 		this.more = make("span", { class: "hint" });
-		this.isCounter = type === "counter";
+		this.grows = type !== "gauge";
 		const canvas = make("canvas", { class: "spark" });
 
 		this.element = make("article", { class: "card value" },
@@ -190,17 +190,31 @@ class Value {
 		this.line = weft.spark(canvas, { colour: "--line-0" });
 	}
 
-	/* For a counter, show its rate. */
-	show(at, value) {
+	/* The line of a counter or a histogram is its rate. */
+	show(at, { value, quantiles }) {
 		const grown = this.before
 			? (value - this.before.value) / (at - this.before.at) * 1000 : 0;
+		const rate = Math.max(0, grown);
 
-		say(this.value, valueText(this.unit, value));
-		if (this.isCounter && this.before)
-			say(this.more, `${valueText(this.unit, Math.max(0, grown))} per second`);
-		if (!this.isCounter || this.before)
-			this.line.push(at, [this.isCounter ? Math.max(0, grown) : value]);
+		if (quantiles)
+			this.showQuantiles(quantiles, rate);
+		else
+			say(this.value, valueText(this.unit, value));
+		if (!quantiles && this.grows && this.before)
+			say(this.more, `${valueText(this.unit, rate)} per second`);
+		if (!this.grows || this.before)
+			this.line.push(at, [this.grows ? rate : value]);
 		this.before = { at, value };
+	}
+
+	/* Of all values since the start.  Times are nanoseconds. */
+	showQuantiles({ count, p50, p99, max }, rate) {
+		const text = (value) =>
+			valueText(this.unit, this.unit === "seconds" ? value / 1e9 : value);
+
+		say(this.value, `p99 ${text(p99)}`);
+		say(this.more, `p50 ${text(p50)} · max ${text(max)} · ${number(count)} values, `
+			+ `${number(rate)} per second`);
 	}
 }
 
@@ -238,7 +252,7 @@ weft.startLoops = function () {
 		find("values").hidden = snapshot.values.length === 0;
 		reconcile(find("value-list"), values, snapshot.values, (value) => value.name,
 			(value) => new Value(value));
-		snapshot.values.forEach((value) => values.get(value.name).show(at, value.value));
+		snapshot.values.forEach((value) => values.get(value.name).show(at, value));
 	}
 
 	/* Another process: the counters of the old one say nothing about it. */
