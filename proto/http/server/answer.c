@@ -55,7 +55,8 @@ open_scope(struct weft__http_conn *conn)
 	return 0;
 }
 
-/* With the slack, the pace of a peer that stops runs out before the handler's deadline. */
+/* With the slack, the pace of a peer that stops runs out before the handler's deadline.  The pace
+ * uses the present time, and the loop's may be older by more than the slack. */
 void
 weft__http_conn_progress(struct weft__http_io *io)
 {
@@ -64,8 +65,8 @@ weft__http_conn_progress(struct weft__http_io *io)
 
 	if (!conn->scoped || conn->endless)
 		return;
-	now = weft_loop_now(conn->loop);
-	if (now - conn->scope_since_ns < slack(conn))
+	now = weft_now();
+	if (now < conn->scope_since_ns + slack(conn))
 		return;
 	conn->scope_since_ns = now;
 	(void)weft_scope_set_deadline(&conn->scope,
