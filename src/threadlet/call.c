@@ -40,37 +40,42 @@ weft_yield(void)
 	return self->why;
 }
 
+/* The waiter is in the frame of the public function.  So the compiler keeps that frame, by which
+ * reports find the place in the program. */
 static int
-threadlet_sleep(const char *what, uint64_t deadline_ns)
+threadlet_sleep(struct weft__waiter *waiter, uint64_t deadline_ns)
 {
-	struct weft__waiter waiter = { .what = what, .sleeps = true };
 	int rc = deadline_ns == WEFT_NOWAIT ? weft_yield() : weft__may_wait(deadline_ns);
 
 	if (rc < 0 || deadline_ns == WEFT_NOWAIT)
 		return rc;
-	return (int)weft__wait(&waiter, deadline_ns);
+	return (int)weft__wait(waiter, deadline_ns);
 }
 
 int
 weft_sleep(int64_t delay_ns)
 {
+	struct weft__waiter waiter = { .what = "sleep", .sleeps = true };
+
 	if (delay_ns < 0)
 		return weft__misuse(WEFT_EINVAL, "weft_sleep: the delay is negative; to sleep "
 		                                 "without an end use weft_sleep_until");
 	if (!weft__self())
 		return weft__fail(WEFT_ENOSUSPEND, "weft_sleep: only a threadlet can sleep; use a "
 		                                   "timer in a callback");
-	return threadlet_sleep("sleep",
+	return threadlet_sleep(&waiter,
 	                       delay_ns == 0 ? WEFT_NOWAIT : weft_after((uint64_t)delay_ns));
 }
 
 int
 weft_sleep_until(uint64_t deadline_ns)
 {
+	struct weft__waiter waiter = { .what = "sleep until", .sleeps = true };
+
 	if (!weft__self())
 		return weft__fail(WEFT_ENOSUSPEND, "weft_sleep_until: only a threadlet can sleep; "
 		                                   "use a timer in a callback");
-	return threadlet_sleep("sleep until", deadline_ns);
+	return threadlet_sleep(&waiter, deadline_ns);
 }
 
 /* --- ops ---------------------------------------------------------------- */

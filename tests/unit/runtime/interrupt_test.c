@@ -223,7 +223,8 @@ TEST(threadlet_in_a_shield_is_named_with_its_code_location)
 TEST(threadlet_left_behind_by_main_is_named_too)
 {
 	CHECK_EQ(run_and_signal("sleeper", SIGINT), 128 + SIGINT);
-	CHECK(strstr(output, "threadlet sleeper waits for sleep until, in sleep_behind_a_shield+0x"));
+	CHECK(strstr(output, "threadlet sleeper waits for sleep until, "
+	                     "in sleep_behind_a_shield+0x"));
 }
 
 TEST(second_interrupt_exits_at_once)
