@@ -3,10 +3,10 @@
  * Needs: runtime, work, promise, threadlet, loop, base.
  *
  * The files: build.c (building a template), check.c (checking it), run.c (one run from start to
- * end), hand.c (the end of a step, and what follows), run_queue.c (run queues and the threads that
- * empty them), step.c (one attempt), group.c (steps that consist of other steps), home.c (what
- * is done on the loop), limit.c, write.c (graphs as text), list.c (all templates of the
- * process), trace.c.
+ * end), dag_worker.c (the end of a step, and what follows), run_queue.c (run queues and the
+ * threads that empty them), step.c (one attempt), group.c (steps that consist of other steps),
+ * home.c (what is done on the loop), limit.c, write.c (graphs as text), list.c (all templates of
+ * the process), trace.c.
  *
  * A template has an array of nodes, its inputs among them.  A run has a frame with one step for
  * each node.  A step that consists of several steps (a list's items, another graph, nodes added
@@ -27,7 +27,7 @@
  *      stops a frame removes the steps that wait for a limit or a time, and the loop
  *      cancels those that run there.
  *   5. An attempt with a timeout on a pool is ended either by its worker or by the loop's
- *      timer: the first to clear hand->timed, under the run's lock.  While an attempt is late,
+ *      timer: the first to clear worker->timed, under the run's lock.  While an attempt is late,
  *      no value is moved: the attempt may still read a value that another step would take.
  *   6. The caller, and the run itself while it runs, hold its resources: values, template, loop
  *      (run->holders).  Its memory lasts longer, as long as a work item in a pool or a
@@ -200,7 +200,7 @@ struct weft__dag_run_queue {
 };
 
 /* A worker: the thread, threadlet or callback that runs or ends steps.  On its stack. */
-struct weft__dag_hand {
+struct weft__dag_worker {
 	weft_dag_run *run;
 	int           place;  /* of steps that it runs by itself; -1: none */
 	struct weft__dag_step *next; /* such a step, to be run at once */
@@ -216,7 +216,7 @@ struct weft__dag_hand {
 	bool          is_waiter;
 	weft_dag_step *attempt;  /* that it runs, or NULL */
 	/* Under the run's lock, for an attempt with a timeout (invariant 5). */
-	struct weft__dag_hand *other, **link;
+	struct weft__dag_worker *other, **link;
 	struct weft__dag_step *timed;
 	uint64_t      deadline_ns;
 	bool          late_limited; /* the late attempt still counts against the limit */
@@ -251,7 +251,7 @@ struct weft_dag_run {
 	struct weft__lock lock;
 	struct weft__dag_run_queue  run_queues[3]; /* by place; that of the loop has no pool */
 	struct weft__dag_frame *frames;  /* all but its own */
-	struct weft__dag_hand  *timers;  /* workers with a timed attempt */
+	struct weft__dag_worker *timers;  /* workers with a timed attempt */
 	struct weft__dag_list   sleepers; /* steps that wait for their next attempt */
 	struct weft__dag_news  *news, **news_end;
 	bool       waiter_parked;
@@ -323,10 +323,10 @@ void weft__dag_run_ref(weft_dag_run *run);
 void weft__dag_run_unref(weft_dag_run *run);
 
 /* The last step has ended.  Called by the worker that lowered frame->left to 0. */
-void weft__dag_run_over(struct weft__dag_hand *hand);
+void weft__dag_run_over(struct weft__dag_worker *worker);
 
-/* Notify the caller of the end of a run.  `hand` is the worker that ended it, or NULL. */
-void weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand);
+/* Notify the caller of the end of a run.  `worker` has ended it; or NULL. */
+void weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker);
 
 /* Keep its pools from being freed while it runs. */
 void weft__dag_enter_pools(weft_dag_run *run);
@@ -336,15 +336,15 @@ void weft__dag_frame_init(struct weft__dag_frame *frame, weft_dag_run *run,
                           const weft_dag *dag);
 
 /* Make the first steps of a run ready.  The worker runs or queues them later. */
-void weft__dag_start(struct weft__dag_hand *hand);
+void weft__dag_start(struct weft__dag_worker *worker);
 
 /* End a run early, for an op or a thread. */
 void weft__dag_run_end(weft_dag_run *run, int why);
 
 /* Make the first steps of a frame ready. */
-void weft__dag_frame_start(struct weft__dag_hand *hand, struct weft__dag_frame *frame);
+void weft__dag_frame_start(struct weft__dag_worker *worker, struct weft__dag_frame *frame);
 
-/* --- hand.c -------------------------------------------------------------- */
+/* --- dag_worker.c -------------------------------------------------------- */
 
 static inline bool
 weft__dag_is_stopped(const struct weft__dag_frame *frame)
@@ -372,38 +372,38 @@ weft__dag_lower(const weft_dag_run *run, weft__a32 *count, uint32_t by)
 }
 
 /* The inputs of a step are complete, or its next attempt is due. */
-void weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step);
+void weft__dag_ready(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
 /* An attempt has ended with `rc`, and with the value `out` (taken) if that is no error. */
-void weft__dag_finish(struct weft__dag_hand *hand, struct weft__dag_step *step, int rc,
+void weft__dag_finish(struct weft__dag_worker *worker, struct weft__dag_step *step, int rc,
                       weft_value out);
 
 /* A step has ended in that state. */
-void weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step,
+void weft__dag_end_step(struct weft__dag_worker *worker, struct weft__dag_step *step,
                         weft_dag_state state, int error);
 
 /* Do what ended steps have left to do: queue ready steps, drop others, open groups. */
-void weft__dag_settle(struct weft__dag_hand *hand);
+void weft__dag_settle(struct weft__dag_worker *worker);
 
 /* The same, and subtract all ended steps from frame->left.  Afterwards the worker holds nothing
- * of the run but hand->next and hand->taken. */
-void weft__dag_let_go(struct weft__dag_hand *hand);
+ * of the run but worker->next and worker->taken. */
+void weft__dag_let_go(struct weft__dag_worker *worker);
 
 /* Subtract the ended steps from their frame's `left`, unless they are of `frame`.  That may end
  * groups, and so steps of other frames. */
-void weft__dag_turn_to(struct weft__dag_hand *hand, const struct weft__dag_frame *frame);
+void weft__dag_turn_to(struct weft__dag_worker *worker, const struct weft__dag_frame *frame);
 
 /* One more step of a frame has ended. */
 static inline void
-weft__dag_count(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
+weft__dag_count(struct weft__dag_worker *worker, struct weft__dag_frame *frame)
 {
-	weft__dag_turn_to(hand, frame);
-	hand->frame = frame;
-	hand->ended++;
+	weft__dag_turn_to(worker, frame);
+	worker->frame = frame;
+	worker->ended++;
 }
 
 /* Stop a frame with an error. */
-void weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame, int error);
+void weft__dag_stop(struct weft__dag_worker *worker, struct weft__dag_frame *frame, int error);
 
 static inline void
 weft__dag_append(struct weft__dag_list *list, struct weft__dag_step *step)
@@ -445,7 +445,7 @@ size_t weft__dag_run_queues_size(const weft_dag *dag);
 void   weft__dag_run_queues_init(weft_dag_run *run, void *memory);
 
 /* Queue steps of any place, and call workers for them. */
-void weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps);
+void weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps);
 
 /* The priority level of a step in the run queues.  Graphs inside of others have
  * priorities of their own. */
@@ -463,7 +463,7 @@ weft__dag_level_of(const struct weft__dag_step *step)
 struct weft__dag_list weft__dag_take_all(struct weft__dag_run_queue *run_queue);
 
 /* Run steps of a run queue until it is empty.  The worker is counted in its `active`. */
-void weft__dag_work(struct weft__dag_hand *hand);
+void weft__dag_work(struct weft__dag_worker *worker);
 
 /* --- step.c -------------------------------------------------------------- */
 
@@ -483,7 +483,7 @@ weft__dag_kind(const struct weft__dag_step *step)
 /* One attempt at a step: the weft_dag_step that its function gets. */
 struct weft_dag_step {
 	struct weft__dag_step *step;
-	struct weft__dag_hand *hand;
+	struct weft__dag_worker *worker;
 	weft_value out;
 	struct weft__dag_added *added; /* by its function, or NULL */
 	uint64_t deadline_ns;
@@ -493,10 +493,10 @@ struct weft_dag_step {
 };
 
 /* Run one attempt at a step and finish it. */
-void weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step);
+void weft__dag_run_step(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
 /* What weft_check_canceled() returns to the functions of steps on this thread. */
-int weft__dag_canceled(void *hand);
+int weft__dag_canceled(void *worker);
 
 /* The deadline of an attempt that begins now. */
 uint64_t weft__dag_deadline_of(const struct weft__dag_step *step);
@@ -507,7 +507,7 @@ weft_value *weft__dag_source(const struct weft__dag_step *step, size_t index);
 /* --- group.c ------------------------------------------------------------- */
 
 /* Open the group of a step.  Its dependents wait for the end of the group. */
-void weft__dag_open_group(struct weft__dag_hand *hand, struct weft__dag_step *step);
+void weft__dag_open_group(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
 /* The same for the nodes that an attempt has added; takes them and its output. */
 void weft__dag_open_added(weft_dag_step *attempt);
@@ -517,7 +517,7 @@ void weft__dag_drop_added(struct weft__dag_added *added);
 void weft__dag_unbound(struct weft__dag_frame *frame);
 
 /* All steps of a group have ended. */
-void weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame);
+void weft__dag_close_group(struct weft__dag_worker *worker, struct weft__dag_frame *frame);
 
 /* Source `index` of a step in a frame of added nodes, or of a list's items. */
 weft_value *weft__dag_group_source(const struct weft__dag_step *step, size_t index);
@@ -543,7 +543,7 @@ void weft__dag_begin_here(weft_dag_run *run);
 int  weft__dag_begin_there(weft_dag_run *run);
 
 /* The step waits for its next attempt. */
-void weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step);
+void weft__dag_sleep(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
 /* Record the new state of a step for on_progress, if there is one.  Report what was recorded. */
 void weft__dag_note_slow(const struct weft__dag_step *step);
@@ -563,10 +563,10 @@ bool weft__dag_enter_limit(struct weft__dag_step *step);
 
 /* Free the slot; the next step gets it, and is ready. leave_late() does so for a late attempt,
  * whose step may have another attempt by now. */
-void weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step);
-void weft__dag_leave_late(struct weft__dag_hand *hand, const struct weft__dag_step *step);
+void weft__dag_leave_limit(struct weft__dag_worker *worker, struct weft__dag_step *step);
+void weft__dag_leave_late(struct weft__dag_worker *worker, const struct weft__dag_step *step);
 
 /* Remove the stopped steps of the worker's run from the queues of a template's limits. */
-void weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *dag);
+void weft__dag_sweep_limits(struct weft__dag_worker *worker, const weft_dag *dag);
 
 #endif

@@ -96,9 +96,9 @@ weft__dag_free_frame(struct weft__dag_frame *frame)
 }
 
 static void
-dag_group_fail(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
+dag_group_fail(struct weft__dag_worker *worker, struct weft__dag_step *step, int error)
 {
-	weft__dag_finish(hand, step, error, (weft_value){ 0 });
+	weft__dag_finish(worker, step, error, (weft_value){ 0 });
 }
 
 /* --- items --------------------------------------------------------------- */
@@ -119,21 +119,21 @@ items_of(const struct weft__dag_step *step, weft_list *out)
 }
 
 static void
-open_items(struct weft__dag_hand *hand, struct weft__dag_step *step)
+open_items(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	struct weft__dag_frame *frame;
 	weft_list list;
 	uint32_t count;
 
 	if (!items_of(step, &list)) {
-		dag_group_fail(hand, step,
+		dag_group_fail(worker, step,
 		               weft__fail(WEFT_EINVAL, "the first input is not a list"));
 		return;
 	}
 	count = (uint32_t)list.count;
 	frame = make_frame(step, step->frame->dag, count);
 	if (!frame) {
-		dag_group_fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
+		dag_group_fail(worker, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	for (uint32_t i = 0; i < count; i++)
@@ -143,8 +143,8 @@ open_items(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	weft__store(&frame->left, count, WEFT__RELAXED);
 	begin_frame(frame);
 	for (uint32_t i = 0; i < count; i++)
-		weft__dag_ready(hand, &frame->steps[i]);
-	weft__dag_count(hand, frame);
+		weft__dag_ready(worker, &frame->steps[i]);
+	weft__dag_count(worker, frame);
 }
 
 /* Collect the outputs of all items in a list. */
@@ -170,14 +170,14 @@ gather(struct weft__dag_frame *frame, weft_value *out)
 /* --- graphs -------------------------------------------------------------- */
 
 static void
-open_sub(struct weft__dag_hand *hand, struct weft__dag_step *step)
+open_sub(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	const weft_dag *dag = step->node->more->set.subgraph;
 	struct weft__dag_frame *frame = make_frame(step, dag, dag->count);
 	uint32_t k = 0;
 
 	if (!frame) {
-		dag_group_fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
+		dag_group_fail(worker, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	weft__dag_frame_init(frame, step->frame->run, dag);
@@ -191,18 +191,18 @@ open_sub(struct weft__dag_hand *hand, struct weft__dag_step *step)
 				frame->steps[i].out = *from;
 		}
 	begin_frame(frame);
-	weft__dag_frame_start(hand, frame);
-	weft__dag_count(hand, frame);
+	weft__dag_frame_start(worker, frame);
+	weft__dag_count(worker, frame);
 }
 
 void
-weft__dag_open_group(struct weft__dag_hand *hand, struct weft__dag_step *step)
+weft__dag_open_group(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	step->state = WEFT_DAG_STARTED;
 	if (weft__dag_kind(step) == WEFT__DAG_ITEMS)
-		open_items(hand, step);
+		open_items(worker, step);
 	else
-		open_sub(hand, step);
+		open_sub(worker, step);
 }
 
 /* --- added nodes --------------------------------------------------------- */
@@ -302,7 +302,7 @@ depth_of(const struct weft__dag_frame *frame)
 static const char *
 what_is_wrong(const weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 {
-	const weft_dag_run *run = step->hand->run;
+	const weft_dag_run *run = step->worker->run;
 
 	if (!run->loop
 	    && (node->place == WEFT_DAG_LOOP || node->timeout_ns
@@ -389,7 +389,7 @@ dag_group_add(weft_dag_step *step, const weft_dag_node *node)
 	while (node->inputs && node->inputs[inputs])
 		inputs++;
 	if (!step->added)
-		step->added = make_added(step->hand->run);
+		step->added = make_added(step->worker->run);
 	if (!step->added || dag_group_reserve(step->added, inputs) < 0)
 		return weft__fail(WEFT_ENOMEM, "weft_dag_step_add: out of memory");
 	rc = check_added(step, node, inputs);
@@ -467,7 +467,7 @@ turn_edges(struct weft__dag_added *added)
 void
 weft__dag_open_added(weft_dag_step *attempt)
 {
-	struct weft__dag_hand *hand = attempt->hand;
+	struct weft__dag_worker *worker = attempt->worker;
 	struct weft__dag_step *step = attempt->step;
 	struct weft__dag_added *added = attempt->added;
 	struct weft__dag_frame *frame = turn_edges(added) == 0
@@ -477,7 +477,7 @@ weft__dag_open_added(weft_dag_step *attempt)
 	if (!frame) {
 		weft__dag_drop_added(added);
 		weft_value_drop(&attempt->out);
-		dag_group_fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
+		dag_group_fail(worker, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	frame->added = added;
@@ -493,8 +493,8 @@ weft__dag_open_added(weft_dag_step *attempt)
 	begin_frame(frame);
 	for (uint32_t i = 0; i < added->count; i++)
 		if (added->nodes[i].missing == 0)
-			weft__dag_ready(hand, &frame->steps[i]);
-	weft__dag_count(hand, frame);
+			weft__dag_ready(worker, &frame->steps[i]);
+	weft__dag_count(worker, frame);
 }
 
 struct weft__dag_step *
@@ -533,7 +533,7 @@ weft__dag_group_source(const struct weft__dag_step *step, size_t index)
 }
 
 void
-weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
+weft__dag_close_group(struct weft__dag_worker *worker, struct weft__dag_frame *frame)
 {
 	struct weft__dag_step *owner = frame->owner;
 	int error = (int)weft__load(&frame->error, WEFT__RELAXED);
@@ -562,5 +562,5 @@ weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame
 		weft__dag_trace_group(frame);
 	if (frame->begin_ns && !frame->added && !owner->item)
 		weft__dag_see(owner->node, weft_now() - frame->begin_ns, error < 0);
-	weft__dag_finish(hand, owner, error, out);
+	weft__dag_finish(worker, owner, error, out);
 }

@@ -88,17 +88,17 @@ leave_seat(struct weft__dag_sitter *sitter)
 
 /* Run one step, in a scope through which it can be canceled. */
 static void
-sit(struct weft__dag_hand *hand, struct weft__dag_step *step)
+sit(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	struct weft__dag_sitter sitter = { .step = step };
 	int rc = weft_scope_open(&sitter.scope, 0, weft__dag_deadline_of(step));
 
 	if (rc < 0) {
-		weft__dag_finish(hand, step, rc, (weft_value){ 0 });
+		weft__dag_finish(worker, step, rc, (weft_value){ 0 });
 		return;
 	}
 	take_seat(&sitter);
-	weft__dag_run_step(hand, step);
+	weft__dag_run_step(worker, step);
 	leave_seat(&sitter);
 	(void)weft_scope_close(&sitter.scope);
 }
@@ -109,37 +109,37 @@ static int
 sitter_main(void *arg)
 {
 	struct weft__dag_step *step = arg;
-	struct weft__dag_hand hand = { .run = step->frame->run, .place = WEFT_DAG_LOOP };
+	struct weft__dag_worker worker = { .run = step->frame->run, .place = WEFT_DAG_LOOP };
 
 	while (step) {
-		sit(&hand, step);
-		weft__dag_settle(&hand);
-		step = hand.next;
-		hand.next = NULL;
+		sit(&worker, step);
+		weft__dag_settle(&worker);
+		step = worker.next;
+		worker.next = NULL;
 		if (!step) {
-			weft__dag_let_go(&hand);
-			step = hand.next;
-			hand.next = NULL;
+			weft__dag_let_go(&worker);
+			step = worker.next;
+			worker.next = NULL;
 		}
 	}
 	return 0;
 }
 
 static void
-start_sitter(struct weft__dag_hand *hand, struct weft__dag_step *step)
+start_sitter(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	const weft_go_opts opts = { .name = step->node->more->name };
 	const struct weft__start start = { .opts = &opts, .fn = sitter_main, .arg = step };
-	weft_threadlet id = weft__go_on(hand->run->loop, &start);
+	weft_threadlet id = weft__go_on(worker->run->loop, &start);
 
 	if (id < 0)
-		weft__dag_finish(hand, step, (int)id, (weft_value){ 0 });
+		weft__dag_finish(worker, step, (int)id, (weft_value){ 0 });
 }
 
 static void
-start_sitters(struct weft__dag_hand *hand)
+start_sitters(struct weft__dag_worker *worker)
 {
-	weft_dag_run *run = hand->run;
+	weft_dag_run *run = worker->run;
 	struct weft__dag_list all;
 	struct weft__dag_step *step;
 
@@ -148,9 +148,9 @@ start_sitters(struct weft__dag_hand *hand)
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&all)))
 		if (weft__dag_is_stopped(step->frame))
-			weft__dag_append(&hand->own, step);
+			weft__dag_append(&worker->own, step);
 		else
-			start_sitter(hand, step);
+			start_sitter(worker, step);
 }
 
 /* Cancel the running steps whose frame is stopped. */
@@ -184,7 +184,7 @@ backoff_of(const struct weft__dag_step *step)
 
 /* Wait for the next attempt. */
 void
-weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
+weft__dag_sleep(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	weft_dag_run *run = step->frame->run;
 	bool stopped;
@@ -198,7 +198,7 @@ weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	}
 	weft__lock_give(&run->lock);
 	if (stopped)
-		weft__dag_append(&hand->own, step);
+		weft__dag_append(&worker->own, step);
 }
 
 /* Under the lock: collect attempts that have timed out.  Each counts as a step of the run's
@@ -206,7 +206,7 @@ weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 static void
 take_expired(weft_dag_run *run, uint64_t now_ns, struct weft__dag_list *out)
 {
-	for (struct weft__dag_hand *h = run->timers; h; h = h->other) {
+	for (struct weft__dag_worker *h = run->timers; h; h = h->other) {
 		if (!h->timed || h->deadline_ns > now_ns)
 			continue;
 		weft__dag_append(out, h->timed);
@@ -236,7 +236,7 @@ next_time(weft_dag_run *run)
 	uint64_t next_ns = WEFT_NEVER;
 	struct weft__dag_step *step;
 
-	for (struct weft__dag_hand *h = run->timers; h; h = h->other)
+	for (struct weft__dag_worker *h = run->timers; h; h = h->other)
 		if (h->timed && h->deadline_ns < next_ns)
 			next_ns = h->deadline_ns;
 	for (step = run->sleepers.first; step; step = step->next)
@@ -262,9 +262,9 @@ on_time(weft_timer *timer, void *arg)
 }
 
 static void
-arm_timer(struct weft__dag_hand *hand)
+arm_timer(struct weft__dag_worker *worker)
 {
-	weft_dag_run *run = hand->run;
+	weft_dag_run *run = worker->run;
 	uint64_t next_ns;
 	int rc = 0;
 
@@ -276,7 +276,7 @@ arm_timer(struct weft__dag_hand *hand)
 	else
 		rc = weft_timer_start(run->loop, &run->timer, next_ns, 0, on_time, run);
 	if (rc < 0)
-		weft__dag_stop(hand, &run->frame, rc);
+		weft__dag_stop(worker, &run->frame, rc);
 }
 
 /* A frame that has timed out, or NULL.  Its deadline is removed. */
@@ -296,18 +296,18 @@ take_overdue(weft_dag_run *run, uint64_t now_ns)
 }
 
 static void
-stop_overdue(struct weft__dag_hand *hand, uint64_t now_ns)
+stop_overdue(struct weft__dag_worker *worker, uint64_t now_ns)
 {
 	struct weft__dag_frame *frame;
 
-	while ((frame = take_overdue(hand->run, now_ns)))
-		weft__dag_stop(hand, frame, WEFT_ETIMEDOUT);
+	while ((frame = take_overdue(worker->run, now_ns)))
+		weft__dag_stop(worker, frame, WEFT_ETIMEDOUT);
 }
 
 static void
-keep_times(struct weft__dag_hand *hand)
+keep_times(struct weft__dag_worker *worker)
 {
-	weft_dag_run *run = hand->run;
+	weft_dag_run *run = worker->run;
 	struct weft__dag_list expired = { 0 }, due = { 0 };
 	struct weft__dag_step *step;
 	uint64_t now_ns = weft_now();
@@ -317,11 +317,11 @@ keep_times(struct weft__dag_hand *hand)
 	take_due(run, now_ns, &due);
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&expired)))
-		weft__dag_finish(hand, step, weft__fail(WEFT_ETIMEDOUT, "timed out"),
+		weft__dag_finish(worker, step, weft__fail(WEFT_ETIMEDOUT, "timed out"),
 		                 (weft_value){ 0 });
 	while ((step = weft__dag_pop(&due)))
-		weft__dag_ready(hand, step);
-	stop_overdue(hand, now_ns);
+		weft__dag_ready(worker, step);
+	stop_overdue(worker, now_ns);
 }
 
 /* --- notifications ------------------------------------------------------- */
@@ -330,13 +330,13 @@ keep_times(struct weft__dag_hand *hand)
 static void
 dag_home_check(weft_dag_run *run)
 {
-	struct weft__dag_hand hand = { .run = run, .place = -1 };
+	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
 	weft__dag_tell_news(run);
-	start_sitters(&hand);
-	keep_times(&hand);
-	arm_timer(&hand);
-	weft__dag_let_go(&hand);
+	start_sitters(&worker);
+	keep_times(&worker);
+	arm_timer(&worker);
+	weft__dag_let_go(&worker);
 	cancel_sitters(run);
 }
 
@@ -422,15 +422,15 @@ find_pools(weft_dag_run *run)
 void
 weft__dag_begin_here(weft_dag_run *run)
 {
-	struct weft__dag_hand hand = { .run = run, .place = -1 };
+	struct weft__dag_worker worker = { .run = run, .place = -1 };
 	int rc = find_pools(run);
 
 	if (rc == 0 && run->opts.abort)
 		rc = listen_to_abort(run);
 	if (rc < 0)
-		weft__dag_stop(&hand, &run->frame, rc);
-	weft__dag_start(&hand);
-	weft__dag_let_go(&hand);
+		weft__dag_stop(&worker, &run->frame, rc);
+	weft__dag_start(&worker);
+	weft__dag_let_go(&worker);
 }
 
 static void

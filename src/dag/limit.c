@@ -70,7 +70,7 @@ pass_on(struct weft__dag_limit *limit)
 }
 
 void
-weft__dag_leave_late(struct weft__dag_hand *hand, const struct weft__dag_step *step)
+weft__dag_leave_late(struct weft__dag_worker *worker, const struct weft__dag_step *step)
 {
 	weft_dag *dag = (weft_dag *)(uintptr_t)step->frame->dag;
 	struct weft__dag_step *next;
@@ -80,11 +80,11 @@ weft__dag_leave_late(struct weft__dag_hand *hand, const struct weft__dag_step *s
 	weft__lock_give(&dag->lock);
 	if (!next)
 		return;
-	if (next->frame->run == hand->run) {
-		weft__dag_ready(hand, next);
+	if (next->frame->run == worker->run) {
+		weft__dag_ready(worker, next);
 	} else {
 		weft_dag_run *run = next->frame->run;
-		struct weft__dag_hand other = { .run = run, .place = -1 };
+		struct weft__dag_worker other = { .run = run, .place = -1 };
 
 		weft__dag_run_ref(run);
 		weft__dag_ready(&other, next);
@@ -94,14 +94,14 @@ weft__dag_leave_late(struct weft__dag_hand *hand, const struct weft__dag_step *s
 }
 
 void
-weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step)
+weft__dag_leave_limit(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	step->limited = false;
-	weft__dag_leave_late(hand, step);
+	weft__dag_leave_late(worker, step);
 }
 
 void
-weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *of)
+weft__dag_sweep_limits(struct weft__dag_worker *worker, const weft_dag *of)
 {
 	weft_dag *dag = (weft_dag *)(uintptr_t)of;
 
@@ -113,9 +113,9 @@ weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *of)
 		struct weft__dag_step *step;
 
 		while ((step = weft__dag_pop(&all))) {
-			bool ends = step->frame->run == hand->run && is_stopped(step->frame);
+			bool ends = step->frame->run == worker->run && is_stopped(step->frame);
 
-			weft__dag_append(ends ? &hand->own : &rest, step);
+			weft__dag_append(ends ? &worker->own : &rest, step);
 			if (ends)
 				stop_waiting(step);
 		}

@@ -219,22 +219,22 @@ weft_dag_run_free(weft_dag_run *run)
 /* --- starting ------------------------------------------------------------ */
 
 void
-weft__dag_frame_start(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
+weft__dag_frame_start(struct weft__dag_worker *worker, struct weft__dag_frame *frame)
 {
 	const weft_dag *dag = frame->dag;
 
 	for (uint32_t i = 0; i < dag->root_count; i++)
-		weft__dag_ready(hand, &frame->steps[dag->roots[i]]);
+		weft__dag_ready(worker, &frame->steps[dag->roots[i]]);
 }
 
 /* The start counts as a step, so that the run cannot end before that. */
 void
-weft__dag_start(struct weft__dag_hand *hand)
+weft__dag_start(struct weft__dag_worker *worker)
 {
-	struct weft__dag_frame *frame = &hand->run->frame;
+	struct weft__dag_frame *frame = &worker->run->frame;
 
-	weft__dag_frame_start(hand, frame);
-	weft__dag_count(hand, frame);
+	weft__dag_frame_start(worker, frame);
+	weft__dag_count(worker, frame);
 }
 
 static int
@@ -256,10 +256,10 @@ unclaim(weft_dag_run *run)
 void
 weft__dag_run_end(weft_dag_run *run, int why)
 {
-	struct weft__dag_hand hand = { .run = run, .place = -1 };
+	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
-	weft__dag_stop(&hand, &run->frame, why);
-	weft__dag_let_go(&hand);
+	weft__dag_stop(&worker, &run->frame, why);
+	weft__dag_let_go(&worker);
 }
 
 /* The caller's op is to end early. */
@@ -333,26 +333,26 @@ come_back(weft_dag_run *run)
 
 /* Is the step or pool work in which this thread waits to end?  Then the run is ended, too. */
 static bool
-is_called_off(struct weft__dag_hand *hand)
+is_called_off(struct weft__dag_worker *worker)
 {
-	int why = hand->outer ? hand->outer(hand->outer_arg) : 0;
+	int why = worker->outer ? worker->outer(worker->outer_arg) : 0;
 
 	if (!why)
 		return false;
-	hand->outer = NULL;
-	weft__dag_run_end(hand->run, why);
+	worker->outer = NULL;
+	weft__dag_run_end(worker->run, why);
 	return true;
 }
 
 /* Nothing wakes the thread when the outer step is canceled, so it checks at intervals. */
 static void
-park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
+park(struct weft__dag_worker *worker, uint64_t *deadline_ns)
 {
-	weft_dag_run *run = hand->run;
+	weft_dag_run *run = worker->run;
 	int rc = 0;
 
-	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && !is_called_off(hand)) {
-		uint64_t look_ns = hand->outer ? weft_after(SPIN_NS) : WEFT_NEVER;
+	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && !is_called_off(worker)) {
+		uint64_t look_ns = worker->outer ? weft_after(SPIN_NS) : WEFT_NEVER;
 
 		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
 			break;
@@ -370,13 +370,13 @@ park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 static void
 take_part(void *arg)
 {
-	struct weft__dag_hand *hand = arg;
-	weft_dag_run *run = hand->run;
+	struct weft__dag_worker *worker = arg;
+	weft_dag_run *run = worker->run;
 	uint64_t deadline_ns = run->deadline_ns;
 	bool parks;
 
 	for (;;) {
-		weft__dag_work(hand);
+		weft__dag_work(worker);
 		if (!run->loop)
 			weft__dag_tell_news(run);
 		if (is_over(run))
@@ -388,7 +388,7 @@ take_part(void *arg)
 		weft__lock_give(&run->lock);
 		if (!parks)
 			continue;
-		park(hand, &deadline_ns);
+		park(worker, &deadline_ns);
 		weft__lock_take(&run->lock);
 		come_back(run);
 		weft__lock_give(&run->lock);
@@ -399,11 +399,11 @@ static int
 wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 {
 	struct weft__thread *self = weft__thread_self();
-	struct weft__dag_hand hand = { .run = run,
-		                       .place = WEFT_DAG_CPU,
-		                       .is_waiter = true,
-		                       .outer = self->canceled,
-		                       .outer_arg = self->canceled_arg };
+	struct weft__dag_worker worker = { .run = run,
+		                           .place = WEFT_DAG_CPU,
+		                           .is_waiter = true,
+		                           .outer = self->canceled,
+		                           .outer_arg = self->canceled_arg };
 	int (*canceled)(void *arg) = self->canceled;
 	void *canceled_arg = self->canceled_arg;
 	int rc = claim(run);
@@ -417,15 +417,15 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	} else {
 		run->alone = !run->dag->has_limits;
 		weft__dag_enter_pools(run);
-		weft__dag_start(&hand);
+		weft__dag_start(&worker);
 	}
 	if (rc < 0) {
 		unclaim(run);
 		return rc;
 	}
 	self->canceled = weft__dag_canceled;
-	self->canceled_arg = &hand;
-	weft__fence(take_part, &hand);
+	self->canceled_arg = &worker;
+	weft__fence(take_part, &worker);
 	self->canceled = canceled;
 	self->canceled_arg = canceled_arg;
 	return 0;
@@ -434,12 +434,12 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 /* --- the end ------------------------------------------------------------- */
 
 void
-weft__dag_run_over(struct weft__dag_hand *hand)
+weft__dag_run_over(struct weft__dag_worker *worker)
 {
-	weft_dag_run *run = hand->run;
+	weft_dag_run *run = worker->run;
 
 	if (!run->loop) {
-		weft__dag_run_tell(run, hand);
+		weft__dag_run_tell(run, worker);
 		return;
 	}
 	weft__lock_take(&run->lock);
@@ -515,7 +515,7 @@ tell_there(weft_dag_run *run)
 /* A notified caller may free everything at once, so notifying comes last.  A plain thread that
  * waits holds the run; the caller of an op may have called weft_dag_run_free() already. */
 void
-weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand)
+weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker)
 {
 	weft_op *op = run->op;
 	weft__a32 *bell = &run->bell;
@@ -529,7 +529,7 @@ weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand)
 		tell_there(run);
 		return;
 	}
-	if (hand && hand->is_waiter) {
+	if (worker && worker->is_waiter) {
 		let_go(run);
 		(void)set_over(run);
 		return;

@@ -225,7 +225,7 @@ send_ticket(struct weft__dag_ticket *ticket)
 
 /* No thread comes.  If other workers are there, they take over; else the steps fail. */
 static void
-come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, int rc)
+come_to_nothing(struct weft__dag_worker *worker, struct weft__dag_ticket *ticket, int rc)
 {
 	struct weft__dag_run_queue *run_queue = ticket->run_queue;
 	weft_dag_run *run = run_queue->run;
@@ -241,14 +241,14 @@ come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, in
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&lost))) {
 		(void)weft_fail(rc, "the pool's queue is full, or it could not start a thread");
-		weft__dag_finish(hand, step, rc, (weft_value){ 0 });
+		weft__dag_finish(worker, step, rc, (weft_value){ 0 });
 	}
 	weft__dag_run_unref(run);
 }
 
 /* Outside of the lock: call the workers. */
 static void
-ring(struct weft__dag_hand *hand, struct call *call)
+ring(struct weft__dag_worker *worker, struct call *call)
 {
 	struct weft__dag_ticket *ticket;
 	int rc;
@@ -256,19 +256,19 @@ ring(struct weft__dag_hand *hand, struct call *call)
 	if (__builtin_expect(!call->waiter && !call->tickets, 1))
 		return;
 	if (call->waiter)
-		weft__sys->unpark(&hand->run->bell);
+		weft__sys->unpark(&worker->run->bell);
 	while ((ticket = call->tickets)) {
 		call->tickets = ticket->next;
 		rc = send_ticket(ticket);
 		if (rc < 0)
-			come_to_nothing(hand, ticket, rc);
+			come_to_nothing(worker, ticket, rc);
 	}
 }
 
 void
-weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
+weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps)
 {
-	weft_dag_run *run = hand->run;
+	weft_dag_run *run = worker->run;
 	struct call call = { 0 };
 	struct weft__dag_step *step;
 
@@ -280,7 +280,7 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 	if (run->run_queues[WEFT_DAG_LOOP].queued > 0)
 		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
 	weft__lock_give(&run->lock);
-	ring(hand, &call);
+	ring(worker, &call);
 }
 
 /* --- workers ------------------------------------------------------------- */
@@ -288,14 +288,14 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 /* Other work waits for this thread of a pool, and the worker has been here for long: send its
  * work item to the end of the pool's queue, if there is room. */
 static bool
-goes_behind(struct weft__dag_hand *hand, const struct weft__dag_run_queue *run_queue)
+goes_behind(struct weft__dag_worker *worker, const struct weft__dag_run_queue *run_queue)
 {
-	if (!hand->ticket || ++hand->rounds < ROUNDS_MAX || run_queue->queued == 0
+	if (!worker->ticket || ++worker->rounds < ROUNDS_MAX || run_queue->queued == 0
 	    || run_queue->run->waiter_parked
 	    || weft__load(&run_queue->pool->places, WEFT__RELAXED) == 0
 	    || !weft__pool_reserve(run_queue->pool))
 		return false;
-	hand->ticket->again = true;
+	worker->ticket->again = true;
 	return true;
 }
 
@@ -303,27 +303,27 @@ goes_behind(struct weft__dag_hand *hand, const struct weft__dag_run_queue *run_q
 static void
 ring_apart(weft_dag_run *run, struct call *call)
 {
-	struct weft__dag_hand hand = { .run = run, .place = -1 };
+	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
-	ring(&hand, call);
-	weft__dag_let_go(&hand);
+	ring(&worker, call);
+	weft__dag_let_go(&worker);
 }
 
 /* Take steps out of the run queue; false if the worker has left it. */
 static bool
-run_queue_take(struct weft__dag_hand *hand)
+run_queue_take(struct weft__dag_worker *worker)
 {
-	struct weft__dag_run_queue *run_queue = &hand->run->run_queues[hand->place];
+	struct weft__dag_run_queue *run_queue = &worker->run->run_queues[worker->place];
 	struct call call = { 0 };
 	uint64_t cost = 0;
-	uint32_t count = 0, max = hand->place == WEFT_DAG_CPU ? BATCH_MAX : 1;
+	uint32_t count = 0, max = worker->place == WEFT_DAG_CPU ? BATCH_MAX : 1;
 	struct weft__dag_step *step;
 	bool behind;
 
-	weft__lock_take(&hand->run->lock);
-	behind = goes_behind(hand, run_queue);
+	weft__lock_take(&worker->run->lock);
+	behind = goes_behind(worker, run_queue);
 	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS && (step = get(run_queue))) {
-		weft__dag_append(&hand->taken, step);
+		weft__dag_append(&worker->taken, step);
 		cost += weft__dag_cost(step);
 		count++;
 	}
@@ -331,61 +331,61 @@ run_queue_take(struct weft__dag_hand *hand)
 		run_queue->active--;
 		choose(run_queue, &call);
 	}
-	weft__lock_give(&hand->run->lock);
+	weft__lock_give(&worker->run->lock);
 	if (call.tickets || call.waiter)
-		ring_apart(hand->run, &call);
+		ring_apart(worker->run, &call);
 	return count > 0;
 }
 
 /* A long step begins: put the other steps back, and call another worker for them. */
 static void
-begin_long(struct weft__dag_hand *hand)
+begin_long(struct weft__dag_worker *worker)
 {
-	struct weft__dag_run_queue *run_queue = &hand->run->run_queues[WEFT_DAG_CPU];
+	struct weft__dag_run_queue *run_queue = &worker->run->run_queues[WEFT_DAG_CPU];
 	struct call call = { 0 };
 	struct weft__dag_step *step;
 
-	weft__lock_take(&hand->run->lock);
+	weft__lock_take(&worker->run->lock);
 	run_queue->busy++;
-	while ((step = weft__dag_pop(&hand->taken)))
+	while ((step = weft__dag_pop(&worker->taken)))
 		run_queue_put(run_queue, step);
 	choose(run_queue, &call);
-	weft__lock_give(&hand->run->lock);
+	weft__lock_give(&worker->run->lock);
 	if (call.tickets || call.waiter)
-		ring_apart(hand->run, &call);
+		ring_apart(worker->run, &call);
 }
 
 static void
-end_long(struct weft__dag_hand *hand)
+end_long(struct weft__dag_worker *worker)
 {
-	weft__lock_take(&hand->run->lock);
-	hand->run->run_queues[WEFT_DAG_CPU].busy--;
-	weft__lock_give(&hand->run->lock);
+	weft__lock_take(&worker->run->lock);
+	worker->run->run_queues[WEFT_DAG_CPU].busy--;
+	weft__lock_give(&worker->run->lock);
 }
 
 static void
-run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
+run_step(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
-	bool is_long = hand->place == WEFT_DAG_CPU
+	bool is_long = worker->place == WEFT_DAG_CPU
 	               && (weft__dag_cost(step) > WAKE_NS || (step->node->flags & WEFT__DAG_TIMED));
 
 	if (is_long)
-		begin_long(hand);
-	weft__dag_run_step(hand, step);
+		begin_long(worker);
+	weft__dag_run_step(worker, step);
 	if (is_long)
-		end_long(hand);
+		end_long(worker);
 }
 
 static struct weft__dag_step *
-next_step(struct weft__dag_hand *hand)
+next_step(struct weft__dag_worker *worker)
 {
-	struct weft__dag_step *step = hand->next;
+	struct weft__dag_step *step = worker->next;
 
-	hand->next = NULL;
+	worker->next = NULL;
 	if (!step)
-		step = weft__dag_pop(&hand->taken);
-	if (!hand->taken.first)
-		hand->kept_ns = 0;
+		step = weft__dag_pop(&worker->taken);
+	if (!worker->taken.first)
+		worker->kept_ns = 0;
 	return step;
 }
 
@@ -397,23 +397,23 @@ is_over(const weft_dag_run *run)
 
 /* Before each step, all that is ready is queued, because the step may be long. */
 void
-weft__dag_work(struct weft__dag_hand *hand)
+weft__dag_work(struct weft__dag_worker *worker)
 {
 	struct weft__dag_step *step;
 
 	for (;;) {
-		if (hand->own.first || hand->ready.first)
-			weft__dag_settle(hand);
-		if (hand->is_waiter && !hand->run->loop)
-			weft__dag_tell_news(hand->run);
-		step = next_step(hand);
+		if (worker->own.first || worker->ready.first)
+			weft__dag_settle(worker);
+		if (worker->is_waiter && !worker->run->loop)
+			weft__dag_tell_news(worker->run);
+		step = next_step(worker);
 		if (step) {
-			run_step(hand, step);
+			run_step(worker, step);
 			continue;
 		}
-		weft__dag_let_go(hand);
-		if (!hand->next && !hand->taken.first
-		    && (is_over(hand->run) || !run_queue_take(hand)))
+		weft__dag_let_go(worker);
+		if (!worker->next && !worker->taken.first
+		    && (is_over(worker->run) || !run_queue_take(worker)))
 			return;
 	}
 }
@@ -427,13 +427,13 @@ help(void *arg)
 	struct weft__thread *self = weft__thread_self();
 	int (*canceled)(void *arg) = self->canceled;
 	void *canceled_arg = self->canceled_arg;
-	struct weft__dag_hand hand = { .run = run_queue->run,
-		                       .ticket = ticket,
-		                       .place = (int)(run_queue - run_queue->run->run_queues) };
+	struct weft__dag_worker worker = { .run = run_queue->run,
+		                           .ticket = ticket,
+		                           .place = (int)(run_queue - run_queue->run->run_queues) };
 
 	self->canceled = weft__dag_canceled;
-	self->canceled_arg = &hand;
-	weft__dag_work(&hand);
+	self->canceled_arg = &worker;
+	weft__dag_work(&worker);
 	self->canceled = canceled;
 	self->canceled_arg = canceled_arg;
 	return 0;
@@ -446,7 +446,7 @@ on_helped(weft_op *op, int64_t result, void *arg)
 	struct weft__dag_ticket *ticket = arg;
 	struct weft__dag_run_queue *run_queue = ticket->run_queue;
 	weft_dag_run *run = run_queue->run;
-	struct weft__dag_hand hand = { .run = run, .place = -1 };
+	struct weft__dag_worker worker = { .run = run, .place = -1 };
 	struct call call = { 0 };
 
 	(void)op;
@@ -461,7 +461,7 @@ on_helped(weft_op *op, int64_t result, void *arg)
 	run_queue->free_tickets = ticket;
 	choose(run_queue, &call); /* invariant 3 */
 	weft__lock_give(&run->lock);
-	ring(&hand, &call);
-	weft__dag_let_go(&hand);
+	ring(&worker, &call);
+	weft__dag_let_go(&worker);
 	weft__dag_run_unref(run);
 }

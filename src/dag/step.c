@@ -10,18 +10,18 @@
 
 /* The clock, if the run is timed, else 0. */
 static uint64_t
-look_at_clock(struct weft__dag_hand *hand)
+look_at_clock(struct weft__dag_worker *worker)
 {
-	return hand->run->timed ? weft_now() : 0;
+	return worker->run->timed ? weft_now() : 0;
 }
 
 /* The end of the last step can serve as the beginning of the next.  Not in runs that are
  * observed or traced: the worker may have waited or reported progress since, and others may
  * have ended the sources of this step. */
 static bool
-is_clock_known(const struct weft__dag_hand *hand)
+is_clock_known(const struct weft__dag_worker *worker)
 {
-	return hand->clock_ns && !hand->run->observed && !hand->run->traced;
+	return worker->clock_ns && !worker->run->observed && !worker->run->traced;
 }
 
 /* A longer time counts at once, a shorter one gradually. */
@@ -40,16 +40,16 @@ learn(struct weft__dag_node *node, uint64_t took_ns)
 static int
 dag_step_call(weft_dag_step *attempt)
 {
-	struct weft__dag_hand *hand = attempt->hand;
+	struct weft__dag_worker *worker = attempt->worker;
 	struct weft__dag_node *node = attempt->step->node;
 	int rc;
 
-	attempt->begin_ns = is_clock_known(hand) ? hand->clock_ns : look_at_clock(hand);
+	attempt->begin_ns = is_clock_known(worker) ? worker->clock_ns : look_at_clock(worker);
 	rc = node->fn(attempt, node->arg);
-	hand->clock_ns = attempt->end_ns = look_at_clock(hand);
+	worker->clock_ns = attempt->end_ns = look_at_clock(worker);
 	if (attempt->begin_ns) {
 		learn(node, attempt->end_ns - attempt->begin_ns);
-		if (hand->run->observed && !attempt->step->item)
+		if (worker->run->observed && !attempt->step->item)
 			weft__dag_see(node, attempt->end_ns - attempt->begin_ns, rc < 0);
 	}
 	return rc;
@@ -86,20 +86,20 @@ weft__dag_deadline_of(const struct weft__dag_step *step)
 static void
 begin_timed(weft_dag_step *attempt)
 {
-	struct weft__dag_hand *hand = attempt->hand;
-	weft_dag_run *run = hand->run;
+	struct weft__dag_worker *worker = attempt->worker;
+	weft_dag_run *run = worker->run;
 
-	weft__dag_turn_to(hand, NULL); /* the step may end before this worker returns */
-	weft__store(&hand->why, 0, WEFT__RELAXED);
+	weft__dag_turn_to(worker, NULL); /* the step may end before this worker returns */
+	weft__store(&worker->why, 0, WEFT__RELAXED);
 	weft__lock_take(&run->lock);
-	hand->late_limited = false;
-	hand->timed = attempt->step;
-	hand->deadline_ns = attempt->deadline_ns;
-	hand->other = run->timers;
-	hand->link = &run->timers;
-	if (hand->other)
-		hand->other->link = &hand->other;
-	run->timers = hand;
+	worker->late_limited = false;
+	worker->timed = attempt->step;
+	worker->deadline_ns = attempt->deadline_ns;
+	worker->other = run->timers;
+	worker->link = &run->timers;
+	if (worker->other)
+		worker->other->link = &worker->other;
+	run->timers = worker;
 	weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
 	weft__lock_give(&run->lock);
 }
@@ -108,17 +108,17 @@ begin_timed(weft_dag_step *attempt)
 static bool
 end_timed(weft_dag_step *attempt)
 {
-	struct weft__dag_hand *hand = attempt->hand;
+	struct weft__dag_worker *worker = attempt->worker;
 	bool ours;
 
-	weft__lock_take(&hand->run->lock);
-	ours = hand->timed != NULL;
-	hand->timed = NULL;
-	*hand->link = hand->other;
-	if (hand->other)
-		hand->other->link = hand->link;
-	weft__lock_give(&hand->run->lock);
-	weft__store(&hand->why, 0, WEFT__RELAXED);
+	weft__lock_take(&worker->run->lock);
+	ours = worker->timed != NULL;
+	worker->timed = NULL;
+	*worker->link = worker->other;
+	if (worker->other)
+		worker->other->link = worker->link;
+	weft__lock_give(&worker->run->lock);
+	weft__store(&worker->why, 0, WEFT__RELAXED);
 	return ours;
 }
 
@@ -128,15 +128,15 @@ end_timed(weft_dag_step *attempt)
 static void
 drop_late(weft_dag_step *attempt)
 {
-	weft_dag_run *run = attempt->hand->run;
+	weft_dag_run *run = attempt->worker->run;
 
 	weft_value_drop(&attempt->out);
 	weft__dag_drop_added(attempt->added);
 	(void)weft__add(&run->dag->late, 1, WEFT__RELAXED);
 	(void)weft__add(&run->late, UINT32_MAX, WEFT__RELEASE); /* T */
-	if (attempt->hand->late_limited)
-		weft__dag_leave_late(attempt->hand, attempt->step);
-	weft__dag_count(attempt->hand, &run->frame);
+	if (attempt->worker->late_limited)
+		weft__dag_leave_late(attempt->worker, attempt->step);
+	weft__dag_count(attempt->worker, &run->frame);
 }
 
 static void
@@ -144,16 +144,16 @@ dag_step_finish(weft_dag_step *attempt, int rc)
 {
 	if (attempt->step->frame->times)
 		keep_times(attempt);
-	if (attempt->hand->run->traced)
+	if (attempt->worker->run->traced)
 		weft__dag_trace_step(attempt->step, rc < 0);
 	if (attempt->added && rc >= 0) {
 		if (attempt->step->limited) /* the nodes it adds may need the slot */
-			weft__dag_leave_limit(attempt->hand, attempt->step);
+			weft__dag_leave_limit(attempt->worker, attempt->step);
 		weft__dag_open_added(attempt);
 		return;
 	}
 	weft__dag_drop_added(attempt->added);
-	weft__dag_finish(attempt->hand, attempt->step, rc, attempt->out);
+	weft__dag_finish(attempt->worker, attempt->step, rc, attempt->out);
 }
 
 /* A condition's output and added nodes are dropped. */
@@ -177,12 +177,12 @@ run_special(weft_dag_step *attempt)
 	if (set->condition && step->attempt == 0 && !step->item
 	    && !set->condition(attempt, set->arg)) {
 		forget(attempt);
-		weft__dag_end_step(attempt->hand, step, WEFT_DAG_SKIPPED, 0);
+		weft__dag_end_step(attempt->worker, step, WEFT_DAG_SKIPPED, 0);
 		return;
 	}
 	if (weft__dag_kind(step) != WEFT__DAG_CALLS) {
 		forget(attempt);
-		weft__dag_open_group(attempt->hand, step);
+		weft__dag_open_group(attempt->worker, step);
 		return;
 	}
 	if (is_timed)
@@ -202,49 +202,49 @@ is_past_end(const weft_dag_run *run)
 }
 
 void
-weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
+weft__dag_run_step(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
-	weft_dag_step attempt = { .step = step, .hand = hand };
+	weft_dag_step attempt = { .step = step, .worker = worker };
 	int why;
 
-	weft__dag_turn_to(hand, step->frame);
-	if (is_past_end(hand->run))
-		weft__dag_stop(hand, &hand->run->frame, WEFT_ETIMEDOUT);
-	if (hand->outer && (why = hand->outer(hand->outer_arg)) < 0)
-		weft__dag_stop(hand, &hand->run->frame, why);
+	weft__dag_turn_to(worker, step->frame);
+	if (is_past_end(worker->run))
+		weft__dag_stop(worker, &worker->run->frame, WEFT_ETIMEDOUT);
+	if (worker->outer && (why = worker->outer(worker->outer_arg)) < 0)
+		weft__dag_stop(worker, &worker->run->frame, why);
 	if (weft__dag_is_stopped(step->frame)) {
-		weft__dag_end_step(hand, step, WEFT_DAG_DROPPED, WEFT_ECANCELED);
+		weft__dag_end_step(worker, step, WEFT_DAG_DROPPED, WEFT_ECANCELED);
 		return;
 	}
 	step->state = WEFT_DAG_STARTED;
 	weft__dag_note(step);
-	attempt.deadline_ns = hand->run->deadline_ns;
+	attempt.deadline_ns = worker->run->deadline_ns;
 	attempt.number = step->attempt;
-	hand->attempt = &attempt;
+	worker->attempt = &attempt;
 	if (!(step->node->flags & WEFT__DAG_SPECIAL)) {
 		dag_step_finish(&attempt, dag_step_call(&attempt));
 	} else {
 		attempt.deadline_ns = weft__dag_deadline_of(step);
 		run_special(&attempt);
 	}
-	hand->attempt = NULL;
+	worker->attempt = NULL;
 }
 
 int
 weft__dag_canceled(void *arg)
 {
-	struct weft__dag_hand *hand = arg;
+	struct weft__dag_worker *worker = arg;
 	const struct weft__dag_frame *frame;
-	int why = (int)weft__load(&hand->why, WEFT__RELAXED);
+	int why = (int)weft__load(&worker->why, WEFT__RELAXED);
 
-	if (!why && hand->outer)
-		why = hand->outer(hand->outer_arg);
-	if (why || !hand->attempt)
+	if (!why && worker->outer)
+		why = worker->outer(worker->outer_arg);
+	if (why || !worker->attempt)
 		return why;
-	frame = hand->attempt->step->frame;
+	frame = worker->attempt->step->frame;
 	while (!(why = (int)weft__load(&frame->stopped, WEFT__RELAXED)) && frame->owner)
 		frame = frame->owner->frame;
-	if (!why && is_past_end(hand->run))
+	if (!why && is_past_end(worker->run))
 		why = WEFT_ETIMEDOUT;
 	return why;
 }
@@ -334,7 +334,7 @@ weft_dag_step_out(weft_dag_step *step, weft_value value)
 weft_dag_run *
 weft_dag_step_run(weft_dag_step *step)
 {
-	return step ? step->hand->run : NULL;
+	return step ? step->worker->run : NULL;
 }
 
 uint32_t

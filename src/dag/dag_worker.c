@@ -1,4 +1,4 @@
-/* hand.c - the end of a step, and what follows from it.
+/* dag_worker.c - the end of a step, and what follows from it.
  *
  * A worker is what ends steps: a thread of a pool, a thread that waits for the run, a
  * threadlet, or the loop for timed steps.  A worker runs the steps that become ready itself, if
@@ -10,26 +10,26 @@
 /* --- counting ------------------------------------------------------------ */
 
 static void
-tell_count(struct weft__dag_hand *hand)
+tell_count(struct weft__dag_worker *worker)
 {
-	struct weft__dag_frame *frame = hand->frame;
-	uint32_t ended = hand->ended;
+	struct weft__dag_frame *frame = worker->frame;
+	uint32_t ended = worker->ended;
 
-	hand->frame = NULL;
-	hand->ended = 0;
-	if (!frame || weft__dag_lower(hand->run, &frame->left, ended) != ended) /* L */
+	worker->frame = NULL;
+	worker->ended = 0;
+	if (!frame || weft__dag_lower(worker->run, &frame->left, ended) != ended) /* L */
 		return;
 	if (frame->owner)
-		weft__dag_close_group(hand, frame);
+		weft__dag_close_group(worker, frame);
 	else
-		weft__dag_run_over(hand);
+		weft__dag_run_over(worker);
 }
 
 void
-weft__dag_turn_to(struct weft__dag_hand *hand, const struct weft__dag_frame *frame)
+weft__dag_turn_to(struct weft__dag_worker *worker, const struct weft__dag_frame *frame)
 {
-	while (hand->frame && hand->frame != frame)
-		tell_count(hand);
+	while (worker->frame && worker->frame != frame)
+		tell_count(worker);
 }
 
 /* --- becoming ready ------------------------------------------------------ */
@@ -43,7 +43,7 @@ is_dropped(const struct weft__dag_step *step)
 
 /* Can the step be queued?  It needs a slot of its limit, and must not be a group to be opened. */
 static bool
-dag_hand_prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
+dag_worker_prepare(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	const struct weft__dag_more *more = step->node->more;
 	int kind = weft__dag_kind(step);
@@ -53,45 +53,45 @@ dag_hand_prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 		return false;
 	if (kind == WEFT__DAG_CALLS || more->set.condition)
 		return true;
-	weft__dag_append(&hand->own, step); /* a group without a condition to check */
+	weft__dag_append(&worker->own, step); /* a group without a condition to check */
 	return false;
 }
 
 /* Does the worker run the step itself?  It keeps the first one, and short ones. */
 static bool
-dag_hand_keep(struct weft__dag_hand *hand, struct weft__dag_step *step)
+dag_worker_keep(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
-	if (!hand->next) {
-		hand->next = step;
+	if (!worker->next) {
+		worker->next = step;
 		return true;
 	}
-	hand->kept_ns += weft__dag_cost(step);
-	if (hand->place != WEFT_DAG_CPU || hand->kept_ns > WEFT__DAG_BATCH_NS)
+	worker->kept_ns += weft__dag_cost(step);
+	if (worker->place != WEFT_DAG_CPU || worker->kept_ns > WEFT__DAG_BATCH_NS)
 		return false;
-	weft__dag_append(&hand->taken, step);
+	weft__dag_append(&worker->taken, step);
 	return true;
 }
 
 void
-weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
+weft__dag_ready(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	const struct weft__dag_node *node = step->node;
 
 	if (is_dropped(step)) {
-		weft__dag_append(&hand->own, step);
+		weft__dag_append(&worker->own, step);
 		return;
 	}
-	if ((node->flags & WEFT__DAG_SPECIAL) && !dag_hand_prepare(hand, step))
+	if ((node->flags & WEFT__DAG_SPECIAL) && !dag_worker_prepare(worker, step))
 		return;
-	if (node->place != hand->place || weft__dag_level_of(step) > 0
-	    || !dag_hand_keep(hand, step))
-		weft__dag_append(&hand->ready, step);
+	if (node->place != worker->place || weft__dag_level_of(step) > 0
+	    || !dag_worker_keep(worker, step))
+		weft__dag_append(&worker->ready, step);
 }
 
 /* --- ending -------------------------------------------------------------- */
 
 static void
-free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step, bool bad)
+free_followers(struct weft__dag_worker *worker, struct weft__dag_step *step, bool bad)
 {
 	struct weft__dag_frame *frame = step->frame;
 	const struct weft__dag_node *node = step->node;
@@ -102,25 +102,25 @@ free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step, bool ba
 
 		if (bad)
 			(void)weft__or(&to->missing, WEFT__DAG_DOOMED, WEFT__RELAXED);
-		if ((weft__dag_lower(hand->run, &to->missing, 1) /* M */
+		if ((weft__dag_lower(worker->run, &to->missing, 1) /* M */
 		     & ~WEFT__DAG_DOOMED)
 		    == 1)
-			weft__dag_ready(hand, to);
+			weft__dag_ready(worker, to);
 	}
 }
 
 void
-weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step, weft_dag_state state,
-                   int error)
+weft__dag_end_step(struct weft__dag_worker *worker, struct weft__dag_step *step,
+                   weft_dag_state state, int error)
 {
 	step->state = (uint8_t)state;
 	step->error = error;
 	weft__dag_note(step);
 	if (step->limited)
-		weft__dag_leave_limit(hand, step);
+		weft__dag_leave_limit(worker, step);
 	if (!step->item)
-		free_followers(hand, step, state >= WEFT_DAG_FAILED && state != WEFT_DAG_SKIPPED);
-	weft__dag_count(hand, step->frame);
+		free_followers(worker, step, state >= WEFT_DAG_FAILED && state != WEFT_DAG_SKIPPED);
+	weft__dag_count(worker, step->frame);
 }
 
 /* Name the step that failed; for an item also its index.  For a list, the text of its item has
@@ -165,7 +165,7 @@ keep_error(struct weft__dag_step *step, int error)
 /* Try again, at once or after a while.  The error belongs to the attempt, not to the step: only
  * on_progress gets it. */
 static void
-try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
+try_again(struct weft__dag_worker *worker, struct weft__dag_step *step, int error)
 {
 	step->attempt++;
 	step->state = WEFT_DAG_RETRYING;
@@ -174,11 +174,11 @@ try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 	step->error = 0;
 	(void)weft__add(&((weft_dag *)(uintptr_t)step->frame->dag)->retries, 1, WEFT__RELAXED);
 	if (step->limited)
-		weft__dag_leave_limit(hand, step);
+		weft__dag_leave_limit(worker, step);
 	if (step->node->more->set.backoff_ns)
-		weft__dag_sleep(hand, step);
+		weft__dag_sleep(worker, step);
 	else
-		weft__dag_ready(hand, step);
+		weft__dag_ready(worker, step);
 }
 
 /* A loop that stops cancels its threadlets before it cancels the run. */
@@ -189,72 +189,73 @@ is_shut_down(const weft_dag_run *run, int error)
 }
 
 static void
-fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
+fail_attempt(struct weft__dag_worker *worker, struct weft__dag_step *step, int error)
 {
 	weft_dag_run *run = step->frame->run;
 	const weft_dag_node *set = &step->node->more->set;
 	bool goes_on, list = weft__dag_kind(step) == WEFT__DAG_ITEMS;
 
 	if (is_shut_down(run, error))
-		weft__dag_stop(hand, &run->frame, WEFT_ESHUTDOWN);
+		weft__dag_stop(worker, &run->frame, WEFT_ESHUTDOWN);
 	goes_on = !weft__dag_is_stopped(step->frame);
 
 	/* Items are tried again each by itself.  The fallback is for the whole list. */
 	if (goes_on && !list && step->attempt < set->retries) {
-		try_again(hand, step, error);
+		try_again(worker, step, error);
 		return;
 	}
 	if (goes_on && set->optional && !step->item
 	    && weft_value_share(&set->fallback, &step->out) == 0) {
-		weft__dag_end_step(hand, step, WEFT_DAG_DONE, error);
+		weft__dag_end_step(worker, step, WEFT_DAG_DONE, error);
 		return;
 	}
 	keep_error(step, error);
 	if (!run->collect)
-		weft__dag_stop(hand, step->frame, error);
-	weft__dag_end_step(hand, step, WEFT_DAG_FAILED, error);
+		weft__dag_stop(worker, step->frame, error);
+	weft__dag_end_step(worker, step, WEFT_DAG_FAILED, error);
 }
 
 void
-weft__dag_finish(struct weft__dag_hand *hand, struct weft__dag_step *step, int rc, weft_value out)
+weft__dag_finish(struct weft__dag_worker *worker, struct weft__dag_step *step, int rc,
+                 weft_value out)
 {
 	if (rc < 0) {
 		weft_value_drop(&out);
-		fail_attempt(hand, step, rc);
+		fail_attempt(worker, step, rc);
 		return;
 	}
 	step->out = out;
-	weft__dag_end_step(hand, step, WEFT_DAG_DONE, 0);
+	weft__dag_end_step(worker, step, WEFT_DAG_DONE, 0);
 }
 
 /* --- stopping ------------------------------------------------------------ */
 
 /* Under the run's lock.  Afterwards no step of a stopped frame goes to sleep. */
 static void
-sweep_sleepers(struct weft__dag_hand *hand)
+sweep_sleepers(struct weft__dag_worker *worker)
 {
-	struct weft__dag_list all = hand->run->sleepers;
+	struct weft__dag_list all = worker->run->sleepers;
 	struct weft__dag_step *step;
 
-	hand->run->sleepers = (struct weft__dag_list){ 0 };
+	worker->run->sleepers = (struct weft__dag_list){ 0 };
 	while ((step = weft__dag_pop(&all)))
-		weft__dag_append(weft__dag_is_stopped(step->frame) ? &hand->own
-		                                                   : &hand->run->sleepers,
+		weft__dag_append(weft__dag_is_stopped(step->frame) ? &worker->own
+		                                                   : &worker->run->sleepers,
 		                 step);
 }
 
 static void
-sweep_limits(struct weft__dag_hand *hand)
+sweep_limits(struct weft__dag_worker *worker)
 {
-	const weft_dag_run *run = hand->run;
+	const weft_dag_run *run = worker->run;
 
-	weft__dag_sweep_limits(hand, run->dag);
+	weft__dag_sweep_limits(worker, run->dag);
 	for (struct weft__dag_frame *f = run->frames; f; f = f->next)
-		weft__dag_sweep_limits(hand, f->dag);
+		weft__dag_sweep_limits(worker, f->dag);
 }
 
 void
-weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame, int error)
+weft__dag_stop(struct weft__dag_worker *worker, struct weft__dag_frame *frame, int error)
 {
 	weft_dag_run *run = frame->run;
 	uint32_t none = 0;
@@ -265,9 +266,9 @@ weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame, int e
 		return; /* S, in limit.c */
 	weft__lock_take(&run->lock);
 	if (weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_GOING) {
-		sweep_sleepers(hand);
+		sweep_sleepers(worker);
 		if (weft__load(&run->waiting, WEFT__SEQ_CST) > 0) /* W */
-			sweep_limits(hand);
+			sweep_limits(worker);
 		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
 	}
 	weft__lock_give(&run->lock);
@@ -276,27 +277,27 @@ weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame, int e
 /* --- remaining work ------------------------------------------------------ */
 
 void
-weft__dag_settle(struct weft__dag_hand *hand)
+weft__dag_settle(struct weft__dag_worker *worker)
 {
 	struct weft__dag_step *step;
 
-	while (hand->own.first || hand->ready.first) {
-		while ((step = weft__dag_pop(&hand->own)))
+	while (worker->own.first || worker->ready.first) {
+		while ((step = weft__dag_pop(&worker->own)))
 			if (is_dropped(step))
-				weft__dag_end_step(hand, step, WEFT_DAG_DROPPED, WEFT_ECANCELED);
+				weft__dag_end_step(worker, step, WEFT_DAG_DROPPED, WEFT_ECANCELED);
 			else
-				weft__dag_open_group(hand, step);
-		if (hand->ready.first)
-			weft__dag_queue(hand, &hand->ready);
+				weft__dag_open_group(worker, step);
+		if (worker->ready.first)
+			weft__dag_queue(worker, &worker->ready);
 	}
 }
 
 void
-weft__dag_let_go(struct weft__dag_hand *hand)
+weft__dag_let_go(struct weft__dag_worker *worker)
 {
-	hand->clock_ns = 0;
+	worker->clock_ns = 0;
 	do {
-		weft__dag_settle(hand);
-		tell_count(hand);
-	} while (hand->own.first || hand->ready.first || hand->frame);
+		weft__dag_settle(worker);
+		tell_count(worker);
+	} while (worker->own.first || worker->ready.first || worker->frame);
 }
