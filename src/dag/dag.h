@@ -225,11 +225,11 @@ struct weft__dag_worker {
 	void         *outer_arg;         /* whether that step is to end */
 };
 
-/* A step that runs on the loop.  On the stack of its threadlet. */
-struct weft__dag_sitter {
+/* A step that runs on the loop, where it may suspend.  On the stack of its threadlet. */
+struct weft__dag_loop_step {
 	weft_scope scope;
 	struct weft__dag_step *step;
-	struct weft__dag_sitter *other, **link;
+	struct weft__dag_loop_step *other, **link;
 };
 
 struct weft_dag_run {
@@ -267,7 +267,7 @@ struct weft_dag_run {
 	weft_node  start;   /* starts it from another thread */
 	weft_op    home;    /* keeps the loop alive if there is no caller's op */
 	weft_timer timer;
-	struct weft__dag_sitter *sitters;
+	struct weft__dag_loop_step *loop_steps;
 	weft_abort *abort;  /* follows that of the options */
 	weft_node  abort_node; /* its callback */
 };

@@ -67,52 +67,52 @@ weft__dag_tell_news(weft_dag_run *run)
 /* --- steps on the loop --------------------------------------------------- */
 
 static void
-take_seat(struct weft__dag_sitter *sitter)
+loop_step_link(struct weft__dag_loop_step *loop_step)
 {
-	weft_dag_run *run = sitter->step->frame->run;
+	weft_dag_run *run = loop_step->step->frame->run;
 
-	sitter->other = run->sitters;
-	sitter->link = &run->sitters;
-	if (sitter->other)
-		sitter->other->link = &sitter->other;
-	run->sitters = sitter;
+	loop_step->other = run->loop_steps;
+	loop_step->link = &run->loop_steps;
+	if (loop_step->other)
+		loop_step->other->link = &loop_step->other;
+	run->loop_steps = loop_step;
 }
 
 static void
-leave_seat(struct weft__dag_sitter *sitter)
+loop_step_unlink(struct weft__dag_loop_step *loop_step)
 {
-	*sitter->link = sitter->other;
-	if (sitter->other)
-		sitter->other->link = sitter->link;
+	*loop_step->link = loop_step->other;
+	if (loop_step->other)
+		loop_step->other->link = loop_step->link;
 }
 
 /* Run one step, in a scope through which it can be canceled. */
 static void
-sit(struct weft__dag_worker *worker, struct weft__dag_step *step)
+run_loop_step(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
-	struct weft__dag_sitter sitter = { .step = step };
-	int rc = weft_scope_open(&sitter.scope, 0, weft__dag_deadline_of(step));
+	struct weft__dag_loop_step loop_step = { .step = step };
+	int rc = weft_scope_open(&loop_step.scope, 0, weft__dag_deadline_of(step));
 
 	if (rc < 0) {
 		weft__dag_finish(worker, step, rc, (weft_value){ 0 });
 		return;
 	}
-	take_seat(&sitter);
+	loop_step_link(&loop_step);
 	weft__dag_run_step(worker, step);
-	leave_seat(&sitter);
-	(void)weft_scope_close(&sitter.scope);
+	loop_step_unlink(&loop_step);
+	(void)weft_scope_close(&loop_step.scope);
 }
 
 /* The threadlet of a step, and of the steps that follow it here.  The run does not end before
  * this worker is done with it. */
 static int
-sitter_main(void *arg)
+loop_step_main(void *arg)
 {
 	struct weft__dag_step *step = arg;
 	struct weft__dag_worker worker = { .run = step->frame->run, .place = WEFT_DAG_LOOP };
 
 	while (step) {
-		sit(&worker, step);
+		run_loop_step(&worker, step);
 		weft__dag_settle(&worker);
 		step = worker.next;
 		worker.next = NULL;
@@ -126,10 +126,10 @@ sitter_main(void *arg)
 }
 
 static void
-start_sitter(struct weft__dag_worker *worker, struct weft__dag_step *step)
+start_loop_step(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
 	const weft_go_opts opts = { .name = step->node->more->name };
-	const struct weft__start start = { .opts = &opts, .fn = sitter_main, .arg = step };
+	const struct weft__start start = { .opts = &opts, .fn = loop_step_main, .arg = step };
 	weft_threadlet id = weft__go_on(worker->run->loop, &start);
 
 	if (id < 0)
@@ -137,7 +137,7 @@ start_sitter(struct weft__dag_worker *worker, struct weft__dag_step *step)
 }
 
 static void
-start_sitters(struct weft__dag_worker *worker)
+start_loop_steps(struct weft__dag_worker *worker)
 {
 	weft_dag_run *run = worker->run;
 	struct weft__dag_list all;
@@ -150,16 +150,16 @@ start_sitters(struct weft__dag_worker *worker)
 		if (weft__dag_is_stopped(step->frame))
 			weft__dag_append(&worker->own, step);
 		else
-			start_sitter(worker, step);
+			start_loop_step(worker, step);
 }
 
 /* Cancel the running steps whose frame is stopped. */
 static void
-cancel_sitters(weft_dag_run *run)
+cancel_loop_steps(weft_dag_run *run)
 {
-	struct weft__dag_sitter *next;
+	struct weft__dag_loop_step *next;
 
-	for (struct weft__dag_sitter *s = run->sitters; s; s = next) {
+	for (struct weft__dag_loop_step *s = run->loop_steps; s; s = next) {
 		next = s->other;
 		if (weft__dag_is_stopped(s->step->frame))
 			weft_scope_cancel(&s->scope);
@@ -333,11 +333,11 @@ dag_home_check(weft_dag_run *run)
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
 	weft__dag_tell_news(run);
-	start_sitters(&worker);
+	start_loop_steps(&worker);
 	keep_times(&worker);
 	arm_timer(&worker);
 	weft__dag_let_go(&worker);
-	cancel_sitters(run);
+	cancel_loop_steps(run);
 }
 
 static void
