@@ -262,7 +262,7 @@ struct weft_dag_run {
 	weft__a32  waiting; /* steps that wait for a limit */
 
 	/* Used with the loop; see home.c. */
-	weft__a32  poke;    /* WEFT__DAG_POKE_* */
+	weft__a32  notified; /* WEFT__DAG_NOTIFY_* */
 	struct weft__node_head node;
 	weft_node  start;   /* starts it from another thread */
 	weft_op    home;    /* keeps the loop alive if there is no caller's op */
@@ -530,12 +530,12 @@ struct weft__dag_step *weft__dag_find_added(const weft_dag_run *run, const char 
 /* --- home.c -------------------------------------------------------------- */
 
 enum {
-	WEFT__DAG_POKE_LOOK  = 1 << 0, /* steps to start, timers to update, progress to report */
-	WEFT__DAG_POKE_OVER  = 1 << 1, /* the run has ended */
+	WEFT__DAG_NOTIFY_CHECK = 1 << 0, /* steps to start, timers to update, progress to report */
+	WEFT__DAG_NOTIFY_OVER  = 1 << 1, /* the run has ended */
 };
 
 /* Notify the loop of a run, if it has one, that there is work; under the run's lock. */
-void weft__dag_poke(weft_dag_run *run, uint32_t what);
+void weft__dag_notify_loop(weft_dag_run *run, uint32_t what);
 
 /* Begin a run: on the loop's thread, where an op holds it; or from another thread, which
  * returns 0, or WEFT_ESHUTDOWN if it was not begun. */

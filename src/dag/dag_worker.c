@@ -269,7 +269,7 @@ weft__dag_stop(struct weft__dag_worker *worker, struct weft__dag_frame *frame, i
 		sweep_sleepers(worker);
 		if (weft__load(&run->waiting, WEFT__SEQ_CST) > 0) /* W */
 			sweep_limits(worker);
-		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	}
 	weft__lock_give(&run->lock);
 }

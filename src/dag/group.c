@@ -66,7 +66,7 @@ begin_frame(struct weft__dag_frame *frame)
 		if (frame->bounded)
 			frame->bounded->bounded_link = &frame->bounded;
 		run->bounded = frame;
-		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	}
 	weft__lock_give(&run->lock);
 }

@@ -39,7 +39,7 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 		};
 		*(run->news ? run->news_end : &run->news) = news;
 		run->news_end = &news->next;
-		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	}
 	weft__lock_give(&run->lock);
 	if (rings)
@@ -194,7 +194,7 @@ weft__dag_sleep(struct weft__dag_worker *worker, struct weft__dag_step *step)
 	stopped = weft__dag_is_stopped(step->frame); /* see sweep_sleepers() */
 	if (!stopped) {
 		weft__dag_append(&run->sleepers, step);
-		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	}
 	weft__lock_give(&run->lock);
 	if (stopped)
@@ -363,12 +363,12 @@ over(weft_dag_run *run)
 }
 
 static void
-on_poke(void *arg)
+on_notified(void *arg)
 {
 	weft_dag_run *run = arg;
-	uint32_t what = weft__exchange(&run->poke, 0, WEFT__ACQ_REL);
+	uint32_t what = weft__exchange(&run->notified, 0, WEFT__ACQ_REL);
 
-	if (what & WEFT__DAG_POKE_OVER)
+	if (what & WEFT__DAG_NOTIFY_OVER)
 		over(run);
 	else
 		dag_home_check(run);
@@ -376,13 +376,13 @@ on_poke(void *arg)
 }
 
 void
-weft__dag_poke(weft_dag_run *run, uint32_t what)
+weft__dag_notify_loop(weft_dag_run *run, uint32_t what)
 {
 	if (!run->loop || weft__load(&run->state, WEFT__RELAXED) != WEFT__DAG_GOING
-	    || weft__or(&run->poke, what, WEFT__ACQ_REL))
+	    || weft__or(&run->notified, what, WEFT__ACQ_REL))
 		return;
 	weft__dag_run_ref(run);
-	weft__loop_send(run->loop, &run->node, on_poke, run);
+	weft__loop_send(run->loop, &run->node, on_notified, run);
 }
 
 /* --- the start ----------------------------------------------------------- */

@@ -443,7 +443,7 @@ weft__dag_run_over(struct weft__dag_worker *worker)
 		return;
 	}
 	weft__lock_take(&run->lock);
-	weft__dag_poke(run, WEFT__DAG_POKE_OVER);
+	weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_OVER);
 	weft__lock_give(&run->lock);
 }
 

@@ -278,7 +278,7 @@ weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps)
 	choose(&run->run_queues[WEFT_DAG_CPU], &call);
 	choose(&run->run_queues[WEFT_DAG_BLOCKING], &call);
 	if (run->run_queues[WEFT_DAG_LOOP].queued > 0)
-		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	weft__lock_give(&run->lock);
 	ring(worker, &call);
 }

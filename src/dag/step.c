@@ -100,7 +100,7 @@ begin_timed(weft_dag_step *attempt)
 	if (worker->other)
 		worker->other->link = &worker->other;
 	run->timers = worker;
-	weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+	weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	weft__lock_give(&run->lock);
 }
 
