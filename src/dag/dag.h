@@ -127,7 +127,7 @@ struct weft_dag {
 
 struct weft__dag_frame;
 struct weft__dag_added;
-struct weft__dag_news;
+struct weft__dag_event;
 
 struct weft__dag_step {
 	weft__a32   missing;  /* M */
@@ -253,7 +253,7 @@ struct weft_dag_run {
 	struct weft__dag_frame *frames;  /* all but its own */
 	struct weft__dag_worker *timers;  /* workers with a timed attempt */
 	struct weft__dag_list   sleepers; /* steps that wait for their next attempt */
-	struct weft__dag_news  *news, **news_end;
+	struct weft__dag_event *events, **events_end; /* of progress, to be reported */
 	bool       waiter_parked;
 	uint32_t   ended;   /* nodes; for on_progress */
 	uint32_t   total;
@@ -546,14 +546,14 @@ int  weft__dag_begin_there(weft_dag_run *run);
 void weft__dag_sleep(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
 /* Record the new state of a step for on_progress, if there is one.  Report what was recorded. */
-void weft__dag_note_slow(const struct weft__dag_step *step);
-void weft__dag_tell_news(weft_dag_run *run);
+void weft__dag_record_event_slow(const struct weft__dag_step *step);
+void weft__dag_report_events(weft_dag_run *run);
 
 static inline void
-weft__dag_note(const struct weft__dag_step *step)
+weft__dag_record_event(const struct weft__dag_step *step)
 {
 	if (step->frame->run->opts.on_progress)
-		weft__dag_note_slow(step);
+		weft__dag_record_event_slow(step);
 }
 
 /* --- limit.c ------------------------------------------------------------- */

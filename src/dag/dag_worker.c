@@ -115,7 +115,7 @@ weft__dag_end_step(struct weft__dag_worker *worker, struct weft__dag_step *step,
 {
 	step->state = (uint8_t)state;
 	step->error = error;
-	weft__dag_note(step);
+	weft__dag_record_event(step);
 	if (step->limited)
 		weft__dag_leave_limit(worker, step);
 	if (!step->item)
@@ -170,7 +170,7 @@ try_again(struct weft__dag_worker *worker, struct weft__dag_step *step, int erro
 	step->attempt++;
 	step->state = WEFT_DAG_RETRYING;
 	step->error = error;
-	weft__dag_note(step);
+	weft__dag_record_event(step);
 	step->error = 0;
 	(void)weft__add(&((weft_dag *)(uintptr_t)step->frame->dag)->retries, 1, WEFT__RELAXED);
 	if (step->limited)

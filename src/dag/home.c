@@ -8,8 +8,8 @@
 #include "dag/dag.h"
 #include "promise/promise.h"
 
-struct weft__dag_news {
-	struct weft__dag_news *next;
+struct weft__dag_event {
+	struct weft__dag_event *next;
 	weft_dag_progress what;
 };
 
@@ -17,10 +17,10 @@ struct weft__dag_news {
 
 /* Without memory for it, the event is lost. */
 void
-weft__dag_note_slow(const struct weft__dag_step *step)
+weft__dag_record_event_slow(const struct weft__dag_step *step)
 {
 	weft_dag_run *run = step->frame->run;
-	struct weft__dag_news *news = weft__sys->alloc(sizeof(*news));
+	struct weft__dag_event *event = weft__sys->alloc(sizeof(*event));
 	bool ends = step->state >= WEFT_DAG_DONE, rings;
 	bool failed = ends || step->state == WEFT_DAG_RETRYING;
 
@@ -29,16 +29,16 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 	if (rings)
 		weft__store(&run->bell, 1, WEFT__RELAXED);
 	run->ended += ends;
-	if (news) {
-		*news = (struct weft__dag_news){
+	if (event) {
+		*event = (struct weft__dag_event){
 			.what = { .node = step->node->more->name,
 			          .state = (weft_dag_state)step->state,
 			          .error = failed ? step->error : 0,
 			          .done = run->ended,
 			          .total = run->total },
 		};
-		*(run->news ? run->news_end : &run->news) = news;
-		run->news_end = &news->next;
+		*(run->events ? run->events_end : &run->events) = event;
+		run->events_end = &event->next;
 		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	}
 	weft__lock_give(&run->lock);
@@ -47,20 +47,20 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 }
 
 void
-weft__dag_tell_news(weft_dag_run *run)
+weft__dag_report_events(weft_dag_run *run)
 {
-	struct weft__dag_news *news, *next;
+	struct weft__dag_event *event, *next;
 
 	if (!run->opts.on_progress)
 		return;
 	weft__lock_take(&run->lock);
-	news = run->news;
-	run->news = NULL;
+	event = run->events;
+	run->events = NULL;
 	weft__lock_give(&run->lock);
-	for (; news; news = next) {
-		next = news->next;
-		run->opts.on_progress(&news->what, run->opts.arg);
-		weft__sys->release(news);
+	for (; event; event = next) {
+		next = event->next;
+		run->opts.on_progress(&event->what, run->opts.arg);
+		weft__sys->release(event);
 	}
 }
 
@@ -332,7 +332,7 @@ dag_home_check(weft_dag_run *run)
 {
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
-	weft__dag_tell_news(run);
+	weft__dag_report_events(run);
 	start_loop_steps(&worker);
 	keep_times(&worker);
 	arm_timer(&worker);
@@ -351,7 +351,7 @@ on_home_done(weft_op *op, int64_t result, void *arg)
 static void
 over(weft_dag_run *run)
 {
-	weft__dag_tell_news(run);
+	weft__dag_report_events(run);
 	(void)weft_timer_stop(&run->timer);
 	if (run->abort) {
 		weft__abort_drop(run->abort, &run->abort_node);

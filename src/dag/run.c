@@ -378,7 +378,7 @@ take_part(void *arg)
 	for (;;) {
 		weft__dag_work(worker);
 		if (!run->loop)
-			weft__dag_tell_news(run);
+			weft__dag_report_events(run);
 		if (is_over(run))
 			return;
 		weft__lock_take(&run->lock);

@@ -405,7 +405,7 @@ weft__dag_work(struct weft__dag_worker *worker)
 		if (worker->own.first || worker->ready.first)
 			weft__dag_settle(worker);
 		if (worker->is_waiter && !worker->run->loop)
-			weft__dag_tell_news(worker->run);
+			weft__dag_report_events(worker->run);
 		step = next_step(worker);
 		if (step) {
 			run_step(worker, step);

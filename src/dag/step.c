@@ -217,7 +217,7 @@ weft__dag_run_step(struct weft__dag_worker *worker, struct weft__dag_step *step)
 		return;
 	}
 	step->state = WEFT_DAG_STARTED;
-	weft__dag_note(step);
+	weft__dag_record_event(step);
 	attempt.deadline_ns = worker->run->deadline_ns;
 	attempt.number = step->attempt;
 	worker->attempt = &attempt;
