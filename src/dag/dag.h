@@ -180,10 +180,10 @@ struct weft__dag_list {
 };
 
 /* A work item for a pool: it brings one of the pool's threads. */
-struct weft__dag_ticket {
+struct weft__dag_work_item {
 	struct weft__op op; /* must be first; without a loop */
 	struct weft__dag_run_queue *run_queue;
-	struct weft__dag_ticket *next; /* in the free list */
+	struct weft__dag_work_item *next; /* in the free list */
 	bool again;         /* to be sent again; its slot in the pool is reserved */
 };
 
@@ -194,8 +194,8 @@ struct weft__dag_run_queue {
 	uint32_t      queued;         /* steps */
 	uint32_t      active, busy;   /* workers here or called; those at a long step */
 	uint64_t      queued_ns;      /* expected time of its steps */
-	uint32_t      tickets_made, tickets_max;
-	struct weft__dag_ticket *tickets, *free_tickets;
+	uint32_t      work_items_made, work_items_max;
+	struct weft__dag_work_item *work_items, *free_work_items;
 	struct weft__dag_list   *levels;
 };
 
@@ -211,7 +211,7 @@ struct weft__dag_worker {
 	struct weft__dag_frame *frame;  /* of the steps that it has ended, */
 	uint32_t      ended;            /* and their number; not subtracted from `left` yet */
 	uint64_t      clock_ns;  /* last clock reading, or 0; if the run is timed */
-	struct weft__dag_ticket *ticket; /* the work item of a pool's thread, */
+	struct weft__dag_work_item *work_item; /* the work item of a pool's thread, */
 	uint32_t      rounds;            /* and how often it has taken steps */
 	bool          is_waiter;
 	weft_dag_step *attempt;  /* that it runs, or NULL */

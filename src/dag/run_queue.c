@@ -16,21 +16,21 @@
  */
 #include "dag/dag.h"
 
-#define WAKE_NS     5000u
-#define SHARE_NS    200u /* below this, sharing a step costs as much as the step */
-#define BATCH_MAX   32u  /* steps that a worker takes from the queue at once */
-#define ROUNDS_MAX  16u  /* of a pool's thread, while other work waits for it */
-#define TICKETS_MAX 64u
+#define WAKE_NS        5000u
+#define SHARE_NS       200u /* below this, sharing a step costs as much as the step */
+#define BATCH_MAX      32u  /* steps that a worker takes from the queue at once */
+#define ROUNDS_MAX     16u  /* of a pool's thread, while other work waits for it */
+#define WORK_ITEMS_MAX 64u
 
 /* --- memory -------------------------------------------------------------- */
 
 static uint32_t
-tickets_of(const weft_dag *dag, int place)
+work_items_of(const weft_dag *dag, int place)
 {
 	if (place == WEFT_DAG_LOOP)
 		return 0;
 	/* One more than there are nodes: steps that are added need a thread, too. */
-	return dag->work[place] < TICKETS_MAX ? dag->work[place] + 1 : TICKETS_MAX;
+	return dag->work[place] < WORK_ITEMS_MAX ? dag->work[place] + 1 : WORK_ITEMS_MAX;
 }
 
 static uint32_t
@@ -45,7 +45,7 @@ weft__dag_run_queues_size(const weft_dag *dag)
 	size_t size = 3 * levels_of(dag) * sizeof(struct weft__dag_list);
 
 	for (int place = 0; place < 3; place++)
-		size += tickets_of(dag, place) * sizeof(struct weft__dag_ticket);
+		size += work_items_of(dag, place) * sizeof(struct weft__dag_work_item);
 	return size;
 }
 
@@ -54,18 +54,18 @@ void
 weft__dag_run_queues_init(weft_dag_run *run, void *memory)
 {
 	const weft_dag *dag = run->dag;
-	struct weft__dag_ticket *tickets = memory;
+	struct weft__dag_work_item *work_items = memory;
 	struct weft__dag_list *lists;
 
 	for (int place = 0; place < 3; place++) {
 		struct weft__dag_run_queue *run_queue = &run->run_queues[place];
 
 		run_queue->run = run;
-		run_queue->tickets = tickets;
-		run_queue->tickets_max = tickets_of(dag, place);
-		tickets += run_queue->tickets_max;
+		run_queue->work_items = work_items;
+		run_queue->work_items_max = work_items_of(dag, place);
+		work_items += run_queue->work_items_max;
 	}
-	lists = (struct weft__dag_list *)(void *)tickets;
+	lists = (struct weft__dag_list *)(void *)work_items;
 	for (int place = 0; place < 3; place++) {
 		run->run_queues[place].levels = lists;
 		for (uint32_t i = 0; i < levels_of(dag); i++)
@@ -124,7 +124,7 @@ weft__dag_take_all(struct weft__dag_run_queue *run_queue)
 
 /* The workers to call: a list of work items, and the thread that waits. */
 struct call {
-	struct weft__dag_ticket *tickets;
+	struct weft__dag_work_item *work_items;
 	bool waiter;
 };
 
@@ -145,22 +145,22 @@ wanted(const struct weft__dag_run_queue *run_queue)
 		if (run_queue->active == run_queue->busy && count == 0)
 			count = 1; /* invariant 1 */
 	}
-	return count < TICKETS_MAX ? (uint32_t)count : TICKETS_MAX;
+	return count < WORK_ITEMS_MAX ? (uint32_t)count : WORK_ITEMS_MAX;
 }
 
-static struct weft__dag_ticket *
-get_ticket(struct weft__dag_run_queue *run_queue)
+static struct weft__dag_work_item *
+get_work_item(struct weft__dag_run_queue *run_queue)
 {
-	struct weft__dag_ticket *ticket = run_queue->free_tickets;
+	struct weft__dag_work_item *work_item = run_queue->free_work_items;
 
-	if (ticket) {
-		run_queue->free_tickets = ticket->next;
-		return ticket;
+	if (work_item) {
+		run_queue->free_work_items = work_item->next;
+		return work_item;
 	}
-	if (run_queue->tickets_made == run_queue->tickets_max
-	    || run_queue->tickets_made >= run_queue->pool->set.threads_max)
+	if (run_queue->work_items_made == run_queue->work_items_max
+	    || run_queue->work_items_made >= run_queue->pool->set.threads_max)
 		return NULL;
-	return &run_queue->tickets[run_queue->tickets_made++];
+	return &run_queue->work_items[run_queue->work_items_made++];
 }
 
 /* Under the lock: choose the workers to call. */
@@ -180,42 +180,42 @@ choose(struct weft__dag_run_queue *run_queue, struct call *call)
 		count--;
 	}
 	for (; count > 0 && run_queue->pool; count--) {
-		struct weft__dag_ticket *ticket = get_ticket(run_queue);
+		struct weft__dag_work_item *work_item = get_work_item(run_queue);
 
-		if (!ticket)
+		if (!work_item)
 			return;
 		if (run->alone)
 			run->alone = false;
-		ticket->run_queue = run_queue;
-		ticket->next = call->tickets;
-		call->tickets = ticket;
+		work_item->run_queue = run_queue;
+		work_item->next = call->work_items;
+		call->work_items = work_item;
 		run_queue->active++;
 		weft__dag_run_ref(run);
 		weft__pool_enter(run_queue->pool); /* until it is sent */
 	}
 }
 
-static int help(void *arg);
-static void on_helped(weft_op *op, int64_t result, void *arg);
+static int work_item_main(void *arg);
+static void on_work_item_done(weft_op *op, int64_t result, void *arg);
 
 static void
-prepare_ticket(struct weft__dag_ticket *ticket)
+prepare_work_item(struct weft__dag_work_item *work_item)
 {
-	ticket->again = false;
-	ticket->op = (struct weft__op){ .on_done = on_helped, .arg = ticket };
-	weft__op_set_work(&ticket->op, help, ticket);
+	work_item->again = false;
+	work_item->op = (struct weft__op){ .on_done = on_work_item_done, .arg = work_item };
+	weft__op_set_work(&work_item->op, work_item_main, work_item);
 }
 
 /* Send a work item to the pool.  Returns 0, or an error if it was not sent. */
 static int
-send_ticket(struct weft__dag_ticket *ticket)
+send_work_item(struct weft__dag_work_item *work_item)
 {
-	weft_pool *pool = ticket->run_queue->pool;
+	weft_pool *pool = work_item->run_queue->pool;
 	int rc = WEFT_EAGAIN;
 
-	prepare_ticket(ticket);
+	prepare_work_item(work_item);
 	if (weft__pool_reserve(pool)) {
-		rc = weft__pool_push(pool, &ticket->op);
+		rc = weft__pool_push(pool, &work_item->op);
 		if (rc < 0)
 			weft__pool_give_back(pool);
 	}
@@ -225,16 +225,16 @@ send_ticket(struct weft__dag_ticket *ticket)
 
 /* No thread comes.  If other workers are there, they take over; else the steps fail. */
 static void
-come_to_nothing(struct weft__dag_worker *worker, struct weft__dag_ticket *ticket, int rc)
+fail_work_item(struct weft__dag_worker *worker, struct weft__dag_work_item *work_item, int rc)
 {
-	struct weft__dag_run_queue *run_queue = ticket->run_queue;
+	struct weft__dag_run_queue *run_queue = work_item->run_queue;
 	weft_dag_run *run = run_queue->run;
 	struct weft__dag_step *step;
 	struct weft__dag_list lost = { 0 };
 
 	weft__lock_take(&run->lock);
-	ticket->next = run_queue->free_tickets;
-	run_queue->free_tickets = ticket;
+	work_item->next = run_queue->free_work_items;
+	run_queue->free_work_items = work_item;
 	if (--run_queue->active == 0)
 		while ((step = get(run_queue)))
 			weft__dag_append(&lost, step);
@@ -250,18 +250,18 @@ come_to_nothing(struct weft__dag_worker *worker, struct weft__dag_ticket *ticket
 static void
 ring(struct weft__dag_worker *worker, struct call *call)
 {
-	struct weft__dag_ticket *ticket;
+	struct weft__dag_work_item *work_item;
 	int rc;
 
-	if (__builtin_expect(!call->waiter && !call->tickets, 1))
+	if (__builtin_expect(!call->waiter && !call->work_items, 1))
 		return;
 	if (call->waiter)
 		weft__sys->unpark(&worker->run->bell);
-	while ((ticket = call->tickets)) {
-		call->tickets = ticket->next;
-		rc = send_ticket(ticket);
+	while ((work_item = call->work_items)) {
+		call->work_items = work_item->next;
+		rc = send_work_item(work_item);
 		if (rc < 0)
-			come_to_nothing(worker, ticket, rc);
+			fail_work_item(worker, work_item, rc);
 	}
 }
 
@@ -290,12 +290,12 @@ weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps)
 static bool
 goes_behind(struct weft__dag_worker *worker, const struct weft__dag_run_queue *run_queue)
 {
-	if (!worker->ticket || ++worker->rounds < ROUNDS_MAX || run_queue->queued == 0
+	if (!worker->work_item || ++worker->rounds < ROUNDS_MAX || run_queue->queued == 0
 	    || run_queue->run->waiter_parked
 	    || weft__load(&run_queue->pool->places, WEFT__RELAXED) == 0
 	    || !weft__pool_reserve(run_queue->pool))
 		return false;
-	worker->ticket->again = true;
+	worker->work_item->again = true;
 	return true;
 }
 
@@ -332,7 +332,7 @@ run_queue_take(struct weft__dag_worker *worker)
 		choose(run_queue, &call);
 	}
 	weft__lock_give(&worker->run->lock);
-	if (call.tickets || call.waiter)
+	if (call.work_items || call.waiter)
 		ring_apart(worker->run, &call);
 	return count > 0;
 }
@@ -351,7 +351,7 @@ begin_long(struct weft__dag_worker *worker)
 		run_queue_put(run_queue, step);
 	choose(run_queue, &call);
 	weft__lock_give(&worker->run->lock);
-	if (call.tickets || call.waiter)
+	if (call.work_items || call.waiter)
 		ring_apart(worker->run, &call);
 }
 
@@ -420,15 +420,15 @@ weft__dag_work(struct weft__dag_worker *worker)
 
 /* A thread of a pool has come.  A step that it runs may itself wait for another run. */
 static int
-help(void *arg)
+work_item_main(void *arg)
 {
-	struct weft__dag_ticket *ticket = arg;
-	struct weft__dag_run_queue *run_queue = ticket->run_queue;
+	struct weft__dag_work_item *work_item = arg;
+	struct weft__dag_run_queue *run_queue = work_item->run_queue;
 	struct weft__thread *self = weft__thread_self();
 	int (*canceled)(void *arg) = self->canceled;
 	void *canceled_arg = self->canceled_arg;
 	struct weft__dag_worker worker = { .run = run_queue->run,
-		                           .ticket = ticket,
+		                           .work_item = work_item,
 		                           .place = (int)(run_queue - run_queue->run->run_queues) };
 
 	self->canceled = weft__dag_canceled;
@@ -441,24 +441,24 @@ help(void *arg)
 
 /* The pool is done with the work item. */
 static void
-on_helped(weft_op *op, int64_t result, void *arg)
+on_work_item_done(weft_op *op, int64_t result, void *arg)
 {
-	struct weft__dag_ticket *ticket = arg;
-	struct weft__dag_run_queue *run_queue = ticket->run_queue;
+	struct weft__dag_work_item *work_item = arg;
+	struct weft__dag_run_queue *run_queue = work_item->run_queue;
 	weft_dag_run *run = run_queue->run;
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 	struct call call = { 0 };
 
 	(void)op;
 	(void)result;
-	if (ticket->again) { /* its slot is reserved, and this thread is there */
-		prepare_ticket(ticket);
-		(void)weft__pool_push(run_queue->pool, &ticket->op);
+	if (work_item->again) { /* its slot is reserved, and this thread is there */
+		prepare_work_item(work_item);
+		(void)weft__pool_push(run_queue->pool, &work_item->op);
 		return;
 	}
 	weft__lock_take(&run->lock);
-	ticket->next = run_queue->free_tickets;
-	run_queue->free_tickets = ticket;
+	work_item->next = run_queue->free_work_items;
+	run_queue->free_work_items = work_item;
 	choose(run_queue, &call); /* invariant 3 */
 	weft__lock_give(&run->lock);
 	ring(&worker, &call);
