@@ -246,7 +246,7 @@ struct weft_dag_run {
 	weft_dag_run_opts opts;
 	weft_op   *op;     /* the caller's, to be finished; or NULL */
 	struct weft__dag_frame frame; /* its own frame */
-	weft__a32  bell;   /* futex word: a waiting plain thread parks here while it is 0 */
+	weft__a32  futex;  /* a waiting plain thread parks here while it is 0 */
 
 	struct weft__lock lock;
 	struct weft__dag_run_queue  run_queues[3]; /* by place; that of the loop has no pool */

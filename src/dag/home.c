@@ -21,13 +21,13 @@ weft__dag_record_event_slow(const struct weft__dag_step *step)
 {
 	weft_dag_run *run = step->frame->run;
 	struct weft__dag_event *event = weft__sys->alloc(sizeof(*event));
-	bool ends = step->state >= WEFT_DAG_DONE, rings;
+	bool ends = step->state >= WEFT_DAG_DONE, unparks;
 	bool failed = ends || step->state == WEFT_DAG_RETRYING;
 
 	weft__lock_take(&run->lock);
-	rings = !run->loop && run->waiter_parked; /* the parked thread reports them */
-	if (rings)
-		weft__store(&run->bell, 1, WEFT__RELAXED);
+	unparks = !run->loop && run->waiter_parked; /* the parked thread reports them */
+	if (unparks)
+		weft__store(&run->futex, 1, WEFT__RELAXED);
 	run->ended += ends;
 	if (event) {
 		*event = (struct weft__dag_event){
@@ -42,8 +42,8 @@ weft__dag_record_event_slow(const struct weft__dag_step *step)
 		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	}
 	weft__lock_give(&run->lock);
-	if (rings)
-		weft__sys->unpark(&run->bell);
+	if (unparks)
+		weft__sys->unpark(&run->futex);
 }
 
 void

@@ -317,7 +317,7 @@ prepare_to_park(weft_dag_run *run)
 {
 	if (is_over(run) || run->run_queues[WEFT_DAG_CPU].queued > 0)
 		return false;
-	weft__store(&run->bell, 0, WEFT__RELAXED);
+	weft__store(&run->futex, 0, WEFT__RELAXED);
 	return run->waiter_parked = true;
 }
 
@@ -351,12 +351,12 @@ park(struct weft__dag_worker *worker, uint64_t *deadline_ns)
 	weft_dag_run *run = worker->run;
 	int rc = 0;
 
-	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && !is_called_off(worker)) {
+	while (weft__load(&run->futex, WEFT__RELAXED) == 0 && !is_called_off(worker)) {
 		uint64_t look_ns = worker->outer ? weft_after(SPIN_NS) : WEFT_NEVER;
 
 		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
 			break;
-		rc = weft__sys->park(&run->bell, 0,
+		rc = weft__sys->park(&run->futex, 0,
 		                     look_ns < *deadline_ns ? look_ns : *deadline_ns);
 	}
 	if (*deadline_ns == WEFT_NEVER || weft_now() < *deadline_ns)
@@ -481,7 +481,7 @@ static bool
 set_over(weft_dag_run *run)
 {
 	weft__store(&run->state, WEFT__DAG_OVER, WEFT__RELEASE);
-	weft__store(&run->bell, 1, WEFT__RELAXED);
+	weft__store(&run->futex, 1, WEFT__RELAXED);
 	return run->waiter_parked;
 }
 
@@ -518,7 +518,7 @@ void
 weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker)
 {
 	weft_op *op = run->op;
-	weft__a32 *bell = &run->bell;
+	weft__a32 *futex = &run->futex;
 	int rc = op ? outcome(run) : 0;
 	bool parked;
 
@@ -541,7 +541,7 @@ weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker)
 	weft__lock_give(&run->lock);
 	weft__dag_run_unref(run);
 	if (parked)
-		weft__sys->unpark(bell);
+		weft__sys->unpark(futex);
 	if (op)
 		(void)weft_op_finish(op, rc);
 }

@@ -165,7 +165,7 @@ get_work_item(struct weft__dag_run_queue *run_queue)
 
 /* Under the lock: choose the workers to call. */
 static void
-choose(struct weft__dag_run_queue *run_queue, struct call *call)
+choose_workers(struct weft__dag_run_queue *run_queue, struct call *call)
 {
 	weft_dag_run *run = run_queue->run;
 	uint32_t count = wanted(run_queue);
@@ -174,7 +174,7 @@ choose(struct weft__dag_run_queue *run_queue, struct call *call)
 		return;
 	if (run->waiter_parked && run_queue == &run->run_queues[WEFT_DAG_CPU]) {
 		run->waiter_parked = false;
-		weft__store(&run->bell, 1, WEFT__RELAXED);
+		weft__store(&run->futex, 1, WEFT__RELAXED);
 		call->waiter = true;
 		run_queue->active++;
 		count--;
@@ -248,7 +248,7 @@ fail_work_item(struct weft__dag_worker *worker, struct weft__dag_work_item *work
 
 /* Outside of the lock: call the workers. */
 static void
-ring(struct weft__dag_worker *worker, struct call *call)
+call_workers(struct weft__dag_worker *worker, struct call *call)
 {
 	struct weft__dag_work_item *work_item;
 	int rc;
@@ -256,7 +256,7 @@ ring(struct weft__dag_worker *worker, struct call *call)
 	if (__builtin_expect(!call->waiter && !call->work_items, 1))
 		return;
 	if (call->waiter)
-		weft__sys->unpark(&worker->run->bell);
+		weft__sys->unpark(&worker->run->futex);
 	while ((work_item = call->work_items)) {
 		call->work_items = work_item->next;
 		rc = send_work_item(work_item);
@@ -275,12 +275,12 @@ weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps)
 	weft__lock_take(&run->lock);
 	while ((step = weft__dag_pop(steps)))
 		run_queue_put(&run->run_queues[step->node->place], step);
-	choose(&run->run_queues[WEFT_DAG_CPU], &call);
-	choose(&run->run_queues[WEFT_DAG_BLOCKING], &call);
+	choose_workers(&run->run_queues[WEFT_DAG_CPU], &call);
+	choose_workers(&run->run_queues[WEFT_DAG_BLOCKING], &call);
 	if (run->run_queues[WEFT_DAG_LOOP].queued > 0)
 		weft__dag_notify_loop(run, WEFT__DAG_NOTIFY_CHECK);
 	weft__lock_give(&run->lock);
-	ring(worker, &call);
+	call_workers(worker, &call);
 }
 
 /* --- workers ------------------------------------------------------------- */
@@ -288,7 +288,7 @@ weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps)
 /* Other work waits for this thread of a pool, and the worker has been here for long: send its
  * work item to the end of the pool's queue, if there is room. */
 static bool
-goes_behind(struct weft__dag_worker *worker, const struct weft__dag_run_queue *run_queue)
+yields_to_pool(struct weft__dag_worker *worker, const struct weft__dag_run_queue *run_queue)
 {
 	if (!worker->work_item || ++worker->rounds < ROUNDS_MAX || run_queue->queued == 0
 	    || run_queue->run->waiter_parked
@@ -301,11 +301,11 @@ goes_behind(struct weft__dag_worker *worker, const struct weft__dag_run_queue *r
 
 /* Outside of the lock, by a worker that continues, or leaves. */
 static void
-ring_apart(weft_dag_run *run, struct call *call)
+call_workers_of(weft_dag_run *run, struct call *call)
 {
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
-	ring(&worker, call);
+	call_workers(&worker, call);
 	weft__dag_let_go(&worker);
 }
 
@@ -321,7 +321,7 @@ run_queue_take(struct weft__dag_worker *worker)
 	bool behind;
 
 	weft__lock_take(&worker->run->lock);
-	behind = goes_behind(worker, run_queue);
+	behind = yields_to_pool(worker, run_queue);
 	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS && (step = get(run_queue))) {
 		weft__dag_append(&worker->taken, step);
 		cost += weft__dag_cost(step);
@@ -329,11 +329,11 @@ run_queue_take(struct weft__dag_worker *worker)
 	}
 	if (count == 0 && !behind) {
 		run_queue->active--;
-		choose(run_queue, &call);
+		choose_workers(run_queue, &call);
 	}
 	weft__lock_give(&worker->run->lock);
 	if (call.work_items || call.waiter)
-		ring_apart(worker->run, &call);
+		call_workers_of(worker->run, &call);
 	return count > 0;
 }
 
@@ -349,10 +349,10 @@ begin_long(struct weft__dag_worker *worker)
 	run_queue->busy++;
 	while ((step = weft__dag_pop(&worker->taken)))
 		run_queue_put(run_queue, step);
-	choose(run_queue, &call);
+	choose_workers(run_queue, &call);
 	weft__lock_give(&worker->run->lock);
 	if (call.work_items || call.waiter)
-		ring_apart(worker->run, &call);
+		call_workers_of(worker->run, &call);
 }
 
 static void
@@ -459,9 +459,9 @@ on_work_item_done(weft_op *op, int64_t result, void *arg)
 	weft__lock_take(&run->lock);
 	work_item->next = run_queue->free_work_items;
 	run_queue->free_work_items = work_item;
-	choose(run_queue, &call); /* invariant 3 */
+	choose_workers(run_queue, &call); /* invariant 3 */
 	weft__lock_give(&run->lock);
-	ring(&worker, &call);
+	call_workers(&worker, &call);
 	weft__dag_let_go(&worker);
 	weft__dag_run_unref(run);
 }

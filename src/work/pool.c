@@ -1,8 +1,8 @@
 /* pool.c - the queue of a pool, and the threads that empty it.
  *
  * One lock, held for a few instructions except while a thread is started.  Threads without work
- * sleep, each on a futex word of its own (`bell`), in a list from which the latest is woken
- * first: so the others stay idle, and exit.
+ * sleep, each on a futex word of its own, in a list from which the latest is woken first: so the
+ * others stay idle, and exit.
  *
  *   1. A thread enters the idle list under the lock and with the queue empty.  A push takes one
  *      thread out of that list, if there is any, and wakes it.  Otherwise a thread is awake,
@@ -120,7 +120,7 @@ call_idle(weft_pool *pool, struct weft__worker **asleep)
 	if (!worker)
 		return false;
 	weft__put(pool->idle, weft__get(worker->below));
-	if (weft__exchange(&worker->bell, WEFT__WORKER_CALLED, WEFT__RELAXED)
+	if (weft__exchange(&worker->futex, WEFT__WORKER_CALLED, WEFT__RELAXED)
 	    == WEFT__WORKER_SLEEPS)
 		*asleep = worker;
 	return true;
@@ -130,7 +130,7 @@ static void
 wake(struct weft__worker *asleep)
 {
 	if (asleep)
-		weft__sys->unpark(&asleep->bell); /* invariant 5 */
+		weft__sys->unpark(&asleep->futex); /* invariant 5 */
 }
 
 /* Take this worker off the idle list; false if it was called (invariant 2). */
@@ -183,8 +183,8 @@ work_pool_check(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
 	uint32_t word = WEFT__WORKER_LOOKS;
-	bool called = weft__spin_on(&worker->bell, word, SPIN_NS)
-	              || !weft__cas(&worker->bell, &word, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
+	bool called = weft__spin_on(&worker->futex, word, SPIN_NS)
+	              || !weft__cas(&worker->futex, &word, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 
 	weft__spin_learn(&pool->backoff, called, SKIPS_MAX);
 	weft__count_set(&pool->looking, 0);
@@ -199,8 +199,8 @@ rest(struct weft__worker *worker, uint64_t deadline_ns)
 	uint64_t begin_ns = pool->set.may_spin ? weft__sys->now() : 0;
 	int rc = 0;
 
-	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS, deadline_ns);
+	while (weft__load(&worker->futex, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&worker->futex, WEFT__WORKER_SLEEPS, deadline_ns);
 	if (begin_ns && rc != -ETIMEDOUT && weft__sys->now() - begin_ns < SHORT_NS)
 		weft__spin_paid(&pool->backoff);
 }
@@ -220,7 +220,8 @@ idle(struct weft__worker *worker)
 	looks = begin_look(pool);
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker); /* invariant 1 */
-	weft__store(&worker->bell, looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS, WEFT__RELAXED);
+	weft__store(&worker->futex, looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
+	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	if (looks)
 		work_pool_check(worker);

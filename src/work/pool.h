@@ -21,7 +21,7 @@
 #include "loop/op.h"
 
 enum {
-	WEFT__WORKER_SLEEPS, /* on its futex word, or is about to */
+	WEFT__WORKER_SLEEPS, /* on its futex, or is about to */
 	WEFT__WORKER_CALLED,
 	WEFT__WORKER_LOOKS,  /* spins on its futex word before it sleeps */
 };
@@ -30,7 +30,7 @@ enum {
 struct weft__worker {
 	weft_pool           *pool;   /* set once, like `other` */
 	struct weft__worker *other;  /* next in the pool's list of all workers */
-	weft__a32            bell;   /* futex word: WEFT__WORKER_* */
+	weft__a32            futex;  /* WEFT__WORKER_* */
 	weft__a32            why;    /* the error with which its work was requested to end; or 0 */
 
 	/* Under the pool's lock. */

@@ -119,13 +119,14 @@ idle_wrongly(struct weft__worker *worker)
 	}
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker);
-	weft__store(&worker->bell, planted == LATE_SLEEP ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
+	weft__store(&worker->futex,
+	            planted == LATE_SLEEP ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
 	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	if (planted == LATE_SLEEP)
-		weft__store(&worker->bell, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
-	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS, deadline_ns);
+		weft__store(&worker->futex, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
+	while (weft__load(&worker->futex, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&worker->futex, WEFT__WORKER_SLEEPS, deadline_ns);
 	weft__lock_take(&pool->lock);
 	if (!leave_idle(worker) && (planted != DEAF || rc != -ETIMEDOUT))
 		return true;
@@ -594,7 +595,8 @@ static const struct plant plants[] = {
 	{ NO_CALL, &models[SLEEP], 0, "queues work and calls nobody" },
 	{ EARLY_LOOK, &models[SLEEP], 0, "looks for an idle worker without the lock" },
 	{ LATE_IDLE, &models[SLEEP], 0, "goes to sleep without a last look at the queue" },
-	{ LATE_SLEEP, &models[SLEEP], 0, "ends its look at the bell without minding what it says" },
+	{ LATE_SLEEP, &models[SLEEP], 0,
+	  "ends its look at the futex without minding what it says" },
 	{ DEAF, &models[SHRINK], 0, "ends though it was called" },
 	{ UNDEAD, &models[TWO_THREADS], 1, "takes work after it has retired" },
 	{ NO_OWNER, &models[GIVE_UP], 0, "takes back what a thread has taken" },
