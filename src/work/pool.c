@@ -29,7 +29,7 @@
  *   7. Work that runs may push more while the pool ends.  No thread is started for it, because
  *      the existing ones have been counted; its own thread takes it before it exits.
  *   8. At most one idle thread spins on its futex word before it sleeps, and only while that
- *      pays off (look.h).  The word says so: a caller need not wake that thread.  The thread
+ *      pays off (base/spin.h).  The word says so: a caller need not wake that thread.  The thread
  *      ends its spin with a compare-exchange: either it was called, or any later caller wakes
  *      it.
  */
@@ -169,31 +169,31 @@ end_of_idling(const weft_pool *pool)
 
 /* Invariant 8; under the lock, as the worker becomes idle. */
 static bool
-begin_look(weft_pool *pool)
+begin_spin(weft_pool *pool)
 {
-	if (!pool->set.may_spin || weft__count_get(&pool->looking)
+	if (!pool->set.may_spin || weft__count_get(&pool->spinning)
 	    || !weft__spin_is_due(&pool->backoff))
 		return false;
-	weft__count_set(&pool->looking, 1);
+	weft__count_set(&pool->spinning, 1);
 	return true;
 }
 
 static void
-work_pool_check(struct weft__worker *worker)
+worker_spin(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
-	uint32_t word = WEFT__WORKER_LOOKS;
+	uint32_t word = WEFT__WORKER_SPINS;
 	bool called = weft__spin_on(&worker->futex, word, SPIN_NS)
 	              || !weft__cas(&worker->futex, &word, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 
 	weft__spin_learn(&pool->backoff, called, SKIPS_MAX);
-	weft__count_set(&pool->looking, 0);
+	weft__count_set(&pool->spinning, 0);
 }
 
 /* Sleep until called, or until the idle time is up.  If spinning would have paid off, the next
  * wait begins with a spin. */
 static void
-rest(struct weft__worker *worker, uint64_t deadline_ns)
+worker_sleep(struct weft__worker *worker, uint64_t deadline_ns)
 {
 	weft_pool *pool = worker->pool;
 	uint64_t begin_ns = pool->set.may_spin ? weft__sys->now() : 0;
@@ -211,21 +211,21 @@ idle(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
 	uint64_t deadline_ns = end_of_idling(pool);
-	bool looks;
+	bool spins;
 
 	if (weft__get(pool->ending)) {
 		retire(worker);
 		return false;
 	}
-	looks = begin_look(pool);
+	spins = begin_spin(pool);
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker); /* invariant 1 */
-	weft__store(&worker->futex, looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
+	weft__store(&worker->futex, spins ? WEFT__WORKER_SPINS : WEFT__WORKER_SLEEPS,
 	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
-	if (looks)
-		work_pool_check(worker);
-	rest(worker, deadline_ns);
+	if (spins)
+		worker_spin(worker);
+	worker_sleep(worker, deadline_ns);
 	weft__lock_take(&pool->lock);
 	/* Whatever ended the sleep, the list shows whether this worker was called.  If another
 	 * one was called instead, its work may still be in the queue. */

@@ -23,7 +23,7 @@
 enum {
 	WEFT__WORKER_SLEEPS, /* on its futex, or is about to */
 	WEFT__WORKER_CALLED,
-	WEFT__WORKER_LOOKS,  /* spins on its futex word before it sleeps */
+	WEFT__WORKER_SPINS,  /* before it sleeps */
 };
 
 /* A thread of a pool, or a slot for one; exists as long as the pool. */
@@ -68,7 +68,7 @@ struct weft_pool {
 	uint32_t threads;             /* threads that have not retired */
 	bool     ending;
 
-	weft__a32 looking;            /* 1: one of the idle workers spins */
+	weft__a32 spinning;           /* 1: one of the idle workers spins */
 	struct weft__spin_backoff backoff;       /* adaptive spin */
 };
 

@@ -23,18 +23,18 @@ void leave_as_it_is(weft_pool *pool);
 
 enum bug {
 	NO_BUG,
-	NO_RING,     /* takes a worker off the idle list and does not wake it */
-	NO_CALL,     /* queues, and wakes no worker if there is a thread */
-	EARLY_LOOK,  /* checks for an idle worker before it takes the lock */
-	LATE_IDLE,   /* a worker gives the lock back, then enters the idle list */
-	LATE_SLEEP,  /* ends its spin without checking the futex word */
-	DEAF,        /* a worker that timed out ends, although it was called */
-	UNDEAD,      /* a worker takes one more op after it has retired */
-	NO_OWNER,    /* revokes an op that a worker has taken */
-	NO_LOCK,     /* revokes without the lock */
-	EARLY_LEAVE, /* an op leaves the pool before its result is reported */
-	LATE_START,  /* starts a thread although the pool is ending */
-	NO_JOIN,     /* the pool is freed while a thread is ending */
+	NO_RING,      /* takes a worker off the idle list and does not wake it */
+	NO_CALL,      /* queues, and wakes no worker if there is a thread */
+	EARLY_SEARCH, /* checks for an idle worker before it takes the lock */
+	LATE_IDLE,    /* a worker gives the lock back, then enters the idle list */
+	LATE_SLEEP,   /* ends its spin without checking the futex word */
+	DEAF,         /* a worker that timed out ends, although it was called */
+	UNDEAD,       /* a worker takes one more op after it has retired */
+	NO_OWNER,     /* revokes an op that a worker has taken */
+	NO_LOCK,      /* revokes without the lock */
+	EARLY_LEAVE,  /* an op leaves the pool before its result is reported */
+	LATE_START,   /* starts a thread although the pool is ending */
+	NO_JOIN,      /* the pool is freed while a thread is ending */
 };
 
 struct world {
@@ -63,7 +63,7 @@ push_wrongly(weft_pool *pool, struct weft__op *op)
 	struct weft__worker *asleep = NULL, *left;
 	int rc = 0;
 
-	if (planted == EARLY_LOOK)
+	if (planted == EARLY_SEARCH)
 		(void)call_idle(pool, &asleep);
 	weft__lock_take(&pool->lock);
 	if (planted == NO_RING)
@@ -79,7 +79,7 @@ push_wrongly(weft_pool *pool, struct weft__op *op)
 int
 weft__pool_push(weft_pool *pool, struct weft__op *op)
 {
-	return planted == NO_RING || planted == NO_CALL || planted == EARLY_LOOK
+	return planted == NO_RING || planted == NO_CALL || planted == EARLY_SEARCH
 	                       || planted == LATE_START
 	               ? push_wrongly(pool, op)
 	               : push_as_it_is(pool, op);
@@ -120,7 +120,7 @@ idle_wrongly(struct weft__worker *worker)
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker);
 	weft__store(&worker->futex,
-	            planted == LATE_SLEEP ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
+	            planted == LATE_SLEEP ? WEFT__WORKER_SPINS : WEFT__WORKER_SLEEPS,
 	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	if (planted == LATE_SLEEP)
@@ -593,10 +593,9 @@ static const struct explore_model models[] = {
 static const struct plant plants[] = {
 	{ NO_RING, &models[SLEEP], 0, "takes a worker off the list and does not wake it" },
 	{ NO_CALL, &models[SLEEP], 0, "queues work and calls nobody" },
-	{ EARLY_LOOK, &models[SLEEP], 0, "looks for an idle worker without the lock" },
-	{ LATE_IDLE, &models[SLEEP], 0, "goes to sleep without a last look at the queue" },
-	{ LATE_SLEEP, &models[SLEEP], 0,
-	  "ends its look at the futex without minding what it says" },
+	{ EARLY_SEARCH, &models[SLEEP], 0, "searches for an idle worker without the lock" },
+	{ LATE_IDLE, &models[SLEEP], 0, "goes to sleep without a last check of the queue" },
+	{ LATE_SLEEP, &models[SLEEP], 0, "ends its spin without checking whether it was called" },
 	{ DEAF, &models[SHRINK], 0, "ends though it was called" },
 	{ UNDEAD, &models[TWO_THREADS], 1, "takes work after it has retired" },
 	{ NO_OWNER, &models[GIVE_UP], 0, "takes back what a thread has taken" },
