@@ -5,8 +5,8 @@
  * The files: build.c (building a template), check.c (checking it), run.c (one run from start to
  * end), dag_worker.c (the end of a step, and what follows), run_queue.c (run queues and the
  * threads that empty them), step.c (one attempt), group.c (steps that consist of other steps),
- * home.c (what is done on the loop), limit.c, write.c (graphs as text), list.c (all templates of
- * the process), trace.c.
+ * dag_loop.c (what is done on the loop), limit.c, write.c (graphs as text), list.c (all templates
+ * of the process), trace.c.
  *
  * A template has an array of nodes, its inputs among them.  A run has a frame with one step for
  * each node.  A step that consists of several steps (a list's items, another graph, nodes added
@@ -261,11 +261,11 @@ struct weft_dag_run {
 	weft__a32  late;    /* late attempts that still run */
 	weft__a32  waiting; /* steps that wait for a limit */
 
-	/* Used with the loop; see home.c. */
+	/* Used with the loop; see dag_loop.c. */
 	weft__a32  notified; /* WEFT__DAG_NOTIFY_* */
 	struct weft__node_head node;
 	weft_node  start;   /* starts it from another thread */
-	weft_op    home;    /* keeps the loop alive if there is no caller's op */
+	weft_op    keep_alive; /* of the loop, if there is no caller's op */
 	weft_timer timer;
 	struct weft__dag_loop_step *loop_steps;
 	weft_abort *abort;  /* follows that of the options */
@@ -527,7 +527,7 @@ void weft__dag_free_frame(struct weft__dag_frame *frame);
 /* A node by name among those that were added to a run, or NULL. */
 struct weft__dag_step *weft__dag_find_added(const weft_dag_run *run, const char *name);
 
-/* --- home.c -------------------------------------------------------------- */
+/* --- dag_loop.c ---------------------------------------------------------- */
 
 enum {
 	WEFT__DAG_NOTIFY_CHECK = 1 << 0, /* steps to start, timers to update, progress to report */

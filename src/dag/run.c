@@ -2,7 +2,7 @@
  *
  * The caller waits through an op, which is finished; or it is a plain thread, which runs steps
  * of the CPU run queue and parks when there are none.  A run with a loop ends on the loop's
- * thread (home.c), any other on the thread that ended its last step.
+ * thread (dag_loop.c), any other on the thread that ended its last step.
  */
 #include "base/fence.h"
 #include "dag/dag.h"

@@ -76,7 +76,7 @@ weft__dag_run_queues_init(weft_dag_run *run, void *memory)
 	for (int place = 0; place < 3; place++)
 		if (run->run_queues[place].pool == WEFT_CPU
 		    || run->run_queues[place].pool == WEFT_BLOCKING)
-			run->run_queues[place].pool = NULL; /* the loop's pools: home.c */
+			run->run_queues[place].pool = NULL; /* the loop's pools: dag_loop.c */
 }
 
 /* --- the queue, under the run's lock ------------------------------------- */

@@ -1,9 +1,9 @@
-/* home.c - what is done for a run on its loop: steps that suspend, timers, progress, the end.
+/* dag_loop.c - what is done for a run on its loop: steps that suspend, timers, progress, the end.
  *
  * Other threads notify the loop: under the run's lock they set what there is to do, and one
  * node goes to the loop for all of it.  The node holds the run while it is on its way.  A run
- * that has ended is no longer notified, and until then an op, the caller's or run->home, keeps
- * the loop alive.  So no notification reaches a loop that is gone.
+ * that has ended is no longer notified, and until then an op, the caller's or run->keep_alive,
+ * keeps the loop alive.  So no notification reaches a loop that is gone.
  */
 #include "dag/dag.h"
 #include "promise/promise.h"
@@ -248,7 +248,7 @@ next_time(weft_dag_run *run)
 	return next_ns;
 }
 
-static void dag_home_check(weft_dag_run *run);
+static void dag_loop_check(weft_dag_run *run);
 
 static void
 on_time(weft_timer *timer, void *arg)
@@ -257,7 +257,7 @@ on_time(weft_timer *timer, void *arg)
 
 	(void)timer;
 	weft__dag_run_ref(run);
-	dag_home_check(run);
+	dag_loop_check(run);
 	weft__dag_run_unref(run);
 }
 
@@ -328,7 +328,7 @@ keep_times(struct weft__dag_worker *worker)
 
 /* Do all that there is to do. */
 static void
-dag_home_check(weft_dag_run *run)
+dag_loop_check(weft_dag_run *run)
 {
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
@@ -341,7 +341,7 @@ dag_home_check(weft_dag_run *run)
 }
 
 static void
-on_home_done(weft_op *op, int64_t result, void *arg)
+on_keep_alive_done(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
 	(void)result;
@@ -349,7 +349,7 @@ on_home_done(weft_op *op, int64_t result, void *arg)
 }
 
 static void
-over(weft_dag_run *run)
+end_run(weft_dag_run *run)
 {
 	weft__dag_report_events(run);
 	(void)weft_timer_stop(&run->timer);
@@ -357,8 +357,8 @@ over(weft_dag_run *run)
 		weft__abort_drop(run->abort, &run->abort_node);
 		run->abort = weft_abort_unref(run->abort);
 	}
-	if (run->home.pending)
-		(void)weft_op_finish(&run->home, 0);
+	if (run->keep_alive.pending)
+		(void)weft_op_finish(&run->keep_alive, 0);
 	weft__dag_run_tell(run, NULL);
 }
 
@@ -369,9 +369,9 @@ on_notified(void *arg)
 	uint32_t what = weft__exchange(&run->notified, 0, WEFT__ACQ_REL);
 
 	if (what & WEFT__DAG_NOTIFY_OVER)
-		over(run);
+		end_run(run);
 	else
-		dag_home_check(run);
+		dag_loop_check(run);
 	weft__dag_run_unref(run);
 }
 
@@ -434,7 +434,7 @@ weft__dag_begin_here(weft_dag_run *run)
 }
 
 static void
-on_home_cancel(weft_op *op, int why, void *arg)
+on_keep_alive_cancel(weft_op *op, int why, void *arg)
 {
 	(void)op;
 	weft__dag_run_end(arg, why);
@@ -444,16 +444,16 @@ static void
 on_start(void *arg)
 {
 	weft_dag_run *run = arg;
-	int rc = weft_op_init(&run->home, run->loop, on_home_done, run);
+	int rc = weft_op_init(&run->keep_alive, run->loop, on_keep_alive_done, run);
 
 	if (rc == 0)
-		rc = weft_op_begin(&run->home, on_home_cancel, run, run->deadline_ns);
+		rc = weft_op_begin(&run->keep_alive, on_keep_alive_cancel, run, run->deadline_ns);
 	if (rc < 0) {
 		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
 		weft__dag_run_tell(run, NULL);
 		return;
 	}
-	weft__dag_run_ref(run); /* on_home_done() */
+	weft__dag_run_ref(run); /* on_keep_alive_done() */
 	weft__dag_begin_here(run);
 }
 
