@@ -80,7 +80,7 @@ struct weft__dag_node {
 };
 
 /* What was measured of a node while runs were observed; list.c. */
-struct weft__dag_seen {
+struct weft__dag_measured {
 	weft__a64 count, failed; /* attempts; for a group the whole, once */
 	weft__a64 sum_ns, max_ns, last_ns;
 };
@@ -92,7 +92,7 @@ struct weft__dag_more {
 	const weft_type   *type;   /* of the value that dependents find; NULL: none or any */
 	struct weft__dag_limit *limit;
 	uint32_t           position; /* in order of adding */
-	struct weft__dag_seen seen;
+	struct weft__dag_measured measured;
 };
 
 struct weft_dag {
@@ -306,10 +306,10 @@ void weft__dag_delist(weft_dag *dag);
 
 /* Is a run that is made now to record the times of its nodes?  Record one. */
 bool weft__dag_is_observed(void);
-void weft__dag_see(struct weft__dag_node *node, uint64_t took_ns, bool failed);
+void weft__dag_measure(struct weft__dag_node *node, uint64_t took_ns, bool failed);
 
 /* Write a template as JSON, with its measurements.  Returns 0, or WEFT_ENOMEM. */
-int weft__dag_write_seen(const weft_dag *dag, weft_value *out);
+int weft__dag_write_measured(const weft_dag *dag, weft_value *out);
 
 /* --- trace.c ------------------------------------------------------------- */
 

@@ -561,6 +561,6 @@ weft__dag_close_group(struct weft__dag_worker *worker, struct weft__dag_frame *f
 	if (frame->run->traced)
 		weft__dag_trace_group(frame);
 	if (frame->begin_ns && !frame->added && !owner->item)
-		weft__dag_see(owner->node, weft_now() - frame->begin_ns, error < 0);
+		weft__dag_measure(owner->node, weft_now() - frame->begin_ns, error < 0);
 	weft__dag_finish(worker, owner, error, out);
 }

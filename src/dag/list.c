@@ -75,7 +75,7 @@ weft_dag_list(uint64_t *cursor, weft_value *out)
 	weft__lock_take(&dags.lock);
 	dag = find_after(*cursor);
 	if (dag)
-		rc = weft__dag_write_seen(dag, out);
+		rc = weft__dag_write_measured(dag, out);
 	if (dag && rc == 0)
 		*cursor = dag->id;
 	weft__lock_give(&dags.lock);
@@ -108,16 +108,16 @@ weft__dag_is_observed(void)
 }
 
 void
-weft__dag_see(struct weft__dag_node *node, uint64_t took_ns, bool failed)
+weft__dag_measure(struct weft__dag_node *node, uint64_t took_ns, bool failed)
 {
-	struct weft__dag_seen *seen = &node->more->seen;
-	uint64_t max_ns = weft__load(&seen->max_ns, WEFT__RELAXED);
+	struct weft__dag_measured *measured = &node->more->measured;
+	uint64_t max_ns = weft__load(&measured->max_ns, WEFT__RELAXED);
 
-	(void)weft__add(&seen->count, 1, WEFT__RELAXED);
-	(void)weft__add(&seen->sum_ns, took_ns, WEFT__RELAXED);
+	(void)weft__add(&measured->count, 1, WEFT__RELAXED);
+	(void)weft__add(&measured->sum_ns, took_ns, WEFT__RELAXED);
 	if (failed)
-		(void)weft__add(&seen->failed, 1, WEFT__RELAXED);
-	weft__store(&seen->last_ns, took_ns, WEFT__RELAXED);
-	while (max_ns < took_ns && !weft__cas(&seen->max_ns, &max_ns, took_ns, WEFT__RELAXED))
+		(void)weft__add(&measured->failed, 1, WEFT__RELAXED);
+	weft__store(&measured->last_ns, took_ns, WEFT__RELAXED);
+	while (max_ns < took_ns && !weft__cas(&measured->max_ns, &max_ns, took_ns, WEFT__RELAXED))
 		;
 }

@@ -50,7 +50,7 @@ dag_step_call(weft_dag_step *attempt)
 	if (attempt->begin_ns) {
 		learn(node, attempt->end_ns - attempt->begin_ns);
 		if (worker->run->observed && !attempt->step->item)
-			weft__dag_see(node, attempt->end_ns - attempt->begin_ns, rc < 0);
+			weft__dag_measure(node, attempt->end_ns - attempt->begin_ns, rc < 0);
 	}
 	return rc;
 }

@@ -12,7 +12,7 @@
 /* What JSON contains besides the graph itself. */
 struct look {
 	const weft_dag_run *run; /* or NULL */
-	bool seen;
+	bool measured;
 };
 
 struct out {
@@ -216,16 +216,16 @@ add_count(struct out *out, const char *name, uint64_t count)
 }
 
 static void
-json_seen(struct out *out, const struct weft__dag_seen *seen)
+json_measured(struct out *out, const struct weft__dag_measured *measured)
 {
-	uint64_t count = weft__load(&seen->count, WEFT__RELAXED);
-	uint64_t sum_ns = weft__load(&seen->sum_ns, WEFT__RELAXED);
+	uint64_t count = weft__load(&measured->count, WEFT__RELAXED);
+	uint64_t sum_ns = weft__load(&measured->sum_ns, WEFT__RELAXED);
 
 	add_count(out, "count", count);
-	add_count(out, "failed", weft__load(&seen->failed, WEFT__RELAXED));
+	add_count(out, "failed", weft__load(&measured->failed, WEFT__RELAXED));
 	add_count(out, "mean_ns", count ? sum_ns / count : 0);
-	add_count(out, "max_ns", weft__load(&seen->max_ns, WEFT__RELAXED));
-	add_count(out, "last_ns", weft__load(&seen->last_ns, WEFT__RELAXED));
+	add_count(out, "max_ns", weft__load(&measured->max_ns, WEFT__RELAXED));
+	add_count(out, "last_ns", weft__load(&measured->last_ns, WEFT__RELAXED));
 }
 
 static void
@@ -246,8 +246,8 @@ json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct loo
 		json_inputs(out, dag, node);
 	if (look->run && !input)
 		json_step(out, &look->run->frame.steps[index]);
-	if (look->seen && !input)
-		json_seen(out, &node->more->seen);
+	if (look->measured && !input)
+		json_measured(out, &node->more->measured);
 	dag_write_add(out, "}");
 }
 
@@ -285,7 +285,7 @@ json(struct out *out, const weft_dag *dag, const struct look *look)
 		dag_write_add(out, ",\n\t\"outcome\": ");
 		add_quoted(out, error ? weft_errname(error) : "done");
 	}
-	if (look->seen)
+	if (look->measured)
 		json_counts(out, dag);
 	dag_write_add(out, ",\n\t\"nodes\": [");
 	for (uint32_t i = 0; i < dag->count; i++)
@@ -297,7 +297,7 @@ json(struct out *out, const weft_dag *dag, const struct look *look)
 
 /* Small IDs for threads, in order of appearance. */
 struct threads {
-	uintptr_t seen[THREADS_MAX];
+	uintptr_t ids[THREADS_MAX];
 	uint32_t count;
 };
 
@@ -306,10 +306,10 @@ number_of(struct threads *threads, uintptr_t thread)
 {
 	uint32_t i = 0;
 
-	while (i < threads->count && threads->seen[i] != thread)
+	while (i < threads->count && threads->ids[i] != thread)
 		i++;
 	if (i == threads->count && i < THREADS_MAX)
-		threads->seen[threads->count++] = thread;
+		threads->ids[threads->count++] = thread;
 	return i + 1;
 }
 
@@ -403,11 +403,11 @@ weft_dag_write(const weft_dag *dag, int format, weft_value *value)
 }
 
 int
-weft__dag_write_seen(const weft_dag *dag, weft_value *value)
+weft__dag_write_measured(const weft_dag *dag, weft_value *value)
 {
 	struct out out = { 0 };
 
-	json(&out, dag, &(struct look){ .seen = true });
+	json(&out, dag, &(struct look){ .measured = true });
 	return dag_write_give(&out, value);
 }
 
