@@ -30,7 +30,7 @@ hash(const char *name)
 
 /* The table entry of `name`, or the free one where it belongs. */
 static uint32_t *
-place_of(const weft_dag *dag, const char *name)
+name_entry(const weft_dag *dag, const char *name)
 {
 	uint32_t at = hash(name) & (dag->names_room - 1);
 
@@ -43,7 +43,7 @@ place_of(const weft_dag *dag, const char *name)
 int64_t
 weft__dag_find(const weft_dag *dag, const char *name)
 {
-	return dag->names_room > 0 ? (int64_t)*place_of(dag, name) - 1 : -1;
+	return dag->names_room > 0 ? (int64_t)*name_entry(dag, name) - 1 : -1;
 }
 
 /* Make room for one more name, and keep a quarter of the table free. */
@@ -61,7 +61,7 @@ reserve_name(weft_dag *dag)
 	dag->names = names;
 	dag->names_room = room;
 	for (uint32_t i = 0; i < dag->count; i++)
-		*place_of(dag, dag->nodes[i].more->name) = i + 1;
+		*name_entry(dag, dag->nodes[i].more->name) = i + 1;
 	weft__sys->release(old);
 	return 0;
 }
@@ -273,7 +273,7 @@ put_in(weft_dag *dag, struct weft__dag_more *more)
 {
 	more->position = dag->count;
 	dag->count++;
-	*place_of(dag, more->name) = dag->count;
+	*name_entry(dag, more->name) = dag->count;
 	return (int)more->position;
 }
 

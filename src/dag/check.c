@@ -11,9 +11,9 @@
 
 struct check {
 	weft_dag *dag;
-	uint32_t edges; /* from nodes and inputs */
-	uint32_t *left; /* sources that are not done yet, for each node */
-	uint32_t *line; /* nodes whose sources are done */
+	uint32_t edges;  /* from nodes and inputs */
+	uint32_t *left;  /* sources that are not done yet, for each node */
+	uint32_t *queue; /* nodes whose sources are done */
 };
 
 static const weft_dag_node *
@@ -69,7 +69,7 @@ make_arrays(struct check *check)
 	dag->out = dag->in + edges;
 	dag->roots = dag->out + edges;
 	check->left = dag->roots + dag->count;
-	check->line = check->left + dag->count;
+	check->queue = check->left + dag->count;
 	return 0;
 }
 
@@ -174,7 +174,7 @@ stuck_source(const struct check *check, uint32_t index)
 }
 
 /* Walking back from a node that is stuck meets some node a second time, which is therefore part
- * of a cycle.  `line` is no longer needed and holds the marks. */
+ * of a cycle.  `queue` is no longer needed and holds the marks. */
 static uint32_t
 one_in_cycle(const struct check *check)
 {
@@ -183,9 +183,9 @@ one_in_cycle(const struct check *check)
 	while (check->left[at] == 0)
 		at++;
 	for (uint32_t i = 0; i < check->dag->count; i++)
-		check->line[i] = 0;
-	while (!check->line[at]) {
-		check->line[at] = 1;
+		check->queue[i] = 0;
+	while (!check->queue[at]) {
+		check->queue[at] = 1;
 		at = stuck_source(check, at);
 	}
 	return at;
@@ -193,7 +193,7 @@ one_in_cycle(const struct check *check)
 
 /* Report a cycle.  The path is collected against the edges, and printed along them. */
 static int
-tell_cycle(const struct check *check)
+report_cycle(const struct check *check)
 {
 	const weft_dag *dag = check->dag;
 	uint32_t first = one_in_cycle(check), at = first, length = 0;
@@ -227,19 +227,19 @@ find_cycles(struct check *check)
 	for (uint32_t i = 0; i < dag->count; i++) {
 		check->left[i] = dag->nodes[i].missing;
 		if (!is_input(dag, i) && check->left[i] == 0)
-			check->line[known++] = i;
+			check->queue[known++] = i;
 	}
 	for (; done < known; done++) {
-		const struct weft__dag_node *node = &dag->nodes[check->line[done]];
+		const struct weft__dag_node *node = &dag->nodes[check->queue[done]];
 
 		for (uint32_t k = 0; k < node->out_count; k++) {
 			uint32_t to = dag->out[node->out_at + k];
 
 			if (--check->left[to] == 0)
-				check->line[known++] = to;
+				check->queue[known++] = to;
 		}
 	}
-	return known + dag->inputs == dag->count ? 0 : tell_cycle(check);
+	return known + dag->inputs == dag->count ? 0 : report_cycle(check);
 }
 
 /* --- other requirements of a node ---------------------------------------- */

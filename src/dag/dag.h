@@ -47,9 +47,9 @@
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
-#define WEFT__DAG_LEVELS  16u /* different priorities of a template */
-#define WEFT__DAG_NESTING 64u /* of graphs in graphs */
-#define WEFT__DAG_DOOMED  (UINT32_C(1) << 31) /* in step->missing: a source has failed */
+#define WEFT__DAG_LEVELS        16u /* different priorities of a template */
+#define WEFT__DAG_NESTING       64u /* of graphs in graphs */
+#define WEFT__DAG_SOURCE_FAILED (UINT32_C(1) << 31) /* in step->missing */
 
 /* --- templates ----------------------------------------------------------- */
 
@@ -326,7 +326,7 @@ void weft__dag_run_unref(weft_dag_run *run);
 void weft__dag_run_over(struct weft__dag_worker *worker);
 
 /* Notify the caller of the end of a run.  `worker` has ended it; or NULL. */
-void weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker);
+void weft__dag_run_notify(weft_dag_run *run, const struct weft__dag_worker *worker);
 
 /* Keep its pools from being freed while it runs. */
 void weft__dag_enter_pools(weft_dag_run *run);
@@ -387,17 +387,17 @@ void weft__dag_settle(struct weft__dag_worker *worker);
 
 /* The same, and subtract all ended steps from frame->left.  Afterwards the worker holds nothing
  * of the run but worker->next and worker->taken. */
-void weft__dag_let_go(struct weft__dag_worker *worker);
+void weft__dag_flush(struct weft__dag_worker *worker);
 
 /* Subtract the ended steps from their frame's `left`, unless they are of `frame`.  That may end
  * groups, and so steps of other frames. */
-void weft__dag_turn_to(struct weft__dag_worker *worker, const struct weft__dag_frame *frame);
+void weft__dag_switch_frame(struct weft__dag_worker *worker, const struct weft__dag_frame *frame);
 
 /* One more step of a frame has ended. */
 static inline void
 weft__dag_count(struct weft__dag_worker *worker, struct weft__dag_frame *frame)
 {
-	weft__dag_turn_to(worker, frame);
+	weft__dag_switch_frame(worker, frame);
 	worker->frame = frame;
 	worker->ended++;
 }

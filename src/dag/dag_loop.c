@@ -117,7 +117,7 @@ loop_step_main(void *arg)
 		step = worker.next;
 		worker.next = NULL;
 		if (!step) {
-			weft__dag_let_go(&worker);
+			weft__dag_flush(&worker);
 			step = worker.next;
 			worker.next = NULL;
 		}
@@ -336,7 +336,7 @@ dag_loop_check(weft_dag_run *run)
 	start_loop_steps(&worker);
 	keep_times(&worker);
 	arm_timer(&worker);
-	weft__dag_let_go(&worker);
+	weft__dag_flush(&worker);
 	cancel_loop_steps(run);
 }
 
@@ -359,7 +359,7 @@ end_run(weft_dag_run *run)
 	}
 	if (run->keep_alive.pending)
 		(void)weft_op_finish(&run->keep_alive, 0);
-	weft__dag_run_tell(run, NULL);
+	weft__dag_run_notify(run, NULL);
 }
 
 static void
@@ -430,7 +430,7 @@ weft__dag_begin_here(weft_dag_run *run)
 	if (rc < 0)
 		weft__dag_stop(&worker, &run->frame, rc);
 	weft__dag_start(&worker);
-	weft__dag_let_go(&worker);
+	weft__dag_flush(&worker);
 }
 
 static void
@@ -450,7 +450,7 @@ on_start(void *arg)
 		rc = weft_op_begin(&run->keep_alive, on_keep_alive_cancel, run, run->deadline_ns);
 	if (rc < 0) {
 		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
-		weft__dag_run_tell(run, NULL);
+		weft__dag_run_notify(run, NULL);
 		return;
 	}
 	weft__dag_run_ref(run); /* on_keep_alive_done() */

@@ -10,7 +10,7 @@
 /* --- counting ------------------------------------------------------------ */
 
 static void
-tell_count(struct weft__dag_worker *worker)
+flush_count(struct weft__dag_worker *worker)
 {
 	struct weft__dag_frame *frame = worker->frame;
 	uint32_t ended = worker->ended;
@@ -26,10 +26,10 @@ tell_count(struct weft__dag_worker *worker)
 }
 
 void
-weft__dag_turn_to(struct weft__dag_worker *worker, const struct weft__dag_frame *frame)
+weft__dag_switch_frame(struct weft__dag_worker *worker, const struct weft__dag_frame *frame)
 {
 	while (worker->frame && worker->frame != frame)
-		tell_count(worker);
+		flush_count(worker);
 }
 
 /* --- becoming ready ------------------------------------------------------ */
@@ -37,7 +37,7 @@ weft__dag_turn_to(struct weft__dag_worker *worker, const struct weft__dag_frame 
 static bool
 is_dropped(const struct weft__dag_step *step)
 {
-	return (weft__load(&step->missing, WEFT__RELAXED) & WEFT__DAG_DOOMED)
+	return (weft__load(&step->missing, WEFT__RELAXED) & WEFT__DAG_SOURCE_FAILED)
 	       || weft__dag_is_stopped(step->frame);
 }
 
@@ -91,7 +91,7 @@ weft__dag_ready(struct weft__dag_worker *worker, struct weft__dag_step *step)
 /* --- ending -------------------------------------------------------------- */
 
 static void
-free_followers(struct weft__dag_worker *worker, struct weft__dag_step *step, bool bad)
+release_dependents(struct weft__dag_worker *worker, struct weft__dag_step *step, bool bad)
 {
 	struct weft__dag_frame *frame = step->frame;
 	const struct weft__dag_node *node = step->node;
@@ -101,9 +101,9 @@ free_followers(struct weft__dag_worker *worker, struct weft__dag_step *step, boo
 		struct weft__dag_step *to = &frame->steps[out[k]];
 
 		if (bad)
-			(void)weft__or(&to->missing, WEFT__DAG_DOOMED, WEFT__RELAXED);
+			(void)weft__or(&to->missing, WEFT__DAG_SOURCE_FAILED, WEFT__RELAXED);
 		if ((weft__dag_lower(worker->run, &to->missing, 1) /* M */
-		     & ~WEFT__DAG_DOOMED)
+		     & ~WEFT__DAG_SOURCE_FAILED)
 		    == 1)
 			weft__dag_ready(worker, to);
 	}
@@ -119,14 +119,15 @@ weft__dag_end_step(struct weft__dag_worker *worker, struct weft__dag_step *step,
 	if (step->limited)
 		weft__dag_leave_limit(worker, step);
 	if (!step->item)
-		free_followers(worker, step, state >= WEFT_DAG_FAILED && state != WEFT_DAG_SKIPPED);
+		release_dependents(worker, step,
+		                   state >= WEFT_DAG_FAILED && state != WEFT_DAG_SKIPPED);
 	weft__dag_count(worker, step->frame);
 }
 
 /* Name the step that failed; for an item also its index.  For a list, the text of its item has
  * the name already. */
 static void
-add_who(struct weft__text *to, const struct weft__dag_step *step)
+add_step_name(struct weft__text *to, const struct weft__dag_step *step)
 {
 	if (weft__dag_kind(step) == WEFT__DAG_ITEMS && step->below)
 		return;
@@ -156,7 +157,7 @@ keep_error(struct weft__dag_step *step, int error)
 	if (text) {
 		struct weft__text to = weft__text_begin(text, WEFT__TEXT_BYTES);
 
-		add_who(&to, step);
+		add_step_name(&to, step);
 		weft__text_add(&to, *detail ? detail : weft_strerror(error));
 	}
 	frame->text = text;
@@ -293,11 +294,11 @@ weft__dag_settle(struct weft__dag_worker *worker)
 }
 
 void
-weft__dag_let_go(struct weft__dag_worker *worker)
+weft__dag_flush(struct weft__dag_worker *worker)
 {
 	worker->clock_ns = 0;
 	do {
 		weft__dag_settle(worker);
-		tell_count(worker);
+		flush_count(worker);
 	} while (worker->own.first || worker->ready.first || worker->frame);
 }

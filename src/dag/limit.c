@@ -88,7 +88,7 @@ weft__dag_leave_late(struct weft__dag_worker *worker, const struct weft__dag_ste
 
 		weft__dag_run_ref(run);
 		weft__dag_ready(&other, next);
-		weft__dag_let_go(&other);
+		weft__dag_flush(&other);
 		weft__dag_run_unref(run);
 	}
 }

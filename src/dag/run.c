@@ -195,7 +195,7 @@ dag_run_end(weft_dag_run *run)
 
 /* The last holder sees what all others have done. */
 static void
-let_go(weft_dag_run *run)
+release_holder(weft_dag_run *run)
 {
 	if (is_last(&run->holders))
 		dag_run_end(run);
@@ -212,8 +212,8 @@ weft_dag_run_free(weft_dag_run *run)
 	if (state == WEFT__DAG_GOING)
 		weft_dag_run_cancel(run);
 	else if (state == WEFT__DAG_NEW)
-		let_go(run); /* the reference of the run itself */
-	let_go(run);
+		release_holder(run); /* the reference of the run itself */
+	release_holder(run);
 }
 
 /* --- starting ------------------------------------------------------------ */
@@ -259,7 +259,7 @@ weft__dag_run_end(weft_dag_run *run, int why)
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
 	weft__dag_stop(&worker, &run->frame, why);
-	weft__dag_let_go(&worker);
+	weft__dag_flush(&worker);
 }
 
 /* The caller's op is to end early. */
@@ -298,7 +298,7 @@ weft_dag_run_op(weft_dag_run *run, weft_op *op, uint64_t deadline_ns)
 	rc = weft__dag_begin_there(run);
 	if (rc < 0) {
 		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
-		weft__dag_run_tell(run, NULL); /* the op has begun */
+		weft__dag_run_notify(run, NULL); /* the op has begun */
 	}
 	return 0;
 }
@@ -323,7 +323,7 @@ prepare_to_park(weft_dag_run *run)
 
 /* Under the lock: count this thread as active again, unless the one that woke it has. */
 static void
-come_back(weft_dag_run *run)
+end_park(weft_dag_run *run)
 {
 	if (!run->waiter_parked)
 		return;
@@ -333,7 +333,7 @@ come_back(weft_dag_run *run)
 
 /* Is the step or pool work in which this thread waits to end?  Then the run is ended, too. */
 static bool
-is_called_off(struct weft__dag_worker *worker)
+is_outer_canceled(struct weft__dag_worker *worker)
 {
 	int why = worker->outer ? worker->outer(worker->outer_arg) : 0;
 
@@ -351,13 +351,13 @@ park(struct weft__dag_worker *worker, uint64_t *deadline_ns)
 	weft_dag_run *run = worker->run;
 	int rc = 0;
 
-	while (weft__load(&run->futex, WEFT__RELAXED) == 0 && !is_called_off(worker)) {
-		uint64_t look_ns = worker->outer ? weft_after(SPIN_NS) : WEFT_NEVER;
+	while (weft__load(&run->futex, WEFT__RELAXED) == 0 && !is_outer_canceled(worker)) {
+		uint64_t check_ns = worker->outer ? weft_after(SPIN_NS) : WEFT_NEVER;
 
 		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
 			break;
 		rc = weft__sys->park(&run->futex, 0,
-		                     look_ns < *deadline_ns ? look_ns : *deadline_ns);
+		                     check_ns < *deadline_ns ? check_ns : *deadline_ns);
 	}
 	if (*deadline_ns == WEFT_NEVER || weft_now() < *deadline_ns)
 		return;
@@ -368,7 +368,7 @@ park(struct weft__dag_worker *worker, uint64_t *deadline_ns)
 /* Run steps, and park when there are none, until the run has ended.  The worker has started the
  * run, or is empty. */
 static void
-take_part(void *arg)
+run_and_park(void *arg)
 {
 	struct weft__dag_worker *worker = arg;
 	weft_dag_run *run = worker->run;
@@ -390,7 +390,7 @@ take_part(void *arg)
 			continue;
 		park(worker, &deadline_ns);
 		weft__lock_take(&run->lock);
-		come_back(run);
+		end_park(run);
 		weft__lock_give(&run->lock);
 	}
 }
@@ -425,7 +425,7 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	}
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &worker;
-	weft__fence(take_part, &worker);
+	weft__fence(run_and_park, &worker);
 	self->canceled = canceled;
 	self->canceled_arg = canceled_arg;
 	return 0;
@@ -439,7 +439,7 @@ weft__dag_run_over(struct weft__dag_worker *worker)
 	weft_dag_run *run = worker->run;
 
 	if (!run->loop) {
-		weft__dag_run_tell(run, worker);
+		weft__dag_run_notify(run, worker);
 		return;
 	}
 	weft__lock_take(&run->lock);
@@ -488,20 +488,20 @@ set_over(weft_dag_run *run)
 /* The outcome has arrived on the loop of the caller's op.  Until now the op could
  * request the run's end. */
 static void
-on_told(void *arg)
+on_outcome(void *arg)
 {
 	struct weft__op *op = arg;
 	weft_dag_run *run = op->cancel_arg;
 
 	(void)outcome(run);
-	let_go(run);
+	release_holder(run);
 	weft__dag_run_unref(run);
 	weft__op_told(op);
 }
 
 /* Notify the op's loop, which is another one. */
 static void
-tell_there(weft_dag_run *run)
+notify_other_loop(weft_dag_run *run)
 {
 	int error = (int)weft__load(&run->frame.error, WEFT__RELAXED);
 
@@ -509,13 +509,13 @@ tell_there(weft_dag_run *run)
 	weft__lock_take(&run->lock);
 	(void)set_over(run);
 	weft__lock_give(&run->lock);
-	weft__op_tell(weft__op_of(run->op), error, on_told);
+	weft__op_tell(weft__op_of(run->op), error, on_outcome);
 }
 
 /* A notified caller may free everything at once, so notifying comes last.  A plain thread that
  * waits holds the run; the caller of an op may have called weft_dag_run_free() already. */
 void
-weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker)
+weft__dag_run_notify(weft_dag_run *run, const struct weft__dag_worker *worker)
 {
 	weft_op *op = run->op;
 	weft__a32 *futex = &run->futex;
@@ -526,16 +526,16 @@ weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_worker *worker)
 	if (weft__load(&run->frame.error, WEFT__RELAXED))
 		(void)weft__add(&run->dag->failed, 1, WEFT__RELAXED);
 	if (op && op->loop != weft_loop_current()) {
-		tell_there(run);
+		notify_other_loop(run);
 		return;
 	}
 	if (worker && worker->is_waiter) {
-		let_go(run);
+		release_holder(run);
 		(void)set_over(run);
 		return;
 	}
 	weft__dag_run_ref(run);
-	let_go(run);
+	release_holder(run);
 	weft__lock_take(&run->lock);
 	parked = set_over(run);
 	weft__lock_give(&run->lock);
@@ -581,7 +581,7 @@ weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
 	                     : wait_in_thread(run, deadline_ns);
 	if (rc == 0)
 		rc = outcome(run);
-	let_go(run);
+	release_holder(run);
 	return rc;
 }
 

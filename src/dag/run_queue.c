@@ -306,7 +306,7 @@ call_workers_of(weft_dag_run *run, struct call *call)
 	struct weft__dag_worker worker = { .run = run, .place = -1 };
 
 	call_workers(&worker, call);
-	weft__dag_let_go(&worker);
+	weft__dag_flush(&worker);
 }
 
 /* Take steps out of the run queue; false if the worker has left it. */
@@ -411,7 +411,7 @@ weft__dag_work(struct weft__dag_worker *worker)
 			run_step(worker, step);
 			continue;
 		}
-		weft__dag_let_go(worker);
+		weft__dag_flush(worker);
 		if (!worker->next && !worker->taken.first
 		    && (is_over(worker->run) || !run_queue_take(worker)))
 			return;
@@ -462,6 +462,6 @@ on_work_item_done(weft_op *op, int64_t result, void *arg)
 	choose_workers(run_queue, &call); /* invariant 3 */
 	weft__lock_give(&run->lock);
 	call_workers(&worker, &call);
-	weft__dag_let_go(&worker);
+	weft__dag_flush(&worker);
 	weft__dag_run_unref(run);
 }

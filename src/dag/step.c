@@ -10,7 +10,7 @@
 
 /* The clock, if the run is timed, else 0. */
 static uint64_t
-look_at_clock(struct weft__dag_worker *worker)
+read_clock(struct weft__dag_worker *worker)
 {
 	return worker->run->timed ? weft_now() : 0;
 }
@@ -26,7 +26,7 @@ is_clock_known(const struct weft__dag_worker *worker)
 
 /* A longer time counts at once, a shorter one gradually. */
 static void
-learn(struct weft__dag_node *node, uint64_t took_ns)
+update_cost(struct weft__dag_node *node, uint64_t took_ns)
 {
 	uint32_t old = weft__load(&node->cost, WEFT__RELAXED);
 	uint32_t took = took_ns < UINT32_MAX ? (uint32_t)took_ns + 1 : UINT32_MAX;
@@ -44,11 +44,11 @@ dag_step_call(weft_dag_step *attempt)
 	struct weft__dag_node *node = attempt->step->node;
 	int rc;
 
-	attempt->begin_ns = is_clock_known(worker) ? worker->clock_ns : look_at_clock(worker);
+	attempt->begin_ns = is_clock_known(worker) ? worker->clock_ns : read_clock(worker);
 	rc = node->fn(attempt, node->arg);
-	worker->clock_ns = attempt->end_ns = look_at_clock(worker);
+	worker->clock_ns = attempt->end_ns = read_clock(worker);
 	if (attempt->begin_ns) {
-		learn(node, attempt->end_ns - attempt->begin_ns);
+		update_cost(node, attempt->end_ns - attempt->begin_ns);
 		if (worker->run->observed && !attempt->step->item)
 			weft__dag_measure(node, attempt->end_ns - attempt->begin_ns, rc < 0);
 	}
@@ -89,7 +89,7 @@ begin_timed(weft_dag_step *attempt)
 	struct weft__dag_worker *worker = attempt->worker;
 	weft_dag_run *run = worker->run;
 
-	weft__dag_turn_to(worker, NULL); /* the step may end before this worker returns */
+	weft__dag_switch_frame(worker, NULL); /* the step may end before this worker returns */
 	weft__store(&worker->why, 0, WEFT__RELAXED);
 	weft__lock_take(&run->lock);
 	worker->late_limited = false;
@@ -207,7 +207,7 @@ weft__dag_run_step(struct weft__dag_worker *worker, struct weft__dag_step *step)
 	weft_dag_step attempt = { .step = step, .worker = worker };
 	int why;
 
-	weft__dag_turn_to(worker, step->frame);
+	weft__dag_switch_frame(worker, step->frame);
 	if (is_past_end(worker->run))
 		weft__dag_stop(worker, &worker->run->frame, WEFT_ETIMEDOUT);
 	if (worker->outer && (why = worker->outer(worker->outer_arg)) < 0)

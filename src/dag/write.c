@@ -10,7 +10,7 @@
 #define THREADS_MAX 256u /* that a trace distinguishes */
 
 /* What JSON contains besides the graph itself. */
-struct look {
+struct json_opts {
 	const weft_dag_run *run; /* or NULL */
 	bool measured;
 };
@@ -229,7 +229,7 @@ json_measured(struct out *out, const struct weft__dag_measured *measured)
 }
 
 static void
-json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct look *look)
+json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct json_opts *opts)
 {
 	const struct weft__dag_node *node = &dag->nodes[index];
 	bool input = node->flags & WEFT__DAG_INPUT;
@@ -244,9 +244,9 @@ json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct loo
 	}
 	if (!input)
 		json_inputs(out, dag, node);
-	if (look->run && !input)
-		json_step(out, &look->run->frame.steps[index]);
-	if (look->measured && !input)
+	if (opts->run && !input)
+		json_step(out, &opts->run->frame.steps[index]);
+	if (opts->measured && !input)
 		json_measured(out, &node->more->measured);
 	dag_write_add(out, "}");
 }
@@ -275,21 +275,21 @@ json_counts(struct out *out, const weft_dag *dag)
 }
 
 static void
-json(struct out *out, const weft_dag *dag, const struct look *look)
+json(struct out *out, const weft_dag *dag, const struct json_opts *opts)
 {
-	int error = look->run ? (int)weft__load(&look->run->frame.error, WEFT__RELAXED) : 0;
+	int error = opts->run ? (int)weft__load(&opts->run->frame.error, WEFT__RELAXED) : 0;
 
 	dag_write_add(out, "{\n\t\"name\": ");
 	add_quoted(out, dag->name);
-	if (look->run) {
+	if (opts->run) {
 		dag_write_add(out, ",\n\t\"outcome\": ");
 		add_quoted(out, error ? weft_errname(error) : "done");
 	}
-	if (look->measured)
+	if (opts->measured)
 		json_counts(out, dag);
 	dag_write_add(out, ",\n\t\"nodes\": [");
 	for (uint32_t i = 0; i < dag->count; i++)
-		json_node(out, dag, i, look);
+		json_node(out, dag, i, opts);
 	dag_write_add(out, "\n\t]\n}\n");
 }
 
@@ -398,7 +398,7 @@ weft_dag_write(const weft_dag *dag, int format, weft_value *value)
 	if (format == WEFT_DAG_DOT)
 		dot(&out, dag, NULL);
 	else
-		json(&out, dag, &(struct look){ 0 });
+		json(&out, dag, &(struct json_opts){ 0 });
 	return dag_write_give(&out, value);
 }
 
@@ -407,7 +407,7 @@ weft__dag_write_measured(const weft_dag *dag, weft_value *value)
 {
 	struct out out = { 0 };
 
-	json(&out, dag, &(struct look){ .measured = true });
+	json(&out, dag, &(struct json_opts){ .measured = true });
 	return dag_write_give(&out, value);
 }
 
@@ -428,7 +428,7 @@ weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
 	if (format == WEFT_DAG_DOT)
 		dot(&out, run->dag, run);
 	else if (format == WEFT_DAG_JSON)
-		json(&out, run->dag, &(struct look){ .run = run });
+		json(&out, run->dag, &(struct json_opts){ .run = run });
 	else
 		trace(&out, run);
 	return dag_write_give(&out, value);
