@@ -44,7 +44,7 @@ is_alone(const weft_promise *promise)
 static int
 take_value(weft_promise *promise, weft_value *out)
 {
-	weft_promise *owner = weft__promise_owner(promise);
+	weft_promise *owner = weft__promise_value_owner(promise);
 
 	if (!is_alone(promise) || !is_alone(owner))
 		return weft_value_share(&promise->value, out);

@@ -2,7 +2,8 @@
  *
  * A promise is settled by the first thread that does so.  That makes its outcome visible to
  * all threads and wakes the awaiters.  Its reactions run on its owner loop: there the promise
- * lands, at once if it was settled on the loop's thread, else after home.c has sent it there.
+ * lands, at once if it was settled on the loop's thread, else after promise_owner.c has sent it
+ * there.
  *
  *   1. `outcome` is also the lock of a pending promise: BUSY while a thread holds it (I:
  *      released by one holder, acquired by the next).  A holder never waits.  The holder
@@ -57,7 +58,7 @@ cannot_make(weft_loop *loop)
 /* No other thread has the promise, so plain stores suffice.  Members not written here are
  * written before they are read: the outcome when it settles, the chain when it is chained. */
 static inline void
-init(weft_promise *promise, struct weft__home *home, const struct weft__making *how)
+init(weft_promise *promise, struct weft__promise_owner *owner, const struct weft__making *how)
 {
 	promise->refs = (weft__a32){ how->refs };
 	promise->outcome = (weft__a32){ WEFT_PENDING };
@@ -66,7 +67,7 @@ init(weft_promise *promise, struct weft__home *home, const struct weft__making *
 	promise->kind = how->kind;
 	if (how->travels)
 		promise->travels = true;
-	promise->home = home;
+	promise->owner = owner;
 	promise->last = NULL;
 }
 
@@ -74,21 +75,21 @@ weft_promise *
 weft__promise_make(const struct weft__making *how)
 {
 	weft_loop *loop = weft__loop_or_current(how->loop);
-	struct weft__home *home;
+	struct weft__promise_owner *owner;
 	weft_promise *promise = NULL;
 	bool here = false;
 
 	if (loop && !weft__loop_is_forked(loop)) {
-		home = weft__home_of(loop);
-		if (home) {
-			here = weft__home_is_here(home);
-			promise = weft__home_alloc(home, here, how->kind, how->size);
+		owner = weft__promise_owner_of(loop);
+		if (owner) {
+			here = weft__promise_owner_is_here(owner);
+			promise = weft__promise_alloc(owner, here, how->kind, how->size);
 		}
 	}
 	if (!promise)
 		return cannot_make(loop);
-	init(promise, home, how);
-	if (!weft__home_list(promise, here))
+	init(promise, owner, how);
+	if (!weft__promise_list(promise, here))
 		be_late(promise);
 	return promise;
 }
@@ -170,13 +171,13 @@ queue_job(weft_promise *promise)
 	if (!promise->holds)
 		(void)weft_promise_ref(promise);
 	promise->holds = false;
-	weft__home_queue(promise);
+	weft__promise_queue_job(promise);
 }
 
 void
 weft__promise_land(weft_promise *promise)
 {
-	weft__home_unlist(promise);
+	weft__promise_unlist(promise);
 	promise->landed = true;
 	if (promise->kind == WEFT__PROMISE_OP)
 		(void)weft__promise_op_keeps(promise);
@@ -184,7 +185,7 @@ weft__promise_land(weft_promise *promise)
 		queue_job(promise);
 	else if (weft__promise_outcome(promise) == WEFT_REJECTED
 	         && weft__load(&promise->care, WEFT__RELAXED) == WEFT__UNCARED)
-		weft__home_watch(promise);
+		weft__promise_watch_rejection(promise);
 }
 
 bool
@@ -237,7 +238,7 @@ write_outcome(weft_promise *promise, const struct weft__settling *how, char *tex
 	uint32_t outcome = how->outcome;
 
 	if (how->source) {
-		weft_promise *owner = weft__promise_owner(how->source);
+		weft_promise *owner = weft__promise_value_owner(how->source);
 
 		promise->source = weft_promise_ref(owner);
 		weft__value_copy(&promise->value, &owner->value);
@@ -350,7 +351,7 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	else if (weft__promise_is_here(promise))
 		weft__promise_land(promise);
 	else
-		weft__home_send(weft_promise_ref(promise));
+		weft__promise_send(weft_promise_ref(promise));
 	if (awaiters)
 		wake_awaiters(awaiters);
 	return 0;

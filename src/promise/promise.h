@@ -1,7 +1,7 @@
 /* promise.h - promises, as the files of this layer share them.  Private.
  *
  * The files: promise.c (creating, settling, landing), reference.c (references and the end),
- * home.c (the promises of a loop, and their memory), then.c (resolving and chaining),
+ * promise_owner.c (the promises of a loop, and their memory), then.c (resolving and chaining),
  * combine.c (all, any, race), await.c, make.c (promises of ops, functions and threadlets),
  * abort.c (abort signals).
  *
@@ -65,24 +65,24 @@ struct weft_promise {
 			                      * job; the loop's thread once settled */
 			bool    listed;
 			uint8_t kind : 4;    /* WEFT__PROMISE_*; set once, like the next */
-			uint8_t foreign : 1; /* listed under home->lock, in separately allocated
+			uint8_t foreign : 1; /* listed under owner->lock, in separately allocated
 			                      * memory */
 			bool    landed;      /* the loop's thread: the loop knows that it has
 			                      * settled, and has queued the job for all reactions
 			                      * until then */
 		};
 	};
-	struct weft__home   *home;    /* promise state of the owner loop; outlives the loop */
+	struct weft__promise_owner *owner; /* promise state of the owner loop; outlives the loop */
 	weft_value           value;   /* its own, unless it has a source */
 	union {
 		weft_promise *source; /* referenced: the promise whose value and text it shares */
 		char         *text;   /* of its own rejection, or NULL */
 	};
 	struct weft__reaction *last;  /* of a ring; locked, and the loop's thread once settled */
-	weft_promise        *next, *prev; /* in one list of `home` */
+	weft_promise        *next, *prev; /* in one list of `owner` */
 	union {
-		struct weft__letter letter; /* while it is in `settled` of `home` */
-		weft_promise *next_ready;   /* in `ready` of `home` */
+		struct weft__letter letter; /* while it is in `settled` of `owner` */
+		weft_promise *next_ready;   /* in `ready` of `owner` */
 	};
 	weft_promise        *before;  /* referenced: had landed when this was chained to it */
 	struct weft__reaction chain;  /* reaction to the promise before; and the handlers */
@@ -92,7 +92,7 @@ struct weft_promise {
 WEFT_STATIC_ASSERT(sizeof(struct weft_promise) == 128, "a promise is two cache lines");
 
 /* The promise state of a loop; made with its first promise. */
-struct weft__home {
+struct weft__promise_owner {
 	struct weft__part part; /* first */
 	weft__aptr         loop;    /* 0: the loop was freed; other threads may read it just then */
 	struct weft__lock  lock;    /* for the next two */
@@ -110,33 +110,33 @@ struct weft__home {
 	struct weft__slab *slabs;
 	char              *cut, *cut_end; /* unused part of the newest slab */
 	weft__aptr         returned; /* freed by other threads, by `next`; or ORPHANED */
-	weft__a64          left;     /* number of users of this struct; see home.c */
+	weft__a64          left;     /* number of users of this struct; see promise_owner.c */
 };
 
 static inline weft_loop *
-weft__home_loop(const struct weft__home *home)
+weft__promise_owner_loop(const struct weft__promise_owner *owner)
 {
-	return (weft_loop *)weft__load(&home->loop, WEFT__RELAXED);
+	return (weft_loop *)weft__load(&owner->loop, WEFT__RELAXED);
 }
 
 static inline weft_loop *
 weft__promise_loop(const weft_promise *promise)
 {
-	return weft__home_loop(promise->home);
+	return weft__promise_owner_loop(promise->owner);
 }
 
 static inline bool
-weft__home_is_here(const struct weft__home *home)
+weft__promise_owner_is_here(const struct weft__promise_owner *owner)
 {
 	const struct weft__thread *thread = weft__thread_here();
 
-	return thread && thread->loop && thread->loop == weft__home_loop(home);
+	return thread && thread->loop && thread->loop == weft__promise_owner_loop(owner);
 }
 
 static inline bool
 weft__promise_is_here(const weft_promise *promise)
 {
-	return weft__home_is_here(promise->home);
+	return weft__promise_owner_is_here(promise->owner);
 }
 
 static inline weft_outcome
@@ -171,7 +171,7 @@ weft__promise_leave(weft_promise *promise)
 
 /* The promise that owns the value of a settled promise. */
 static inline weft_promise *
-weft__promise_owner(weft_promise *promise)
+weft__promise_value_owner(weft_promise *promise)
 {
 	return weft__load(&promise->outcome, WEFT__RELAXED) & WEFT__PROMISE_SOURCE
 	               ? promise->source
@@ -206,30 +206,31 @@ weft__reaction_take(struct weft__reaction **last)
 	return first;
 }
 
-/* --- home.c ------------------------------------------------------------- */
+/* --- promise_owner.c ---------------------------------------------------- */
 
 /* The promise state of a loop, made at first need; NULL without memory. */
-struct weft__home *weft__home_of(weft_loop *loop);
+struct weft__promise_owner *weft__promise_owner_of(weft_loop *loop);
 
 /* Allocate a promise of this kind, `size` bytes in all; and free one.  `here`: the caller runs
  * on the thread of the owner loop. */
-weft_promise *weft__home_alloc(struct weft__home *home, bool here, uint8_t kind, size_t size);
-void          weft__home_release(weft_promise *promise);
+weft_promise *weft__promise_alloc(struct weft__promise_owner *owner, bool here, uint8_t kind,
+                                  size_t size);
+void          weft__promise_release(weft_promise *promise);
 
 /* Add a new promise to the list of its owner loop, false if the loop has stopped; remove a
  * promise, if it is listed. */
-bool weft__home_list(weft_promise *promise, bool here);
-void weft__home_unlist(weft_promise *promise);
+bool weft__promise_list(weft_promise *promise, bool here);
+void weft__promise_unlist(weft_promise *promise);
 
 /* Queue the job of a landed promise.  Consumes a reference to it. */
-void weft__home_queue(weft_promise *promise);
+void weft__promise_queue_job(weft_promise *promise);
 
 /* A rejected promise has landed: check at the end of the checkpoint whether it is handled. */
-void weft__home_watch(weft_promise *promise);
+void weft__promise_watch_rejection(weft_promise *promise);
 
 /* Send a promise, with a reference, to its owner loop.  There it lands, if it is settled, and
  * the reference is dropped. */
-void weft__home_send(weft_promise *promise);
+void weft__promise_send(weft_promise *promise);
 
 /* A letter of `travels` has arrived; then.c. */
 void weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter);

@@ -39,7 +39,7 @@ weft__promise_try_ref(weft_promise *promise)
 static void
 end_promise(weft_promise *promise)
 {
-	weft_promise *owner = weft__promise_owner(promise);
+	weft_promise *owner = weft__promise_value_owner(promise);
 
 	if (promise->kind == WEFT__PROMISE_ABORT)
 		weft__abort_end(promise);
@@ -51,7 +51,7 @@ end_promise(weft_promise *promise)
 		if (promise->text)
 			weft__sys->release(promise->text);
 	}
-	weft__home_release(promise);
+	weft__promise_release(promise);
 }
 
 /* Its end ends no other promise or value. */
@@ -128,7 +128,7 @@ abandon(weft_promise *promise)
 	bool is_here = weft__promise_is_here(promise);
 
 	if (is_forgotten(promise, is_here)) {
-		weft__home_unlist(promise);
+		weft__promise_unlist(promise);
 		promise->value = (weft_value){ 0 };
 		promise->text = NULL;
 		destroy(promise);
@@ -137,7 +137,7 @@ abandon(weft_promise *promise)
 	} else { /* the loop has to reject it */
 		promise->travels = true;
 		weft__store(&promise->refs, 1, WEFT__RELEASE); /* T */
-		weft__home_send(promise);
+		weft__promise_send(promise);
 	}
 }
 
@@ -183,7 +183,7 @@ weft_promise_state(weft_promise *promise, weft_value *out)
 int
 weft__promise_error(const weft_promise *promise)
 {
-	const weft_promise *owner = weft__promise_owner((weft_promise *)(uintptr_t)promise);
+	const weft_promise *owner = weft__promise_value_owner((weft_promise *)(uintptr_t)promise);
 	const weft_value *reason = &owner->value;
 	int error = reason->type == &weft_type_error ? (int)reason->as.integer : WEFT_EREJECTED;
 

@@ -360,7 +360,7 @@ weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter)
 	if (chain_late(promise, before) < 0) {
 		weft__reaction_add(&before->last, &promise->chain);
 		if (!has_job)
-			weft__home_queue(weft_promise_ref(before));
+			weft__promise_queue_job(weft_promise_ref(before));
 	}
 	(void)weft_promise_unref(before);
 }
@@ -369,7 +369,7 @@ weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter)
 static int
 chain_in_order(weft_promise *promise, weft_promise *before)
 {
-	weft__mailbox_drain(&before->home->travels);
+	weft__mailbox_drain(&before->owner->travels);
 	return chain_late(promise, before);
 }
 
@@ -380,13 +380,13 @@ chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *trav
 	if (!weft__promise_react(before, &promise->chain)) {
 		travel->promise = promise;
 		travel->before = weft_promise_ref(before);
-		(void)weft__mailbox_post(&promise->home->travels, &travel->letter);
+		(void)weft__mailbox_post(&promise->owner->travels, &travel->letter);
 		return;
 	}
 	weft__sys->release(travel);
 	(void)weft_promise_ref(promise);
 	if (weft__promise_end_travel(promise))
-		weft__home_send(promise);
+		weft__promise_send(promise);
 	else
 		(void)weft_promise_unref(promise);
 }

@@ -72,7 +72,7 @@ check_promises(void *state)
 {
 	struct world *w = state;
 
-	EXPLORE_CHECK(w->promise[0]->home == w->promise[1]->home);
+	EXPLORE_CHECK(w->promise[0]->owner == w->promise[1]->owner);
 	end_loop(w);
 	for (int i = 0; i < 2; i++) {
 		EXPLORE_CHECK(weft_promise_state(w->promise[i], NULL) == WEFT_REJECTED);

@@ -388,7 +388,7 @@ resolve_badly(struct world *w, int who)
 	}
 	promise->value = value;
 	weft__store(&promise->outcome, WEFT_FULFILLED, WEFT__RELEASE);
-	weft__home_send(weft_promise_ref(promise));
+	weft__promise_send(weft_promise_ref(promise));
 }
 
 static void
@@ -444,8 +444,8 @@ let_go_alone(void *state)
 		return;
 	}
 	weft__store(&promise->refs, 0, WEFT__RELAXED);
-	weft__home_unlist(promise);
-	weft__home_release(promise);
+	weft__promise_unlist(promise);
+	weft__promise_release(promise);
 }
 
 /* Planted: marks the rejection as handled before it knows that the promise has settled. */

@@ -1,4 +1,4 @@
-/* home.c - the promises of a loop: pending ones, those under way to it, their memory.
+/* promise_owner.c - the promises of a loop: pending ones, those under way to it, their memory.
  *
  *   1. A promise is in a list of its owner loop until it has landed, and a loop does not stop
  *      while one is listed: so a thread that settles a promise finds the loop.
@@ -8,7 +8,7 @@
  *      It is listed until the loop has taken the letter, so the loop does not end before.
  *   4. Promises made on the loop's thread have memory of the loop's slabs, which is kept for
  *      later ones.  Other threads return freed memory by a stack (R, in the same way).
- *   5. This state (struct weft__home) outlives its loop as long as a promise does.  `left`
+ *   5. This state (struct weft__promise_owner) outlives its loop as long as a promise does.  `left`
  *      counts promises with memory of their own, plus ALIVE for the loop.  When the loop is
  *      freed, the slab promises that are not returned replace ALIVE in the count, and from
  *      then on each decrements the count as it is freed.  The thread that makes the count 0
@@ -26,7 +26,7 @@ struct weft__slab {
 	struct weft__slab *next;
 };
 
-static const struct weft__part_ops home_ops;
+static const struct weft__part_ops promise_owner_ops;
 
 /* The promise has arrived at its loop, with a reference. */
 static void
@@ -42,51 +42,51 @@ on_settled(struct weft__mailbox *box, struct weft__letter *letter)
 }
 
 WEFT__NOINLINE void
-weft__home_send(weft_promise *promise)
+weft__promise_send(weft_promise *promise)
 {
-	(void)weft__mailbox_post(&promise->home->settled, &promise->letter);
+	(void)weft__mailbox_post(&promise->owner->settled, &promise->letter);
 }
 
 /* For promises of a loop that stopped before its first one. */
-static struct weft__home nowhere = { .closed = true, .left = { ALIVE } };
+static struct weft__promise_owner nowhere = { .closed = true, .left = { ALIVE } };
 
-static struct weft__home *
-home_of(weft_loop *loop)
+static struct weft__promise_owner *
+promise_owner_of(weft_loop *loop)
 {
-	return (struct weft__home *)(void *)weft__loop_part(loop, WEFT__PART_PROMISES);
+	return (struct weft__promise_owner *)(void *)weft__loop_part(loop, WEFT__PART_PROMISES);
 }
 
-static WEFT__COLD struct weft__home *
-make_home(weft_loop *loop)
+static WEFT__COLD struct weft__promise_owner *
+make_promise_owner(weft_loop *loop)
 {
-	struct weft__home *home;
+	struct weft__promise_owner *owner;
 	struct weft__part *part;
 
 	if (weft__loop_is_closed(loop, WEFT__PART_PROMISES))
 		return &nowhere;
-	home = weft__alloc_zero(sizeof(*home));
-	if (!home)
+	owner = weft__alloc_zero(sizeof(*owner));
+	if (!owner)
 		return NULL;
-	home->part.ops = &home_ops;
-	weft__store(&home->loop, (uintptr_t)loop, WEFT__RELAXED);
-	home->ready_end = &home->ready;
-	home->rejected_end = &home->rejected;
-	weft__store(&home->left, ALIVE, WEFT__RELAXED);
-	weft__mailbox_init(&home->settled, loop, on_settled);
-	weft__mailbox_init(&home->travels, loop, weft__promise_arrive);
-	part = weft__loop_attach(loop, WEFT__PART_PROMISES, &home->part);
-	if (part == &home->part)
-		return home;
-	weft__sys->release(home); /* another thread was first, or the loop has stopped */
-	return part ? (struct weft__home *)(void *)part : &nowhere;
+	owner->part.ops = &promise_owner_ops;
+	weft__store(&owner->loop, (uintptr_t)loop, WEFT__RELAXED);
+	owner->ready_end = &owner->ready;
+	owner->rejected_end = &owner->rejected;
+	weft__store(&owner->left, ALIVE, WEFT__RELAXED);
+	weft__mailbox_init(&owner->settled, loop, on_settled);
+	weft__mailbox_init(&owner->travels, loop, weft__promise_arrive);
+	part = weft__loop_attach(loop, WEFT__PART_PROMISES, &owner->part);
+	if (part == &owner->part)
+		return owner;
+	weft__sys->release(owner); /* another thread was first, or the loop has stopped */
+	return part ? (struct weft__promise_owner *)(void *)part : &nowhere;
 }
 
-struct weft__home *
-weft__home_of(weft_loop *loop)
+struct weft__promise_owner *
+weft__promise_owner_of(weft_loop *loop)
 {
-	struct weft__home *home = home_of(loop);
+	struct weft__promise_owner *owner = promise_owner_of(loop);
 
-	return home ? home : make_home(loop);
+	return owner ? owner : make_promise_owner(loop);
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -99,141 +99,141 @@ has_own_memory(const weft_promise *promise)
 
 /* Take the memory that other threads have returned. */
 static weft_promise *
-take_returned(struct weft__home *home)
+take_returned(struct weft__promise_owner *owner)
 {
-	weft_promise *first = (weft_promise *)weft__exchange(&home->returned, 0,
+	weft_promise *first = (weft_promise *)weft__exchange(&owner->returned, 0,
 	                                                     WEFT__ACQUIRE); /* R */
 
 	for (weft_promise *p = first; p; p = p->next)
-		home->free_count++;
+		owner->free_count++;
 	return first;
 }
 
 static bool
-add_slab(struct weft__home *home)
+add_slab(struct weft__promise_owner *owner)
 {
 	struct weft__slab *slab = weft__sys->alloc(SLAB_BYTES);
 	uintptr_t begin = (uintptr_t)(slab + 1);
 
 	if (!slab)
 		return false;
-	slab->next = home->slabs;
-	home->slabs = slab;
+	slab->next = owner->slabs;
+	owner->slabs = slab;
 	begin = (begin + LINE - 1) & ~(uintptr_t)(LINE - 1);
-	home->cut = (char *)begin;
-	home->cut_end = (char *)slab + SLAB_BYTES;
+	owner->cut = (char *)begin;
+	owner->cut_end = (char *)slab + SLAB_BYTES;
 	return true;
 }
 
 static WEFT__COLD weft_promise *
-alloc_slow(struct weft__home *home)
+alloc_slow(struct weft__promise_owner *owner)
 {
 	char *cut;
 
-	home->free = take_returned(home);
-	if (home->free) {
-		weft_promise *promise = home->free;
+	owner->free = take_returned(owner);
+	if (owner->free) {
+		weft_promise *promise = owner->free;
 
-		home->free = promise->next;
-		home->free_count--;
+		owner->free = promise->next;
+		owner->free_count--;
 		return promise;
 	}
-	if ((size_t)(home->cut_end - home->cut) < sizeof(weft_promise) && !add_slab(home))
+	if ((size_t)(owner->cut_end - owner->cut) < sizeof(weft_promise) && !add_slab(owner))
 		return NULL;
-	cut = home->cut;
-	home->cut += sizeof(weft_promise);
-	home->carved++;
+	cut = owner->cut;
+	owner->cut += sizeof(weft_promise);
+	owner->carved++;
 	return (weft_promise *)(void *)cut;
 }
 
 weft_promise *
-weft__home_alloc(struct weft__home *home, bool here, uint8_t kind, size_t size)
+weft__promise_alloc(struct weft__promise_owner *owner, bool here, uint8_t kind, size_t size)
 {
 	weft_promise *promise;
 
 	if (kind >= WEFT__PROMISE_OP || !here) {
 		promise = weft__sys->alloc(size);
 		if (promise)
-			(void)weft__add(&home->left, 1, WEFT__RELAXED);
+			(void)weft__add(&owner->left, 1, WEFT__RELAXED);
 		return promise;
 	}
-	promise = home->free;
+	promise = owner->free;
 	if (__builtin_expect(!promise, 0))
-		return alloc_slow(home);
-	home->free = promise->next;
-	home->free_count--;
+		return alloc_slow(owner);
+	owner->free = promise->next;
+	owner->free_count--;
 	return promise;
 }
 
 static void
-release_slabs(struct weft__home *home)
+release_slabs(struct weft__promise_owner *owner)
 {
 	struct weft__slab *slab;
 
-	while ((slab = home->slabs)) {
-		home->slabs = slab->next;
+	while ((slab = owner->slabs)) {
+		owner->slabs = slab->next;
 		weft__sys->release(slab);
 	}
-	home->free = NULL;
-	home->free_count = home->carved = 0;
-	home->cut = home->cut_end = NULL;
+	owner->free = NULL;
+	owner->free_count = owner->carved = 0;
+	owner->cut = owner->cut_end = NULL;
 }
 
 /* Add to `left`; at 0 free the state. */
 static WEFT__NOINLINE void
-count_left(struct weft__home *home, uint64_t more)
+count_left(struct weft__promise_owner *owner, uint64_t more)
 {
-	if (weft__add(&home->left, more, WEFT__ACQ_REL) + more != 0)
+	if (weft__add(&owner->left, more, WEFT__ACQ_REL) + more != 0)
 		return;
-	release_slabs(home);
-	weft__sys->release(home);
+	release_slabs(owner);
+	weft__sys->release(owner);
 }
 
 /* On another thread than the loop's.  Invariants 4 and 5. */
 static WEFT__NOINLINE void
-return_promise(struct weft__home *home, weft_promise *promise)
+return_promise(struct weft__promise_owner *owner, weft_promise *promise)
 {
-	uintptr_t head = weft__load(&home->returned, WEFT__RELAXED);
+	uintptr_t head = weft__load(&owner->returned, WEFT__RELAXED);
 
 	do {
 		if (head == ORPHANED) {
-			count_left(home, UINT64_MAX);
+			count_left(owner, UINT64_MAX);
 			return;
 		}
 		promise->next = (weft_promise *)head;
-	} while (!weft__cas(&home->returned, &head, (uintptr_t)promise, WEFT__RELEASE)); /* R */
+	} while (!weft__cas(&owner->returned, &head, (uintptr_t)promise, WEFT__RELEASE)); /* R */
 }
 
 void
-weft__home_release(weft_promise *promise)
+weft__promise_release(weft_promise *promise)
 {
-	struct weft__home *home = promise->home;
+	struct weft__promise_owner *owner = promise->owner;
 
 	if (has_own_memory(promise)) {
 		weft__sys->release(promise);
-		count_left(home, UINT64_MAX);
-	} else if (weft__home_is_here(home)) {
-		promise->next = home->free;
-		home->free = promise;
-		home->free_count++;
+		count_left(owner, UINT64_MAX);
+	} else if (weft__promise_owner_is_here(owner)) {
+		promise->next = owner->free;
+		owner->free = promise;
+		owner->free_count++;
 	} else {
-		return_promise(home, promise);
+		return_promise(owner, promise);
 	}
 }
 
 /* The loop is freed.  Invariant 5. */
 static void
-leave_home(weft_loop *loop, bool alone)
+promise_owner_loop_freed(weft_loop *loop, bool alone)
 {
-	struct weft__home *home = home_of(loop);
+	struct weft__promise_owner *owner = promise_owner_of(loop);
 	uintptr_t returned;
 
 	(void)alone;
-	weft__store(&home->loop, 0, WEFT__RELAXED);
-	returned = weft__exchange(&home->returned, ORPHANED, WEFT__ACQUIRE);
+	weft__store(&owner->loop, 0, WEFT__RELAXED);
+	returned = weft__exchange(&owner->returned, ORPHANED, WEFT__ACQUIRE);
 	for (weft_promise *p = (weft_promise *)returned; p; p = p->next)
-		home->free_count++;
-	count_left(home, home->carved - home->free_count - ALIVE);
+		owner->free_count++;
+	count_left(owner, owner->carved - owner->free_count - ALIVE);
 }
 
 /* --- lists -------------------------------------------------------------- */
@@ -262,40 +262,40 @@ list_remove(weft_promise **head, weft_promise *promise)
 }
 
 bool
-weft__home_list(weft_promise *promise, bool here)
+weft__promise_list(weft_promise *promise, bool here)
 {
-	struct weft__home *home = promise->home;
+	struct weft__promise_owner *owner = promise->owner;
 	bool open;
 
 	if (here) {
-		if (weft__loop_is_ending(weft__home_loop(home)))
+		if (weft__loop_is_ending(weft__promise_owner_loop(owner)))
 			return false;
-		list_add(&home->own, promise);
+		list_add(&owner->own, promise);
 		return true;
 	}
 	promise->foreign = true;
-	weft__lock_take(&home->lock);
-	open = !home->closed;
+	weft__lock_take(&owner->lock);
+	open = !owner->closed;
 	if (open)
-		list_add(&home->foreign, promise);
-	weft__lock_give(&home->lock);
+		list_add(&owner->foreign, promise);
+	weft__lock_give(&owner->lock);
 	return open;
 }
 
 void
-weft__home_unlist(weft_promise *promise)
+weft__promise_unlist(weft_promise *promise)
 {
-	struct weft__home *home = promise->home;
+	struct weft__promise_owner *owner = promise->owner;
 
 	if (!promise->listed)
 		return;
 	if (!promise->foreign) {
-		list_remove(&home->own, promise);
+		list_remove(&owner->own, promise);
 		return;
 	}
-	weft__lock_take(&home->lock);
-	list_remove(&home->foreign, promise);
-	weft__lock_give(&home->lock);
+	weft__lock_take(&owner->lock);
+	list_remove(&owner->foreign, promise);
+	weft__lock_give(&owner->lock);
 }
 
 /* --- jobs --------------------------------------------------------------- */
@@ -303,15 +303,15 @@ weft__home_unlist(weft_promise *promise)
 /* Settling cannot fail: jobs for which there is no memory wait until all microtasks have run.
  * Reactions added meanwhile join the job, so that they run after earlier ones. */
 void
-weft__home_queue(weft_promise *promise)
+weft__promise_queue_job(weft_promise *promise)
 {
-	struct weft__home *home = promise->home;
-	weft_loop *loop = weft__home_loop(home);
+	struct weft__promise_owner *owner = promise->owner;
+	weft_loop *loop = weft__promise_owner_loop(owner);
 
-	if (home->ready || weft__loop_push_microtask(loop, weft__promise_run, promise) < 0) {
+	if (owner->ready || weft__loop_push_microtask(loop, weft__promise_run, promise) < 0) {
 		promise->next_ready = NULL;
-		*home->ready_end = promise;
-		home->ready_end = &promise->next_ready;
+		*owner->ready_end = promise;
+		owner->ready_end = &promise->next_ready;
 		promise->landed = false;
 		weft__loop_set_promises_due(loop);
 	}
@@ -319,25 +319,25 @@ weft__home_queue(weft_promise *promise)
 }
 
 WEFT__NOINLINE void
-weft__home_watch(weft_promise *promise)
+weft__promise_watch_rejection(weft_promise *promise)
 {
-	struct weft__home *home = promise->home;
+	struct weft__promise_owner *owner = promise->owner;
 
 	promise->next = NULL;
-	*home->rejected_end = weft_promise_ref(promise);
-	home->rejected_end = &promise->next;
-	weft__loop_set_promises_due(weft__home_loop(home));
+	*owner->rejected_end = weft_promise_ref(promise);
+	owner->rejected_end = &promise->next;
+	weft__loop_set_promises_due(weft__promise_owner_loop(owner));
 }
 
 /* Run the jobs for which there was no memory; returns how many. */
 static uint64_t
-run_ready(struct weft__home *home)
+run_ready(struct weft__promise_owner *owner)
 {
-	weft_promise *promise = home->ready, *next;
+	weft_promise *promise = owner->ready, *next;
 	uint64_t count = 0;
 
-	home->ready = NULL;
-	home->ready_end = &home->ready;
+	owner->ready = NULL;
+	owner->ready_end = &owner->ready;
 	for (; promise; promise = next, count++) {
 		next = promise->next_ready;
 		promise->landed = true;
@@ -348,14 +348,14 @@ run_ready(struct weft__home *home)
 
 /* All microtasks have run: a rejection that is not handled by now counts as unhandled. */
 static void
-report_rejected(struct weft__home *home)
+report_rejected(struct weft__promise_owner *owner)
 {
 	weft_promise *promise;
 
-	while ((promise = home->rejected)) {
-		home->rejected = promise->next;
-		if (!home->rejected)
-			home->rejected_end = &home->rejected;
+	while ((promise = owner->rejected)) {
+		owner->rejected = promise->next;
+		if (!owner->rejected)
+			owner->rejected_end = &owner->rejected;
 		weft__promise_report(promise);
 		(void)weft_promise_unref(promise);
 	}
@@ -364,13 +364,13 @@ report_rejected(struct weft__home *home)
 static uint64_t
 run_due(weft_loop *loop)
 {
-	struct weft__home *home = home_of(loop);
+	struct weft__promise_owner *owner = promise_owner_of(loop);
 	uint64_t count;
 
-	count = run_ready(home);
+	count = run_ready(owner);
 	if (count == 0 && !weft__loop_has_microtasks(loop))
-		report_rejected(home);
-	else if (home->rejected)
+		report_rejected(owner);
+	else if (owner->rejected)
 		weft__loop_set_promises_due(loop);
 	return count;
 }
@@ -389,16 +389,16 @@ first_pending(weft_promise *promise)
 }
 
 static weft_promise *
-take_pending(struct weft__home *home)
+take_pending(struct weft__promise_owner *owner)
 {
-	weft_promise *promise = first_pending(home->own);
+	weft_promise *promise = first_pending(owner->own);
 
 	if (promise)
 		return promise;
-	weft__lock_take(&home->lock);
-	promise = first_pending(home->foreign);
-	home->closed = !home->foreign;
-	weft__lock_give(&home->lock);
+	weft__lock_take(&owner->lock);
+	promise = first_pending(owner->foreign);
+	owner->closed = !owner->foreign;
+	weft__lock_give(&owner->lock);
 	return promise;
 }
 
@@ -410,16 +410,16 @@ end_promises(weft_loop *loop)
 		                      .value = weft_value_error(WEFT_ESHUTDOWN),
 		                      .keep_text = true,
 		                      .follower = true };
-	struct weft__home *home = home_of(loop);
+	struct weft__promise_owner *owner = promise_owner_of(loop);
 	weft_promise *promise;
 	bool more;
 
-	while ((promise = take_pending(home))) {
+	while ((promise = take_pending(owner))) {
 		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop is stopping");
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}
-	more = home->own || !home->closed || weft__mailbox_is_due(&home->travels);
+	more = owner->own || !owner->closed || weft__mailbox_is_due(&owner->travels);
 	if (more) /* invariant 2: some may be about to leave */
 		weft__sys->yield();
 	return more;
@@ -428,18 +428,18 @@ end_promises(weft_loop *loop)
 static bool
 has_promises(weft_loop *loop)
 {
-	struct weft__home *home = home_of(loop);
-	bool has = home->own || weft__mailbox_is_due(&home->travels);
+	struct weft__promise_owner *owner = promise_owner_of(loop);
+	bool has = owner->own || weft__mailbox_is_due(&owner->travels);
 
-	weft__lock_take(&home->lock);
-	has |= home->foreign != NULL;
-	weft__lock_give(&home->lock);
+	weft__lock_take(&owner->lock);
+	has |= owner->foreign != NULL;
+	weft__lock_give(&owner->lock);
 	return has;
 }
 
-static const struct weft__part_ops home_ops = {
+static const struct weft__part_ops promise_owner_ops = {
 	.due = run_due,
 	.end = end_promises,
 	.has = has_promises,
-	.free = leave_home,
+	.free = promise_owner_loop_freed,
 };
