@@ -188,9 +188,9 @@ weft__loop_trace_mark(const weft_loop *loop)
 /* Requests to list its threadlets: one more, or one answered or withdrawn.  Any thread, under
  * the registry's lock. */
 static inline void
-weft__loop_add_looks(weft_loop *loop, int32_t count)
+weft__loop_add_listings(weft_loop *loop, int32_t count)
 {
-	(void)weft__add(&loop->looks, (uint32_t)count, WEFT__RELAXED);
+	(void)weft__add(&loop->listings, (uint32_t)count, WEFT__RELAXED);
 }
 
 /* --- for promises ------------------------------------------------------- */

@@ -134,7 +134,7 @@ struct weft__sched_ops {
 	void (*cancel)(weft_loop *loop); /* cancel all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
 	void (*check)(weft_loop *loop);  /* the loop sleeps: can they ever continue? */
-	void (*look)(weft_loop *loop);   /* answer pending requests to list them */
+	void (*answer_listings)(weft_loop *loop); /* pending requests to list them */
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
 	void (*add_rest)(weft_loop *loop, struct weft__text *text); /* those that still run */
 	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
@@ -167,7 +167,7 @@ struct weft_loop {
 	weft__a32  refs;        /* held by weft_loop_ref() */
 	weft__a32  visitors;    /* threads inside stop, leave, wake, listings, ... */
 	weft__a32  going;       /* 1: the loop is being freed */
-	weft__a32  looks;       /* requests to list threadlets that are not answered yet */
+	weft__a32  listings;    /* requests to list threadlets that are not answered yet */
 	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0 */
 	weft__aptr host;        /* the weft__thread of the foreign loop that embeds it, or 0 */
 	struct weft__node wake; /* pushed to wake the loop without a post */
@@ -567,12 +567,12 @@ void weft__signals_forked(void);
 
 /* --- registry.c --------------------------------------------------------- */
 
-struct weft__look;
+struct weft__listing;
 
 struct weft__registry {
 	struct weft__lock lock;
 	weft_loop        *first;
-	struct weft__look *asked; /* requests, of threadlet/look.c */
+	struct weft__listing *listings; /* requests, of threadlet_list.c */
 };
 
 extern struct weft__registry weft__registry;

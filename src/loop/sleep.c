@@ -102,8 +102,8 @@ weft__loop_woken(weft_loop *loop)
 	if (weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL) /* X */
 	    == WEFT__NODE_QUEUED)
 		loop->woken = true;
-	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
-		weft__loop_sched(loop)->look(loop);
+	if (weft__load(&loop->listings, WEFT__RELAXED) > 0)
+		weft__loop_sched(loop)->answer_listings(loop);
 	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)
 		weft__meter_on(loop);
 }

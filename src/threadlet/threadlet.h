@@ -2,8 +2,8 @@
  *
  * The files: stack.c (memory), handle.c (IDs), sched.c (the threadlet scheduler of a loop),
  * wait.c (suspending and waking), go.c (start and end of a threadlet), scope.c, cancel.c,
- * call.c (yield, sleep, waiting for descriptors and ops), look.c (listing threadlets), dump.c
- * and rest.c (the listing as text), trace.c, deadlock.c and overflow.c.
+ * call.c (yield, sleep, waiting for descriptors and ops), threadlet_list.c (listing threadlets),
+ * dump.c and rest.c (the listing as text), trace.c, deadlock.c and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -458,10 +458,10 @@ void weft__join_push(weft_threadlet id, struct weft__wait *wait);
 /* Close the scopes that its function left open.  Returns 0, or the first failure. */
 int weft__scopes_close(struct weft__threadlet *self);
 
-/* --- look.c, dump.c ----------------------------------------------------- */
+/* --- threadlet_list.c, dump.c ------------------------------------------- */
 
 /* Answer the pending requests to list the threadlets of this loop. */
-void weft__sched_look(weft_loop *loop);
+void weft__sched_answer_listings(weft_loop *loop);
 
 /* Describe a threadlet that is suspended, or the caller itself. */
 void weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *out);

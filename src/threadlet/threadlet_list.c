@@ -1,4 +1,4 @@
-/* look.c - listing threadlets.
+/* threadlet_list.c - listing threadlets.
  *
  * While a loop runs, only its own thread may read its threadlets.  So a listing from elsewhere
  * is a request: the caller wakes the loop, and the loop answers when it empties its inbox.  A
@@ -19,14 +19,14 @@
 #define SLICE_MAX 64u
 #define WAIT_NS   (10 * WEFT_MS) /* invariant 2 */
 
-struct weft__look {
-	struct weft__look *next;
+struct weft__listing {
+	struct weft__listing *next;
 	weft_loop *loop;
 	uint64_t cursor;
 	weft_threadlet_info *out;
 	size_t max;
 	int count;
-	bool asked; /* pending; under the lock, as `next` */
+	bool pending; /* under the lock, as `next` */
 	struct weft__shared_waiter w;
 };
 
@@ -111,7 +111,7 @@ weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *o
 
 /* Invariant 3. */
 static struct weft__threadlet *
-find_place(const struct weft__sched *sched, uint64_t cursor)
+find_position(const struct weft__sched *sched, uint64_t cursor)
 {
 	struct weft__threadlet *t = sched->newest;
 
@@ -127,14 +127,14 @@ find_place(const struct weft__sched *sched, uint64_t cursor)
 
 /* On the loop's thread, or with the loop held. */
 static void
-threadlet_look_copy(struct weft__look *look)
+listing_copy(struct weft__listing *listing)
 {
-	struct weft__sched *sched = weft__sched_at(look->loop);
-	struct weft__threadlet *t = find_place(sched, look->cursor);
+	struct weft__sched *sched = weft__sched_at(listing->loop);
+	struct weft__threadlet *t = find_position(sched, listing->cursor);
 
-	for (; t && (size_t)look->count < look->max; t = t->older) {
-		weft__threadlet_describe(t, &look->out[look->count++]);
-		look->cursor = t->seq;
+	for (; t && (size_t)listing->count < listing->max; t = t->older) {
+		weft__threadlet_describe(t, &listing->out[listing->count++]);
+		listing->cursor = t->seq;
 	}
 	sched->mark = t;
 }
@@ -143,82 +143,82 @@ threadlet_look_copy(struct weft__look *look)
 
 /* The caller holds the lock. */
 static void
-threadlet_look_take_off(struct weft__look *look)
+listing_take_off(struct weft__listing *listing)
 {
-	struct weft__look **link = &weft__registry.asked;
+	struct weft__listing **link = &weft__registry.listings;
 
-	while (*link != look)
+	while (*link != listing)
 		link = &(*link)->next;
-	*link = look->next;
-	look->asked = false;
-	weft__loop_add_looks(look->loop, -1);
+	*link = listing->next;
+	listing->pending = false;
+	weft__loop_add_listings(listing->loop, -1);
 }
 
 /* Take requests to the loop until one is claimed; NULL: there are no more. */
-static struct weft__look *
-threadlet_look_next(const weft_loop *loop)
+static struct weft__listing *
+listing_next(const weft_loop *loop)
 {
-	struct weft__look *look;
+	struct weft__listing *listing;
 	bool claimed = false;
 
 	weft__lock_take(&weft__registry.lock);
 	do {
-		look = weft__registry.asked;
-		while (look && look->loop != loop)
-			look = look->next;
-		if (!look)
+		listing = weft__registry.listings;
+		while (listing && listing->loop != loop)
+			listing = listing->next;
+		if (!listing)
 			break;
-		threadlet_look_take_off(look);
-		claimed = weft__claim(&look->w.waiter);
+		listing_take_off(listing);
+		claimed = weft__claim(&listing->w.waiter);
 	} while (!claimed);
 	weft__lock_give(&weft__registry.lock);
-	return look;
+	return listing;
 }
 
 void
-weft__sched_look(weft_loop *loop)
+weft__sched_answer_listings(weft_loop *loop)
 {
-	struct weft__look *look;
+	struct weft__listing *listing;
 
-	while ((look = threadlet_look_next(loop))) {
-		threadlet_look_copy(look);
-		weft__waitable_wake_shared(&look->w, 0);
+	while ((listing = listing_next(loop))) {
+		listing_copy(listing);
+		weft__waitable_wake_shared(&listing->w, 0);
 	}
 }
 
 static void
-threadlet_look_request(struct weft__look *look)
+listing_request(struct weft__listing *listing)
 {
 	weft__lock_take(&weft__registry.lock);
-	look->asked = true;
-	look->next = weft__registry.asked;
-	weft__registry.asked = look;
-	weft__loop_add_looks(look->loop, 1);
+	listing->pending = true;
+	listing->next = weft__registry.listings;
+	weft__registry.listings = listing;
+	weft__loop_add_listings(listing->loop, 1);
 	weft__lock_give(&weft__registry.lock);
-	weft__loop_wake(look->loop);
+	weft__loop_wake(listing->loop);
 }
 
 static void
-threadlet_look_withdraw(struct weft__look *look)
+listing_withdraw(struct weft__listing *listing)
 {
 	weft__lock_take(&weft__registry.lock);
-	if (look->asked)
-		threadlet_look_take_off(look);
+	if (listing->pending)
+		listing_take_off(listing);
 	weft__lock_give(&weft__registry.lock);
 }
 
 static int
-threadlet_look_wait(struct weft__look *look, uint64_t until_ns)
+listing_wait(struct weft__listing *listing, uint64_t until_ns)
 {
 	int rc;
 
-	weft__shared_waiter_init(&look->w, "look", look->loop);
-	look->w.waiter.ask = weft__waitable_end_wait;
-	look->w.looks = false;
-	threadlet_look_request(look);
-	rc = (int)weft__shared_wait(&look->w, until_ns);
+	weft__shared_waiter_init(&listing->w, "look", listing->loop);
+	listing->w.waiter.ask = weft__waitable_end_wait;
+	listing->w.looks = false;
+	listing_request(listing);
+	rc = (int)weft__shared_wait(&listing->w, until_ns);
 	if (rc < 0)
-		threadlet_look_withdraw(look);
+		listing_withdraw(listing);
 	return rc;
 }
 
@@ -226,15 +226,15 @@ threadlet_look_wait(struct weft__look *look, uint64_t until_ns)
 
 /* Invariant 2. */
 static int
-look_from_outside(struct weft__look *look, uint64_t deadline_ns)
+listing_from_outside(struct weft__listing *listing, uint64_t deadline_ns)
 {
 	uint64_t until_ns;
 	int rc;
 
-	while (!weft__loop_is_going(look->loop)) {
-		if (weft__loop_hold(look->loop)) {
-			threadlet_look_copy(look);
-			weft__loop_give_back(look->loop);
+	while (!weft__loop_is_going(listing->loop)) {
+		if (weft__loop_hold(listing->loop)) {
+			listing_copy(listing);
+			weft__loop_give_back(listing->loop);
 			return 0;
 		}
 		rc = weft__waitable_may_wait(true, deadline_ns);
@@ -242,7 +242,7 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 			return rc;
 		until_ns = weft_after(WAIT_NS);
 		until_ns = until_ns < deadline_ns ? until_ns : deadline_ns;
-		rc = threadlet_look_wait(look, until_ns);
+		rc = listing_wait(listing, until_ns);
 		if (rc != WEFT_ETIMEDOUT || weft__sys->now() >= deadline_ns)
 			return rc;
 	}
@@ -251,34 +251,33 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 
 /* The loop cannot be freed meanwhile. */
 static int
-threadlet_look_list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
-                    uint64_t deadline_ns)
+listing_fill(weft_loop *loop, uint64_t *cursor, struct weft__listing *listing, uint64_t deadline_ns)
 {
 	int rc = 0;
 
 	if (!weft__sched_at(loop))
 		return 0;
-	look->loop = loop;
-	look->cursor = *cursor;
+	listing->loop = loop;
+	listing->cursor = *cursor;
 	if (loop == weft__thread_self()->loop)
-		threadlet_look_copy(look);
+		listing_copy(listing);
 	else
-		rc = look_from_outside(look, deadline_ns);
+		rc = listing_from_outside(listing, deadline_ns);
 	if (rc < 0)
 		return rc;
-	*cursor = look->cursor;
-	return look->count;
+	*cursor = listing->cursor;
+	return listing->count;
 }
 
 int
 weft__threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out, size_t max,
                      uint64_t deadline_ns)
 {
-	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
+	struct weft__listing listing = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	int rc;
 
 	weft__loop_enter(loop);
-	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
+	rc = listing_fill(loop, cursor, &listing, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;
 }
@@ -287,7 +286,7 @@ int
 weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out, size_t max,
                     uint64_t deadline_ns)
 {
-	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
+	struct weft__listing listing = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	weft_loop *loop;
 	int rc;
 
@@ -297,7 +296,7 @@ weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out
 	loop = weft__registry_find(loop_id);
 	if (!loop)
 		return weft__fail(WEFT_ENOENT, "weft_threadlet_list: no loop has that ID");
-	rc = threadlet_look_list(loop, cursor, &look, deadline_ns);
+	rc = listing_fill(loop, cursor, &listing, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;
 }
