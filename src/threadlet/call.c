@@ -36,7 +36,7 @@ weft_yield(void)
 			return rc;
 	}
 	weft__make_ready(weft__loop_here(), self);
-	weft__leave(self);
+	weft__switch_out(self);
 	return self->why;
 }
 

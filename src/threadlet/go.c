@@ -25,7 +25,7 @@ run_cleanups(struct weft__threadlet *self)
 
 /* Invariant 3: on the loop of its scope. */
 static void
-on_came_home(void *arg)
+on_dead_received(void *arg)
 {
 	struct weft__threadlet *dead = arg;
 	struct weft__handle *handle = dead->handle;
@@ -37,13 +37,14 @@ on_came_home(void *arg)
 }
 
 void
-weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead)
+weft__threadlet_reap(struct weft__sched *sched, struct weft__threadlet *dead)
 {
 	struct weft__handle *handle = dead->handle;
 
 	if (handle)
 		weft__loop_send(handle->scope->owner->sched->loop,
-		                (struct weft__node_head *)(void *)&dead->node, on_came_home, dead);
+		                (struct weft__node_head *)(void *)&dead->node, on_dead_received,
+		                dead);
 	else
 		weft__stack_give(&sched->stacks, dead->stack);
 }
@@ -163,7 +164,7 @@ threadlet_main(void *arg)
 {
 	struct weft__threadlet *self = arg;
 
-	weft__arrive(self);
+	weft__switch_in(self);
 	self->result = self->fn(self->arg);
 	self->was_told = self->base_why != 0;
 	if (self->result < 0 || has_left(self))
@@ -172,7 +173,7 @@ threadlet_main(void *arg)
 		end_text(self);
 	unlink_from_sched(self);
 	tell_end(self);
-	return weft__leave_for_ever(self);
+	return weft__switch_out_dead(self);
 }
 
 /* --- the start ---------------------------------------------------------- */

@@ -61,19 +61,19 @@ pick(weft_loop *loop)
 
 /* Not inlined: most switches do not need it. */
 __attribute__((noinline)) static void
-bury_dead(struct weft__sched *sched)
+reap_dead(struct weft__sched *sched)
 {
 	struct weft__threadlet *dead = sched->dead;
 
 	sched->dead = NULL;
-	weft__threadlet_bury(sched, dead);
+	weft__threadlet_reap(sched, dead);
 }
 
 static inline void
-bury(struct weft__sched *sched) /* invariant 3 */
+reap(struct weft__sched *sched) /* invariant 3 */
 {
 	if (sched->dead)
-		bury_dead(sched);
+		reap_dead(sched);
 }
 
 /* Invariant 4: after a switch to `self`, restore its state. */
@@ -98,21 +98,21 @@ save(struct weft__sched *sched, struct weft__threadlet *self)
 }
 
 static inline void
-arrive(struct weft__sched *sched, const struct weft__threadlet *self)
+switch_in(struct weft__sched *sched, const struct weft__threadlet *self)
 {
-	bury(sched);
+	reap(sched);
 	restore(sched, self);
 	sched->streak = 0;
 }
 
 void
-weft__arrive(struct weft__threadlet *self)
+weft__switch_in(struct weft__threadlet *self)
 {
-	arrive(self->sched, self);
+	switch_in(self->sched, self);
 }
 
 void
-weft__leave(struct weft__threadlet *self)
+weft__switch_out(struct weft__threadlet *self)
 {
 	struct weft__sched *sched = self->sched;
 	weft_loop *loop = weft__loop_here();
@@ -124,11 +124,11 @@ weft__leave(struct weft__threadlet *self)
 	self->since_ns = weft__loop_last_ns(loop);
 	sched->thread->threadlet = next;
 	weft__switch(&self->context, next ? &next->context : &sched->context);
-	arrive(sched, self);
+	switch_in(sched, self);
 }
 
 struct weft__context *
-weft__leave_for_ever(struct weft__threadlet *self)
+weft__switch_out_dead(struct weft__threadlet *self)
 {
 	struct weft__sched *sched = self->sched;
 	struct weft__threadlet *next = pick(weft__loop_here());
@@ -142,7 +142,7 @@ weft__leave_for_ever(struct weft__threadlet *self)
 
 /* This thread runs the loop from now on. */
 static void
-board(struct weft__sched *sched, struct weft__thread *thread)
+bind_thread(struct weft__sched *sched, struct weft__thread *thread)
 {
 	weft__context_init(&sched->context);
 	sched->thread = thread;
@@ -175,7 +175,7 @@ change_to(struct weft__sched *sched, struct weft__threadlet *next)
 		weft__switch(&sched->context, &next->context);
 	if (sched->exceptions)
 		__builtin_memcpy(sched->exceptions, exceptions, sizeof(exceptions));
-	bury(sched);
+	reap(sched);
 	*sched->error = error;
 }
 
@@ -187,7 +187,7 @@ sched_run(weft_loop *loop)
 	struct weft__threadlet *next;
 
 	if (sched->thread != thread)
-		board(sched, thread);
+		bind_thread(sched, thread);
 	if (weft__load(&weft__overflow_is_caught, WEFT__RELAXED) && !thread->has_signal_stack)
 		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);

@@ -217,13 +217,13 @@ weft__make_ready(weft_loop *loop, struct weft__threadlet *threadlet)
 }
 
 /* Switch away from `self`.  Returns once it has been made ready and scheduled again. */
-void weft__leave(struct weft__threadlet *self);
+void weft__switch_out(struct weft__threadlet *self);
 
 /* `self` is dead.  Returns the context to continue with. */
-struct weft__context *weft__leave_for_ever(struct weft__threadlet *self);
+struct weft__context *weft__switch_out_dead(struct weft__threadlet *self);
 
 /* First call on a new threadlet's stack: completes the switch to it. */
-void weft__arrive(struct weft__threadlet *self);
+void weft__switch_in(struct weft__threadlet *self);
 
 /* --- wait.c ------------------------------------------------------------- */
 
@@ -246,7 +246,7 @@ weft__wait_as(struct weft__threadlet *self, struct weft__waiter *waiter,
 	self->waiter = waiter;
 	if (deadline_ns != WEFT_NEVER)
 		weft__wait_until(self, deadline_ns);
-	weft__leave(self);
+	weft__switch_out(self);
 	if (waiter->result == WEFT_EINTR)
 		self->interrupted = false;
 	return waiter->result;
@@ -385,7 +385,7 @@ typedef weft_threadlet (*weft__go_fn)(const struct weft__start *start);
 extern weft__aptr weft__go_anywhere;
 
 /* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
-void weft__threadlet_bury(struct weft__sched *sched, struct weft__threadlet *dead);
+void weft__threadlet_reap(struct weft__sched *sched, struct weft__threadlet *dead);
 
 /* --- cancel.c ----------------------------------------------------------- */
 

@@ -166,7 +166,7 @@ weft__give_way(struct weft__threadlet *self)
 {
 	self->sched->streak = 0;
 	weft__make_ready(weft__loop_here(), self);
-	weft__leave(self);
+	weft__switch_out(self);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  *     suspend_sweep_test SCENARIO               one
  *     suspend_sweep_test SCENARIO BACKEND N HOW one run; HOW as it is printed
  *
- * All suspensions go through weft__leave().  The linker wraps that function here: the wrapper
+ * All suspensions go through weft__switch_out().  The linker wraps that function here: the wrapper
  * counts the calls and disturbs the n-th.
  *
  *   1. A call has exactly one outcome: its own result or the disturbance.  A wait is ended by
@@ -242,11 +242,11 @@ is_librarys(const struct weft__threadlet *self)
 	return strcmp(self->name, "call") == 0;
 }
 
-void __real_weft__leave(struct weft__threadlet *self);
-void __wrap_weft__leave(struct weft__threadlet *self);
+void __real_weft__switch_out(struct weft__threadlet *self);
+void __wrap_weft__switch_out(struct weft__threadlet *self);
 
 void
-__wrap_weft__leave(struct weft__threadlet *self)
+__wrap_weft__switch_out(struct weft__threadlet *self)
 {
 	const struct weft__waiter *waiter = self->waiter;
 	bool aimed = !is_librarys(self) && ++run.count == run.n;
@@ -254,7 +254,7 @@ __wrap_weft__leave(struct weft__threadlet *self)
 	look_at_woken();
 	if (aimed)
 		aim(self);
-	__real_weft__leave(self);
+	__real_weft__switch_out(self);
 	EXPECT(!self->waiter);
 	if (waiter)
 		EXPECT(weft__load(&waiter->claim, WEFT__RELAXED) == 1);
