@@ -57,7 +57,7 @@ static bool
 is_witness(const struct suspects *all, const struct weft__threadlet *t)
 {
 	const struct weft__waiter *waiter = t->waiter;
-	const struct weft__scope *home = t->handle->scope;
+	const struct weft__scope *scope = t->handle->scope;
 	const struct weft__handle *joined;
 
 	if (!waiter || waiter->ask || waiter->sleeps)
@@ -65,7 +65,7 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 	if (waiter->shared)
 		return !all->runtime
 		       || weft__loop_runtime(all->sched->loop)->is_fed(all->sched->loop);
-	if (home && is_outside(all, home->owner->sched))
+	if (scope && is_outside(all, scope->owner->sched))
 		return true; /* its scope can be canceled there */
 	if (t->scope && t->scope->closer == waiter)
 		return has_distant_child(all, t->scope);

@@ -183,10 +183,10 @@ weft__handle_give_to_all(struct weft__handle *handle)
 }
 
 void
-weft__handle_move(struct weft__handle *handle, struct weft__sched *home)
+weft__handle_move(struct weft__handle *handle, struct weft__sched *sched)
 {
 	weft__lock_take(&all.lock);
-	weft__store(&handle->sched, (uintptr_t)home, WEFT__RELEASE); /* M */
+	weft__store(&handle->sched, (uintptr_t)sched, WEFT__RELEASE); /* M */
 	weft__lock_give(&all.lock);
 }
 

@@ -29,7 +29,7 @@ struct weft__handle {
 	struct weft__threadlet *threadlet; /* NULL: ended */
 
 	/* Used by the thread of the loop of `scope`. */
-	weft__aptr           home;  /* the scheduler of `scope`, or 0 */
+	weft__aptr           scope_sched; /* the scheduler of `scope`, or 0 */
 	struct weft__scope  *scope; /* that joins it, or NULL */
 	struct weft__handle *next, *prev; /* in the scope; next: also in a free list */
 	struct weft__waits   joiners;
@@ -98,7 +98,7 @@ weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
 	if (handle->next_id > INT64_MAX - WEFT__HANDLE_STEP)
 		return; /* its IDs are used up */
 	handle->next_id += WEFT__HANDLE_STEP;
-	weft__store(&handle->home, 0, WEFT__RELAXED);
+	weft__store(&handle->scope_sched, 0, WEFT__RELAXED);
 	handle->threadlet = NULL;
 	handle->scope = NULL;
 	if (!cache) {
@@ -123,7 +123,7 @@ weft__handle_show(struct weft__handle *handle, struct weft__sched *sched)
 }
 
 /* The threadlet has ended: its handle now belongs to the scheduler that joins it. */
-WEFT__COLD void weft__handle_move(struct weft__handle *handle, struct weft__sched *home);
+WEFT__COLD void weft__handle_move(struct weft__handle *handle, struct weft__sched *sched);
 
 /* The handle of a threadlet that runs in `sched`, or has ended and is joined there; NULL: none.
  * Thread: that of `sched`. */

@@ -367,15 +367,15 @@ threadlet_scope_find(int64_t id, struct weft__handle **out)
 	uintptr_t here = loop ? (uintptr_t)weft__sched_at(loop) : 0;
 	/* Without a scheduler there may be no handles at all. */
 	struct weft__handle *handle = here ? weft__handle_find_any(id) : NULL;
-	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
+	uintptr_t scope_sched = handle ? weft__load(&handle->scope_sched, WEFT__RELAXED) : 0;
 
 	if (loop && weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EWRONGLOOP,
 		                    "weft_join: the loop belongs to the parent process");
-	if (!home)
+	if (!scope_sched)
 		return weft__fail(WEFT_ESRCH,
 		                  "weft_join: there is no such threadlet in an open scope");
-	if (home != here)
+	if (scope_sched != here)
 		return weft__fail(WEFT_EWRONGLOOP,
 		                  "weft_join: the threadlet is in a scope of another loop");
 	*out = handle;

@@ -413,7 +413,7 @@ weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
 	struct weft__handle *next = scope->live;
 
 	handle->scope = scope;
-	weft__store(&handle->home, (uintptr_t)scope->owner->sched, WEFT__RELAXED);
+	weft__store(&handle->scope_sched, (uintptr_t)scope->owner->sched, WEFT__RELAXED);
 	handle->prev = NULL;
 	handle->next = next;
 	if (next)

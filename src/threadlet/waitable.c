@@ -17,7 +17,7 @@
 #define SPIN_NS (3 * WEFT_US)
 
 static int
-bind_home(struct weft__waitable *waitable)
+bind_to_loop(struct weft__waitable *waitable)
 {
 	weft_loop *loop = weft__thread_self()->loop;
 	uint64_t none = 0;
@@ -27,7 +27,7 @@ bind_home(struct weft__waitable *waitable)
 			WEFT_EWRONGLOOP,
 			"sync object or channel: it is not shared, and no loop runs on this "
 			"thread; make it with WEFT_SHARED");
-	if (weft__cas(&waitable->home, &none, weft__loop_id(loop), WEFT__RELAXED))
+	if (weft__cas(&waitable->loop_id, &none, weft__loop_id(loop), WEFT__RELAXED))
 		return 0;
 	return weft__misuse(
 		WEFT_EWRONGLOOP,
@@ -57,7 +57,7 @@ weft__waitable_enter_slow(struct weft__waitable *waitable)
 
 	if (!(waitable->flags & WEFT_SHARED))
 		return waitable->flags == 0
-		               ? bind_home(waitable)
+		               ? bind_to_loop(waitable)
 		               : weft__misuse(
 				       WEFT_EINVAL,
 				       "sync object: it is not initialized; use WEFT_INIT or "

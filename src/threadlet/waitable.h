@@ -17,7 +17,7 @@
 struct weft__waitable {
 	uint32_t          flags; /* WEFT_SHARED or 0 */
 	struct weft__lock lock;  /* if it is shared */
-	weft__a64         home;  /* if it is local: the ID of its loop, from first use on */
+	weft__a64         loop_id; /* if it is local: of its loop, from first use on */
 };
 
 /* A shared waitable with two locks, for objects with two directions.  To enter it is to take
@@ -52,7 +52,7 @@ int weft__waitable_enter_slow(struct weft__waitable *waitable);
 static inline bool
 weft__waitable_is_of(const struct weft__waitable *waitable, const struct weft__thread *thread)
 {
-	return weft__load(&waitable->home, WEFT__RELAXED) == weft__loop_id(thread->loop);
+	return weft__load(&waitable->loop_id, WEFT__RELAXED) == weft__loop_id(thread->loop);
 }
 
 /* The calling threadlet, if the waitable is local to its loop and the threadlet is neither
@@ -75,7 +75,7 @@ weft__waitable_enter(struct weft__waitable *waitable)
 	const struct weft__thread *thread = weft__thread_here();
 
 	if (thread && thread->loop && !(waitable->flags & WEFT_SHARED)
-	    && weft__load(&waitable->home, WEFT__RELAXED) == weft__loop_id(thread->loop))
+	    && weft__load(&waitable->loop_id, WEFT__RELAXED) == weft__loop_id(thread->loop))
 		return 0;
 	return weft__waitable_enter_slow(waitable);
 }
