@@ -48,7 +48,7 @@ struct weft_abort {
 	struct listener *first, *last;
 	weft__a64 timer;      /* its timer ID, or 0 */
 	uint64_t deadline_ns; /* of the timer; set once */
-	bool told;            /* the loop's thread: the reaction has run */
+	bool reacted;         /* the loop's thread: the reaction has run */
 	size_t count;
 	struct link links[];
 };
@@ -134,7 +134,7 @@ on_fired(struct weft__reaction *reaction, weft_promise *of)
 	(void)reaction;
 	if (timer) /* invariant 4 */
 		(void)weft_schedule_clear(weft__promise_loop(of), timer, NULL);
-	abort->told = true;
+	abort->reacted = true;
 	call_listeners(abort);
 	(void)weft_promise_unref(of);
 }
@@ -163,7 +163,7 @@ weft__abort_push(const weft_abort *signal, weft_node *node)
 		return rc;
 	if (listener->listed)
 		return weft__misuse(WEFT_EBUSY, "weft__abort_push: the node is already listening");
-	if (abort->told) {
+	if (abort->reacted) {
 		rc = weft_schedule_microtask(weft__promise_loop(&abort->promise), call_late, abort);
 		if (rc < 0)
 			return rc;

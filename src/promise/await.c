@@ -71,7 +71,7 @@ weft_await(weft_promise *promise, weft_value *out, uint64_t deadline_ns)
 
 	if (!promise)
 		return weft__misuse(WEFT_EINVAL, "weft_await: promise is NULL");
-	rc = weft__told(deadline_ns);
+	rc = weft__check_requests(deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (weft__promise_outcome(promise) == WEFT_PENDING) {

@@ -21,7 +21,7 @@ weft_check_canceled(void)
 	}
 	if (self->why || weft__loop_is_forked(self->sched->loop))
 		return self->why;
-	return weft__threadlet_look(self);
+	return weft__threadlet_recheck(self);
 }
 
 int
@@ -101,7 +101,7 @@ struct op_waiter {
 };
 
 static void
-ask_op(struct weft__waiter *waiter, int why)
+request_op_end(struct weft__waiter *waiter, int why)
 {
 	weft__op_ask(((struct op_waiter *)(void *)waiter)->op, why);
 }
@@ -109,13 +109,16 @@ ask_op(struct weft__waiter *waiter, int why)
 const struct weft__op *
 weft__waiter_op(const struct weft__waiter *waiter)
 {
-	return waiter->ask == ask_op ? ((const struct op_waiter *)(const void *)waiter)->op : NULL;
+	return waiter->request_end == request_op_end
+	               ? ((const struct op_waiter *)(const void *)waiter)->op
+	               : NULL;
 }
 
 int
 weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 {
-	struct op_waiter w = { .waiter = { .what = "fd", .on = fd, .ask = ask_op } };
+	struct op_waiter w = { .waiter = {
+				       .what = "fd", .on = fd, .request_end = request_op_end } };
 	weft_op op;
 	int rc = weft__may_wait(WEFT_NEVER);
 
@@ -132,10 +135,11 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 static int64_t
 wait_op(struct weft__op *op, const char *what, uint64_t deadline_ns, bool deaf)
 {
-	struct op_waiter w = {
-		.waiter = { .what = what, .on = (intptr_t)op, .deaf = deaf, .ask = ask_op },
-		.op = op
-	};
+	struct op_waiter w = { .waiter = { .what = what,
+		                           .on = (intptr_t)op,
+		                           .deaf = deaf,
+		                           .request_end = request_op_end },
+		               .op = op };
 	void *arg = op->arg;
 
 	op->on_done = weft__op_waited;

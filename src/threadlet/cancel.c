@@ -12,41 +12,42 @@
 #include "threadlet/threadlet.h"
 
 /* Threadlets that the cancellation has yet to reach. */
-struct round {
+struct cancellation {
 	struct weft__threadlet *first;
 	int why;
 };
 
 static void
-threadlet_cancel_add(struct round *round, struct weft__threadlet *t)
+threadlet_cancel_add(struct cancellation *cancellation, struct weft__threadlet *t)
 {
 	if (t->base_why)
 		return; /* canceled before; invariant 1 */
-	t->base_why = round->why;
-	t->told = round->first;
-	round->first = t;
+	t->base_why = cancellation->why;
+	t->next_canceled = cancellation->first;
+	cancellation->first = t;
 }
 
 static void
-end_level(struct round *round, const struct weft__sched *sched, struct weft__scope *scope)
+end_level(struct cancellation *cancellation, const struct weft__sched *sched,
+          struct weft__scope *scope)
 {
 	if (scope->why)
 		return;
-	scope->why = round->why;
+	scope->why = cancellation->why;
 	for (struct weft__handle *h = scope->live; h; h = h->next) {
 		if (weft__load(&h->sched, WEFT__ACQUIRE) != (uintptr_t)sched)
 			(void)weft__handle_request((int64_t)weft__load(&h->id, WEFT__RELAXED),
-			                           round->why == WEFT_ETIMEDOUT
+			                           cancellation->why == WEFT_ETIMEDOUT
 			                                   ? WEFT__REQUEST_TIMEOUT
 			                                   : WEFT__REQUEST_CANCEL);
 		else if (h->threadlet) /* else it is on its way to the scope's loop */
-			threadlet_cancel_add(round, h->threadlet);
+			threadlet_cancel_add(cancellation, h->threadlet);
 	}
 }
 
 /* End the levels of `t` from `bottom` (NULL: its base) up to the nearest shield. */
 static void
-end_levels(struct round *round, struct weft__threadlet *t, struct weft__scope *bottom)
+end_levels(struct cancellation *cancellation, struct weft__threadlet *t, struct weft__scope *bottom)
 {
 	struct weft__scope *shield = NULL, *scope;
 
@@ -57,42 +58,42 @@ end_levels(struct round *round, struct weft__threadlet *t, struct weft__scope *b
 			shield = scope;
 	scope = shield ? shield->outer : t->scope;
 	for (; scope != bottom; scope = scope->outer)
-		end_level(round, t->sched, scope);
+		end_level(cancellation, t->sched, scope);
 	if (bottom)
-		end_level(round, t->sched, bottom);
+		end_level(cancellation, t->sched, bottom);
 	if (shield || t->why)
 		return;
-	t->why = round->why;
-	weft__ask(t, t->why);
+	t->why = cancellation->why;
+	weft__request_end(t, t->why);
 }
 
 static void
-tell_all(struct round *round) /* invariant 2 */
+cancel_all(struct cancellation *cancellation) /* invariant 2 */
 {
 	struct weft__threadlet *t;
 
-	while ((t = round->first)) {
-		round->first = t->told;
-		end_levels(round, t, NULL);
+	while ((t = cancellation->first)) {
+		cancellation->first = t->next_canceled;
+		end_levels(cancellation, t, NULL);
 	}
 }
 
 void
 weft__threadlet_end(struct weft__threadlet *threadlet, int why)
 {
-	struct round round = { .why = why };
+	struct cancellation cancellation = { .why = why };
 
-	threadlet_cancel_add(&round, threadlet);
-	tell_all(&round);
+	threadlet_cancel_add(&cancellation, threadlet);
+	cancel_all(&cancellation);
 }
 
 void
 weft__scope_end(struct weft__scope *scope, int why)
 {
-	struct round round = { .why = why };
+	struct cancellation cancellation = { .why = why };
 
-	end_levels(&round, scope->owner, scope);
-	tell_all(&round);
+	end_levels(&cancellation, scope->owner, scope);
+	cancel_all(&cancellation);
 }
 
 /* A call that returns WEFT_EINTR clears the mark: the current one, or the next if the current
@@ -101,7 +102,7 @@ static void
 interrupt(struct weft__threadlet *t)
 {
 	t->interrupted = true;
-	weft__ask(t, WEFT_EINTR);
+	weft__request_end(t, WEFT_EINTR);
 }
 
 void
@@ -204,7 +205,7 @@ find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 
 /* Do now what the loop would do in its next iteration, so that the answer stays true. */
 int
-weft__threadlet_look(struct weft__threadlet *self)
+weft__threadlet_recheck(struct weft__threadlet *self)
 {
 	struct weft__scope *over;
 	int why;

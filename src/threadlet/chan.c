@@ -246,7 +246,7 @@ __attribute__((noinline)) static int
 send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
-	int rc = weft__told(deadline_ns);
+	int rc = weft__check_requests(deadline_ns);
 
 	if (rc == 0 && has_sides(chan) && send_by_side(chan, value, deadline_ns))
 		return 0;
@@ -269,7 +269,7 @@ __attribute__((noinline)) static int
 recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
-	int rc = weft__told(deadline_ns);
+	int rc = weft__check_requests(deadline_ns);
 
 	if (rc == 0 && has_sides(chan) && recv_by_side(chan, out, deadline_ns))
 		return 0;

@@ -60,7 +60,7 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 	const struct weft__scope *scope = t->handle->scope;
 	const struct weft__handle *joined;
 
-	if (!waiter || waiter->ask || waiter->sleeps)
+	if (!waiter || waiter->request_end || waiter->sleeps)
 		return true;
 	if (waiter->shared)
 		return !all->runtime

@@ -30,10 +30,10 @@ on_dead_received(void *arg)
 	struct weft__threadlet *dead = arg;
 	struct weft__handle *handle = dead->handle;
 	int result = dead->result;
-	bool told = dead->was_told;
+	bool canceled = dead->was_canceled;
 
 	weft__stack_give(&handle->scope->owner->sched->stacks, dead->stack);
-	weft__scope_child_ended(handle, result, told);
+	weft__scope_child_ended(handle, result, canceled);
 }
 
 void
@@ -73,7 +73,7 @@ report_failure(const struct weft__threadlet *self, int error, const char *text)
 /* Notify the joiner.  A handle that is left afterwards means that the threadlet is to be
  * posted. */
 static void
-tell_end(struct weft__threadlet *self)
+notify_joiner(struct weft__threadlet *self)
 {
 	struct weft__handle *handle = self->handle;
 	struct weft__scope *scope = handle->scope;
@@ -88,7 +88,7 @@ tell_end(struct weft__threadlet *self)
 	if (!scope)
 		weft__handle_give(&sched->handles, handle);
 	else if (!weft__scope_ends_with(scope, handle, self->result))
-		weft__scope_child_ended(handle, self->result, self->was_told);
+		weft__scope_child_ended(handle, self->result, self->was_canceled);
 }
 
 static void
@@ -127,7 +127,7 @@ end_failed(struct weft__threadlet *self, char *text)
 		self->handle->text = text;
 		return;
 	}
-	if (!self->was_told)
+	if (!self->was_canceled)
 		report_failure(self, self->result, text);
 	weft__sys->release(text);
 }
@@ -166,13 +166,13 @@ threadlet_main(void *arg)
 
 	weft__switch_in(self);
 	self->result = self->fn(self->arg);
-	self->was_told = self->base_why != 0;
+	self->was_canceled = self->base_why != 0;
 	if (self->result < 0 || has_left(self))
 		end_all(self);
 	if (self->failure.words)
 		end_text(self);
 	unlink_from_sched(self);
-	tell_end(self);
+	notify_joiner(self);
 	return weft__switch_out_dead(self);
 }
 

@@ -58,7 +58,7 @@ threadlet_lock_hand_over(struct mutex *mutex)
 __attribute__((noinline)) static int
 lock_slow(struct mutex *mutex, uint64_t deadline_ns)
 {
-	int rc = weft__told(deadline_ns);
+	int rc = weft__check_requests(deadline_ns);
 
 	if (rc == 0)
 		rc = weft__waitable_enter(&mutex->waitable);

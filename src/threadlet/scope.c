@@ -213,7 +213,7 @@ threadlet_scope_fail(struct weft__scope *scope, int error, const char *text)
 }
 
 static void
-tell_joiners(struct weft__handle *handle, int result)
+wake_joiners(struct weft__handle *handle, int result)
 {
 	struct weft__wait *joiner;
 
@@ -240,7 +240,7 @@ remember(struct weft__scope *scope, struct weft__handle *handle)
 }
 
 void
-weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
+weft__scope_child_ended(struct weft__handle *handle, int result, bool canceled)
 {
 	struct weft__scope *scope = handle->scope;
 
@@ -249,9 +249,9 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 	handle->result = result;
 	weft__scope_remove(handle);
 	if (handle->joiners.first)
-		tell_joiners(handle, result);
+		wake_joiners(handle, result);
 	remember(scope, handle);
-	if (result < 0 && !told)
+	if (result < 0 && !canceled)
 		threadlet_scope_fail(scope, result, handle->text);
 	if (scope->live_count == 0 && scope->closer && weft__claim(scope->closer))
 		weft__wake(scope->closer, 0);
@@ -286,17 +286,17 @@ clear(struct weft__scope *scope)
 	scope->tie = NULL;
 }
 
-/* The scope is closed with its error.  If `says`, it becomes the failure of its owner. */
+/* The scope is closed with its error.  If `reports`, it becomes the failure of its owner. */
 WEFT__COLD static void
-tell_error(struct weft__threadlet *self, struct weft__scope *scope, bool says)
+take_error(struct weft__threadlet *self, struct weft__scope *scope, bool reports)
 {
-	if (says)
+	if (reports)
 		weft__pass_text(scope->error, scope->text, &self->failure);
 	drop_text(&scope->text);
 }
 
 static inline int
-threadlet_scope_finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
+threadlet_scope_finish(struct weft__threadlet *self, struct weft__scope *scope, bool reports)
 {
 	struct weft__scope *outer = scope->outer;
 	int error;
@@ -307,7 +307,7 @@ threadlet_scope_finish(struct weft__threadlet *self, struct weft__scope *scope, 
 		clear(scope);
 	error = scope->error;
 	if (error)
-		tell_error(self, scope, says);
+		take_error(self, scope, reports);
 	self->scope = outer;
 	self->why = outer ? outer->why : self->closing ? 0 : self->base_why;
 	threadlet_scope_give(self->sched, scope);

@@ -311,7 +311,7 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 	if ((!cases && count > 0) || count > CASES_MAX)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_select: cases is NULL, or count is larger than 1024");
-	rc = weft__told(deadline_ns);
+	rc = weft__check_requests(deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (count > FEW) {

@@ -37,7 +37,7 @@ threadlet_sync_wait_for(struct counter *c, const char *what, uint64_t deadline_n
 static int
 enter_to_wait(struct counter *c, uint64_t deadline_ns)
 {
-	int rc = weft__told(deadline_ns);
+	int rc = weft__check_requests(deadline_ns);
 
 	return rc < 0 ? rc : weft__waitable_enter(&c->waitable);
 }

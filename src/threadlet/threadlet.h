@@ -36,7 +36,7 @@ struct weft__waiter {
 	int64_t     on;        /* the fd, threadlet or address */
 	/* Requests an early end of the wait; a wake must follow.  NULL: the wait can end at
 	 * once. */
-	void      (*ask)(struct weft__waiter *waiter, int why);
+	void      (*request_end)(struct weft__waiter *waiter, int why);
 	int64_t     result;
 	struct weft__wait *chosen; /* the queue entry that ended the wait, or NULL */
 	weft__a32   claim;     /* 1: claimed */
@@ -93,7 +93,7 @@ struct weft__threadlet {
 			int    base_why;    /* the same outside of its scopes */
 			bool   interrupted;
 			bool   closing;     /* its function has returned; now shielded */
-			bool   was_told;    /* canceled before its function returned */
+			bool   was_canceled; /* canceled before its function returned */
 			int    saved_errno;
 			void  *exceptions[2]; /* of C++: caught, and in flight */
 		};
@@ -108,7 +108,7 @@ struct weft__threadlet {
 	struct weft__threadlet *older, *newer; /* in the scheduler's list */
 	int         result;
 	bool        background;
-	struct weft__threadlet *told; /* link: threadlets a cancellation has yet to reach */
+	struct weft__threadlet *next_canceled; /* that a cancellation has yet to reach */
 	struct weft__node node; /* carries it to another loop */
 	uint64_t    seq;       /* order of arrival in the scheduler, from 1 */
 	const void *spawned_at;
@@ -309,7 +309,7 @@ weft__wake(struct weft__waiter *waiter, int64_t result)
 }
 
 /* Request that the current wait of a threadlet, if any, end early. */
-void weft__ask(struct weft__threadlet *threadlet, int why);
+void weft__request_end(struct weft__threadlet *threadlet, int why);
 
 /* Queues of waits. */
 static inline void
@@ -398,7 +398,7 @@ void weft__on_request(struct weft__mailbox *box, struct weft__letter *letter);
 
 /* Check whether `self` has to end, as the loop would in an iteration.  Returns 0, or the error
  * that its waits return. */
-int weft__threadlet_look(struct weft__threadlet *self);
+int weft__threadlet_recheck(struct weft__threadlet *self);
 
 /* --- scope.c ------------------------------------------------------------ */
 
@@ -422,7 +422,7 @@ weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
 	scope->live_count++;
 }
 void weft__scope_remove(struct weft__handle *handle);
-void weft__scope_child_ended(struct weft__handle *handle, int result, bool told);
+void weft__scope_child_ended(struct weft__handle *handle, int result, bool canceled);
 
 /* The same as child_ended for the usual case, the last child of a scope that is
  * closing: no threadlet can join it, so its handle is given back at once.  Returns

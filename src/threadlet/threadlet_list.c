@@ -213,7 +213,7 @@ listing_wait(struct weft__listing *listing, uint64_t until_ns)
 	int rc;
 
 	weft__shared_waiter_init(&listing->w, "look", listing->loop);
-	listing->w.waiter.ask = weft__waitable_end_wait;
+	listing->w.waiter.request_end = weft__waitable_end_wait;
 	listing->w.looks = false;
 	listing_request(listing);
 	rc = (int)weft__shared_wait(&listing->w, until_ns);

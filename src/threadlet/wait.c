@@ -2,8 +2,8 @@
  *
  * A waiter says what the threadlet waits for, and carries the result.  The code that ends the
  * wait claims the waiter first; see threadlet.h.  Deadlines, cancellation and interruption are
- * requests to end early.  A waiter with an ask() function, such as that of an op, passes the
- * request on, and the wait ends when the op has finished.  All other waits end at once.
+ * requests to end early.  A waiter with a function request_end(), such as that of an op, passes
+ * the request on, and the wait ends when the op has finished.  All other waits end at once.
  *
  * A wait that fails leaves a text for weft_detail(): the call and the error, from a table,
  * unless the error came with its own text.
@@ -136,14 +136,14 @@ weft_can_suspend(void)
 }
 
 void
-weft__ask(struct weft__threadlet *threadlet, int why)
+weft__request_end(struct weft__threadlet *threadlet, int why)
 {
 	struct weft__waiter *waiter = threadlet->waiter;
 
 	if (!waiter || waiter->deaf)
 		return;
-	if (waiter->ask)
-		waiter->ask(waiter, why);
+	if (waiter->request_end)
+		waiter->request_end(waiter, why);
 	else if (weft__claim(waiter))
 		weft__wake(waiter, why);
 }
@@ -158,7 +158,7 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 	self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND
 	                  | (self->waiter->sleeps ? 0 : WEFT__TAG_DEADLINE);
 	if (weft__wheel_add(wheel, &self->place, deadline_ns) < 0)
-		weft__ask(self, WEFT_ENOMEM);
+		weft__request_end(self, WEFT_ENOMEM);
 }
 
 int
@@ -207,9 +207,9 @@ weft__sched_expire(weft_loop *loop, struct weft__place *place)
 	}
 	t = weft__place_threadlet(place);
 	if (t->waiter && t->waiter->sleeps)
-		weft__ask(t, 0);
+		weft__request_end(t, 0);
 	else
-		weft__ask(t, WEFT_ETIMEDOUT);
+		weft__request_end(t, WEFT_ETIMEDOUT);
 }
 
 /* --- ops ---------------------------------------------------------------- */

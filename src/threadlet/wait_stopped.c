@@ -64,7 +64,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	weft__shared_waiter_init(&wait.w, "stop", loop);
-	wait.w.waiter.ask = weft__waitable_end_wait;
+	wait.w.waiter.request_end = weft__waitable_end_wait;
 	wait.w.looks = false;
 	if (!weft__stop_wait_add(loop, &wait.stop))
 		return 0;

@@ -106,7 +106,7 @@ weft__waitable_lock(struct weft__lock *lock)
 /* 0, or the error of a caller that is canceled or interrupted.  Such a caller must not even do
  * what could be done at once, except with WEFT_NOWAIT, which does not wait. */
 static inline int
-weft__told(uint64_t deadline_ns)
+weft__check_requests(uint64_t deadline_ns)
 {
 	const struct weft__threadlet *self = weft__self();
 
@@ -148,8 +148,8 @@ void weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
 /* As weft__may_wait(); a plain thread may wait, too, if `shared`. */
 int weft__waitable_may_wait(bool shared, uint64_t deadline_ns);
 
-/* The `ask` of a waiter that something else than threadlets will wake: for deadlock.c it is no sign
- * of a deadlock.  The wait ends at once, as without that. */
+/* The `request_end` of a waiter that something else than threadlets will wake: for deadlock.c it
+ * is no sign of a deadlock.  The wait ends at once, as without that. */
 void weft__waitable_end_wait(struct weft__waiter *waiter, int why);
 
 /* Wait until it is woken. */

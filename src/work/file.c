@@ -135,7 +135,7 @@ do_job(struct weft__file_job *job, uint64_t deadline_ns, bool *done)
 {
 	struct job_waiter w = { .waiter = { .what = "file",
 		                            .on = job->call.fd,
-		                            .ask = leave_job,
+		                            .request_end = leave_job,
 		                            .deaf = job->call.kind == WEFT__OP_FILE_CLOSE },
 		                .job = job };
 	int rc;

@@ -174,7 +174,7 @@ static void
 disturb_target(void)
 {
 	const struct weft__waiter *waiter = run.target->waiter;
-	bool direct = waiter && !waiter->ask && !waiter->deaf;
+	bool direct = waiter && !waiter->request_end && !waiter->deaf;
 
 	disturb();
 	run.exact = direct && !run.target->waiter;

@@ -384,7 +384,7 @@ int
 weft__listener_next(weft_listener *listener, weft_stream **out, uint64_t deadline_ns)
 {
 	struct acceptor a = {
-		.waiter = { .what = "accept", .on = listener->fd, .ask = listener_request },
+		.waiter = { .what = "accept", .on = listener->fd, .request_end = listener_request },
 		.listener = listener
 	};
 	int64_t rc;

@@ -284,8 +284,10 @@ ask_reader(struct weft__waiter *waiter, int why)
 int64_t
 weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 {
-	struct reader reader = { .waiter = { .what = "read", .on = stream->fd, .ask = ask_reader },
-		                 .stream = stream };
+	struct reader reader = {
+		.waiter = { .what = "read", .on = stream->fd, .request_end = ask_reader },
+		.stream = stream
+	};
 	bool direct = stream->into != NULL;
 	int64_t result;
 

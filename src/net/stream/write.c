@@ -64,8 +64,10 @@ rest_of(const weft_span *spans, size_t count, size_t size, size_t sent)
 int64_t
 weft__send_wait(weft_stream *stream, struct weft__write write, uint64_t deadline_ns)
 {
-	struct writer w = { .waiter = { .what = "write", .on = stream->fd, .ask = ask_writer },
-		            .write = write };
+	struct writer w = {
+		.waiter = { .what = "write", .on = stream->fd, .request_end = ask_writer },
+		.write = write
+	};
 	int rc = weft__send_queue(stream, &w.write);
 	int64_t result;
 
