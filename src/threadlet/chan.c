@@ -24,7 +24,7 @@
 #include "threadlet/chan.h"
 
 #define BYTES_MAX  ((size_t)1 << 40) /* of a whole channel */
-#define LOOKS      2
+#define CHECKS     2
 #define PAUSES     64u /* of a spin, at first: about 800 ns */
 #define PAUSES_MIN 8u
 #define PAUSES_MAX 256u
@@ -53,26 +53,26 @@ count_of(const weft_chan *chan)
 static inline void
 pass(weft_chan *chan, struct weft__chan_side *side, char *next)
 {
-	weft__put(side->place, next == chan->end ? chan->values : next);
+	weft__put(side->at, next == chan->end ? chan->values : next);
 	weft__store(&side->count, weft__count_get(&side->count) + 1, WEFT__RELEASE);
 }
 
 static inline void
 chan_put(weft_chan *chan, const void *value, size_t size)
 {
-	char *place = weft__get(chan->in.place);
+	char *at = weft__get(chan->in.at);
 
-	chan_copy(place, value, size);
-	pass(chan, &chan->in, place + size);
+	chan_copy(at, value, size);
+	pass(chan, &chan->in, at + size);
 }
 
 static inline void
 chan_take(weft_chan *chan, void *out, size_t size)
 {
-	char *place = weft__get(chan->out.place);
+	char *at = weft__get(chan->out.at);
 
-	chan_copy(out, place, size);
-	pass(chan, &chan->out, place + size);
+	chan_copy(out, at, size);
+	pass(chan, &chan->out, at + size);
 }
 
 static inline __attribute__((always_inline)) int
@@ -174,7 +174,7 @@ recv_alone(weft_chan *chan, void *out)
 
 /* Invariant 7. */
 static void
-learn(struct weft__chan_side *side, size_t capacity, uint64_t moved)
+adapt_pauses(struct weft__chan_side *side, size_t capacity, uint64_t moved)
 {
 	uint32_t pauses = weft__count_get(&side->pauses);
 
@@ -188,7 +188,7 @@ learn(struct weft__chan_side *side, size_t capacity, uint64_t moved)
 
 /* Invariant 6.  Returns whether the other direction has moved meanwhile. */
 static bool
-look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_t capacity)
+spin_for_move(struct weft__chan_side *side, const struct weft__chan_side *other, size_t capacity)
 {
 	uint32_t pauses = weft__count_get(&side->pauses);
 	uint64_t moved = 0, count;
@@ -196,14 +196,14 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_
 	if (!weft__waitable_may_spin(&side->backoff))
 		return false;
 	count = weft__load(&other->count, WEFT__RELAXED);
-	for (int i = 0; i < LOOKS && !moved; i++) {
+	for (int i = 0; i < CHECKS && !moved; i++) {
 		for (uint32_t k = 0; k < pauses; k++)
 			weft__pause();
 		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
 	weft__spin_learn(&side->backoff, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
 	if (moved > 0)
-		learn(side, capacity, moved);
+		adapt_pauses(side, capacity, moved);
 	return moved > 0;
 }
 
@@ -215,7 +215,7 @@ send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		(void)weft__stayed(weft__self());
 		return true;
 	}
-	if (deadline_ns == WEFT_NOWAIT || !look_on(&chan->in, &chan->out, chan->capacity)
+	if (deadline_ns == WEFT_NOWAIT || !spin_for_move(&chan->in, &chan->out, chan->capacity)
 	    || !send_alone(chan, value))
 		return false;
 	(void)weft__give_way(weft__self());
@@ -229,7 +229,7 @@ recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 		(void)weft__stayed(weft__self());
 		return true;
 	}
-	if (deadline_ns == WEFT_NOWAIT || !look_on(&chan->out, &chan->in, chan->capacity)
+	if (deadline_ns == WEFT_NOWAIT || !spin_for_move(&chan->out, &chan->in, chan->capacity)
 	    || !recv_alone(chan, out))
 		return false;
 	(void)weft__give_way(weft__self());
@@ -410,7 +410,7 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 	};
 	chan->value_bytes = value_bytes;
 	chan->capacity = capacity;
-	chan->in.place = chan->out.place = chan->values;
+	chan->in.at = chan->out.at = chan->values;
 	chan->end = chan->values + value_bytes * capacity;
 	weft__count_set(&chan->in.pauses, PAUSES);
 	weft__count_set(&chan->out.pauses, PAUSES);

@@ -11,7 +11,7 @@
 /* The state of one direction: sending or receiving. */
 struct weft__chan_side {
 	weft__a64         count; /* of values that went through, ever */
-	char             *place; /* where the next value is stored, or taken from */
+	char             *at; /* where the next value is stored, or taken from */
 	uint64_t          other; /* a lower bound of the other direction's count */
 	struct weft__lock lock;  /* of a shared channel that has a buffer */
 	struct weft__spin_backoff backoff;  /* adaptive spin before a wait, */

@@ -435,7 +435,7 @@ weft__aptr weft__go_anywhere;
 
 /* On the least loaded loop. */
 static weft_threadlet
-go_place(const struct weft__start *start)
+go_least_loaded(const struct weft__start *start)
 {
 	weft_loop *loop = weft__thread_self()->loop;
 	const struct weft__runtime_ops *runtime = loop ? weft__loop_runtime(loop) : NULL;
@@ -453,11 +453,12 @@ go_place(const struct weft__start *start)
 WEFT__COLD static weft_threadlet
 go(weft_loop *loop, const struct weft__start *start)
 {
-	return !loop || loop == WEFT_LEAST_LOADED ? go_place(start) : weft__go_on(loop, start);
+	return !loop || loop == WEFT_LEAST_LOADED ? go_least_loaded(start)
+	                                          : weft__go_on(loop, start);
 }
 
 WEFT__COLD static weft_threadlet
-go_far(weft_scope *scope, weft_threadlet_fn fn, void *arg, const void *from)
+go_elsewhere(weft_scope *scope, weft_threadlet_fn fn, void *arg, const void *from)
 {
 	struct weft__start how = { &defaults, scope, fn, arg, from };
 
@@ -470,7 +471,7 @@ weft_go(weft_threadlet_fn fn, void *arg)
 	const void *from = __builtin_return_address(0);
 	weft_threadlet id = go_here(&(struct weft__start){ &defaults, NULL, fn, arg, from });
 
-	return id ? id : go_far(NULL, fn, arg, from);
+	return id ? id : go_elsewhere(NULL, fn, arg, from);
 }
 
 weft_threadlet
@@ -491,5 +492,5 @@ weft_scope_go(weft_scope *scope, weft_threadlet_fn fn, void *arg)
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_go: scope is NULL");
 	id = go_here(&(struct weft__start){ &defaults, scope, fn, arg, from });
-	return id ? id : go_far(scope, fn, arg, from);
+	return id ? id : go_elsewhere(scope, fn, arg, from);
 }

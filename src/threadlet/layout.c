@@ -14,7 +14,7 @@
 	}
 
 /* Nothing in the program reads it: keep it all the same. */
-__attribute__((used)) WEFT_API const struct weft__gdb_place weft_gdb_layout[] = {
+__attribute__((used)) WEFT_API const struct weft__gdb_entry weft_gdb_layout[] = {
 	{ "version", VERSION },
 	{ "registry", (uintptr_t)&weft__registry },
 	OF("registry.first", struct weft__registry, first),

@@ -11,18 +11,18 @@
 #define TRIES          20
 #define CALLBACK_TRIES 5
 #define SHOWN_MAX      8
-#define PLACE_SIZE     160
+#define LOCATION_SIZE  160
 
 static void
-rest_add_place(struct weft__text *text, const void *const *frames)
+rest_add_location(struct weft__text *text, const void *const *frames)
 {
-	char place[PLACE_SIZE];
+	char location[LOCATION_SIZE];
 
 	if (!frames[0])
 		return;
 	weft__text_add(text, ", in ");
-	if (weft__find_caller(frames, 16, place, sizeof(place)))
-		weft__text_add(text, place);
+	if (weft__find_caller(frames, 16, location, sizeof(location)))
+		weft__text_add(text, location);
 	else
 		weft__os_add_symbol(text, frames[0]);
 }
@@ -34,7 +34,7 @@ rest_add_threadlet(struct weft__text *text, const weft_threadlet_info *info)
 	weft__add_name(text, info);
 	weft__text_add(text, info->waits_for[0] ? " waits for " : " is ");
 	weft__text_add(text, info->waits_for[0] ? info->waits_for : info->state);
-	rest_add_place(text, info->frames);
+	rest_add_location(text, info->frames);
 }
 
 static void
@@ -59,7 +59,7 @@ rest_add_holder(struct weft__text *text, const struct weft__holder *holder)
 /* A thread that runs no threadlet may just lack a CPU.  It counts as being in a callback only
  * if that answer repeats for some time. */
 static bool
-rest_is_held(weft_loop *loop, int tries, struct weft__holder *holder)
+rest_is_blocked(weft_loop *loop, int tries, struct weft__holder *holder)
 {
 	return weft__loop_holder(loop, holder) && (holder->id || tries >= CALLBACK_TRIES);
 }
@@ -76,7 +76,7 @@ rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threa
 
 		if (count != WEFT_ETIMEDOUT)
 			return count < 0 ? 0 : count;
-		if (rest_is_held(loop, tries, &holder)) {
+		if (rest_is_blocked(loop, tries, &holder)) {
 			rest_add_holder(text, &holder);
 			return 0;
 		}

@@ -279,7 +279,7 @@ static int
 note_waitables(struct choice *choice)
 {
 	choice->shared = true;
-	choice->w.looks = false;
+	choice->w.may_spin = false;
 	for (size_t i = 0; i < choice->count; i++) {
 		const weft_case *c = &choice->cases[i];
 		struct weft__waitable *waitable = waitable_of(c);
@@ -291,7 +291,7 @@ note_waitables(struct choice *choice)
 		if (waitable)
 			add_waitable(choice, waitable);
 		if (waitable && waitable->flags & WEFT_SHARED)
-			choice->w.looks = true;
+			choice->w.may_spin = true;
 		if (c->op || c->joined || (waitable && !(waitable->flags & WEFT_SHARED)))
 			choice->shared = false;
 	}

@@ -514,12 +514,12 @@ void weft__overflow_prepare(struct weft__thread *self);
 
 /* --- layout.c ----------------------------------------------------------- */
 
-struct weft__gdb_place {
+struct weft__gdb_entry {
 	char      name[24];
 	uintptr_t value;
 };
 
-extern const struct weft__gdb_place weft_gdb_layout[];
+extern const struct weft__gdb_entry weft_gdb_layout[];
 
 /* --- call.c, local.c ---------------------------------------------------- */
 

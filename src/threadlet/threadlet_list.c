@@ -214,7 +214,7 @@ listing_wait(struct weft__listing *listing, uint64_t until_ns)
 
 	weft__shared_waiter_init(&listing->w, "look", listing->loop);
 	listing->w.waiter.request_end = weft__waitable_end_wait;
-	listing->w.looks = false;
+	listing->w.may_spin = false;
 	listing_request(listing);
 	rc = (int)weft__shared_wait(&listing->w, until_ns);
 	if (rc < 0)

@@ -65,7 +65,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 		return rc;
 	weft__shared_waiter_init(&wait.w, "stop", loop);
 	wait.w.waiter.request_end = weft__waitable_end_wait;
-	wait.w.looks = false;
+	wait.w.may_spin = false;
 	if (!weft__stop_wait_add(loop, &wait.stop))
 		return 0;
 	rc = (int)weft__shared_wait(&wait.w, deadline_ns);

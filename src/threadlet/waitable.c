@@ -96,7 +96,7 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what, const 
 	*w = (struct weft__shared_waiter){
 		.waiter = { .threadlet = self, .what = what, .on = (intptr_t)on, .shared = true },
 		.loop = self ? self->sched->loop : NULL,
-		.looks = true,
+		.may_spin = true,
 	};
 }
 
@@ -119,11 +119,11 @@ weft__waitable_may_spin(struct weft__spin_backoff *backoff)
 
 /* Invariant 4.  Returns whether it was woken already. */
 static bool
-look_on(struct weft__shared_waiter *w)
+spin_for_wake(struct weft__shared_waiter *w)
 {
 	struct weft__spin_backoff *backoff = w->loop ? weft__loop_wait_spins(w->loop) : NULL;
 
-	if (backoff && w->looks && weft__waitable_may_spin(backoff))
+	if (backoff && w->may_spin && weft__waitable_may_spin(backoff))
 		weft__spin_learn(backoff, weft__spin_on(&w->woken, WEFT__WAIT_SPINS, SPIN_NS),
 		                 WEFT__WAITABLE_SKIPS_MAX);
 	return weft__exchange(&w->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
@@ -151,7 +151,7 @@ park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 int64_t
 weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
-	if (w->waiter.shared && look_on(w)) {
+	if (w->waiter.shared && spin_for_wake(w)) {
 		if (w->waiter.threadlet)
 			(void)weft__give_way(w->waiter.threadlet);
 		return weft__get(w->waiter.result);

@@ -138,7 +138,7 @@ struct weft__shared_waiter {
 	weft_loop             *loop;  /* of its threadlet; NULL: a plain thread */
 	struct weft__node_head node;  /* carries the wake to the loop */
 	weft__a32              woken; /* WEFT__WAIT_*; a plain thread parks here */
-	bool                   looks; /* spinning may pay: another thread may wake it soon */
+	bool                   may_spin; /* spinning may pay: another thread may wake it soon */
 } __attribute__((aligned(64)));
 
 /* Initialize a waiter for the caller, before it is queued. */
