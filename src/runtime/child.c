@@ -305,7 +305,7 @@ weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns)
 }
 
 int
-weft__child_look(weft_child *child, int *out)
+weft__child_poll(weft_child *child, int *out)
 {
 	int rc;
 

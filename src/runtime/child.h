@@ -16,7 +16,7 @@ int weft__child_open(weft_loop *loop, const char *const *argv,
 int weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns);
 
 /* The same without waiting: 0 and fills `out`, or WEFT_ETIMEDOUT if the child still runs. */
-int weft__child_look(weft_child *child, int *out);
+int weft__child_poll(weft_child *child, int *out);
 
 /* Finish with 0 once the child is gone.  Cannot be canceled.  Takes the child unless the call
  * is misuse (WEFT_EINVAL, WEFT_EBUSY, WEFT_EWRONGLOOP).  Without memory, or on a stopping loop, the

@@ -24,7 +24,7 @@ weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns)
 	int rc, now = 0;
 
 	if (deadline_ns == WEFT_NOWAIT) {
-		rc = weft__child_look(child, &now);
+		rc = weft__child_poll(child, &now);
 		status = now;
 	} else {
 		rc = weft__may_wait(deadline_ns);

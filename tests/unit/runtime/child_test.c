@@ -482,15 +482,15 @@ TEST_TWICE(a_child_can_be_closed_without_waiting_for_it)
 	weft_child *child = open_cat(loop);
 	int status = 0;
 
-	CHECK_EQ(weft__child_look(child, &status), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft__child_poll(child, &status), WEFT_ETIMEDOUT);
 	OK(weft__child_close_later(child));
 	OK(weft_loop_run(loop)); /* the close keeps the loop alive */
 	check_no_child();
 	child = open_shell(loop, NULL, "exit 3");
-	while (weft__child_look(child, &status) != 0)
+	while (weft__child_poll(child, &status) != 0)
 		(void)weft_loop_run_once(loop, weft_after(WEFT_MS));
 	CHECK_EQ(WEXITSTATUS(status), 3);
-	OK(weft__child_look(child, &status));
+	OK(weft__child_poll(child, &status));
 	OK(weft__child_close_later(child));
 	end_loop(loop);
 }
@@ -602,7 +602,7 @@ TEST(misuse_of_child_ops_is_reported)
 	CHECK_MISUSE(weft__child_close_op(child, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_wait_op(child, &stranger.op, WEFT_NEVER), WEFT_EWRONGLOOP);
 	CHECK_MISUSE(weft__child_close_op(child, &stranger.op), WEFT_EWRONGLOOP);
-	CHECK_MISUSE(weft__child_look(NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft__child_poll(NULL, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_close_later(NULL), WEFT_EINVAL);
 	OK(weft__child_close_op(child, &p.op));
 	CHECK_MISUSE(weft__child_close_op(child, &p.op), WEFT_EBUSY);
