@@ -217,7 +217,7 @@ send_work_item(struct weft__dag_work_item *work_item)
 	if (weft__pool_reserve(pool)) {
 		rc = weft__pool_push(pool, &work_item->op);
 		if (rc < 0)
-			weft__pool_give_back(pool);
+			weft__pool_unreserve(pool);
 	}
 	weft__pool_leave(pool);
 	return rc;
@@ -292,7 +292,7 @@ yields_to_pool(struct weft__dag_worker *worker, const struct weft__dag_run_queue
 {
 	if (!worker->work_item || ++worker->rounds < ROUNDS_MAX || run_queue->queued == 0
 	    || run_queue->run->waiter_parked
-	    || weft__load(&run_queue->pool->places, WEFT__RELAXED) == 0
+	    || weft__load(&run_queue->pool->queue_used, WEFT__RELAXED) == 0
 	    || !weft__pool_reserve(run_queue->pool))
 		return false;
 	worker->work_item->again = true;

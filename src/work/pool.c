@@ -24,8 +24,8 @@
  *      the pool alive.  Only a caller that sees no user (U, acquire; pairs with leave, release)
  *      frees the pool, and joins all threads first.  So waking a thread, releasing the lock and
  *      sending a result all happen while the pool exists.
- *   6. Places of the queue are counted outside of the lock: at most queue_max, reserved before
- *      the op is started, so that a started op cannot fail for lack of a place.
+ *   6. Entries of the queue are counted outside of the lock: at most queue_max, reserved before
+ *      the op is started, so that a started op cannot fail for lack of an entry.
  *   7. Work that runs may push more while the pool ends.  No thread is started for it, because
  *      the existing ones have been counted; its own thread takes it before it exits.
  *   8. At most one idle thread spins on its futex word before it sleeps, and only while that
@@ -86,25 +86,25 @@ work_pool_take_out(weft_pool *pool, struct weft__op *op)
 		weft__put(before->node.next, op->node.next);
 	else
 		weft__put(pool->first, next);
-	weft__pool_give_back(pool);
+	weft__pool_unreserve(pool);
 }
 
 bool
 weft__pool_reserve(weft_pool *pool)
 {
-	uint32_t places = weft__load(&pool->places, WEFT__RELAXED);
+	uint32_t queue_used = weft__load(&pool->queue_used, WEFT__RELAXED);
 
 	do
-		if (places >= pool->set.queue_max)
+		if (queue_used >= pool->set.queue_max)
 			return false;
-	while (!weft__cas(&pool->places, &places, places + 1, WEFT__RELAXED));
+	while (!weft__cas(&pool->queue_used, &queue_used, queue_used + 1, WEFT__RELAXED));
 	return true;
 }
 
 void
-weft__pool_give_back(weft_pool *pool)
+weft__pool_unreserve(weft_pool *pool)
 {
-	(void)weft__add(&pool->places, UINT32_MAX, WEFT__RELAXED);
+	(void)weft__add(&pool->queue_used, UINT32_MAX, WEFT__RELAXED);
 }
 
 /* --- the threads -------------------------------------------------------- */

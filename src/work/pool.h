@@ -57,7 +57,7 @@ struct weft_pool {
 	struct weft__lock lock;
 	weft__a32 users;      /* work and calls that still use the pool */
 	weft__a32 owners;     /* loops that borrow it */
-	weft__a32 places;     /* of the queue, in use or reserved */
+	weft__a32 queue_used; /* entries of the queue, in use or reserved */
 	struct weft__pool_setup set;
 
 	/* Under the lock. */
@@ -92,10 +92,10 @@ WEFT__SHARED bool weft__pool_is_forked(const weft_pool *pool);
 WEFT__SHARED void weft__pool_enter(weft_pool *pool);
 WEFT__SHARED void weft__pool_leave(weft_pool *pool);
 
-/* Reserve a place in the queue; false if it is full.  weft__pool_push() consumes the place;
+/* Reserve an entry of the queue; false if it is full.  weft__pool_push() consumes the entry;
  * otherwise the caller returns it. */
 WEFT__SHARED bool weft__pool_reserve(weft_pool *pool);
-WEFT__SHARED void weft__pool_give_back(weft_pool *pool);
+WEFT__SHARED void weft__pool_unreserve(weft_pool *pool);
 
 /* Store the work of `op` where the pool expects it.  The node's fn has another type; it is
  * called only after casting it back. */

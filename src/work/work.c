@@ -88,13 +88,13 @@ weft__loop_pool(weft_loop *loop, const weft_pool *which)
 	};
 	struct weft__pool_setup set;
 	struct pools *pools = get_pools(loop);
-	weft_pool **place = pools ? &pools->pool[!cpu] : NULL;
+	weft_pool **slot = pools ? &pools->pool[!cpu] : NULL;
 
-	if (!place || *place)
-		return place ? *place : NULL;
+	if (!slot || *slot)
+		return slot ? *slot : NULL;
 	if (weft__pool_setup(&set, &opts) == 0)
-		*place = weft__pool_make(&set);
-	return *place;
+		*slot = weft__pool_make(&set);
+	return *slot;
 }
 
 int
@@ -115,7 +115,7 @@ weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking)
 	return 0;
 }
 
-/* Resolve `*pool` for work of `loop`, enter it, and reserve a place in its queue. */
+/* Resolve `*pool` for work of `loop`, enter it, and reserve an entry of its queue. */
 static int
 work_enter(weft_pool **pool, weft_loop *loop)
 {
@@ -179,14 +179,14 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 		return rc;
 	rc = weft_op_begin(public, work_on_cancel, pool, deadline_ns);
 	if (rc < 0) {
-		weft__pool_give_back(pool);
+		weft__pool_unreserve(pool);
 		weft__pool_leave(pool);
 		return rc;
 	}
 	weft__op_set_work(op, fn, arg);
 	rc = weft__pool_push(pool, op);
 	if (rc < 0) {
-		weft__pool_give_back(pool);
+		weft__pool_unreserve(pool);
 		weft__pool_leave(pool);
 		(void)weft_op_finish(public, rc); /* the op has begun, so it must finish */
 	}
@@ -256,7 +256,7 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns
 	weft__op_set_work(&call.op, fn, arg);
 	rc = weft__pool_push(pool, &call.op);
 	if (rc < 0) {
-		weft__pool_give_back(pool);
+		weft__pool_unreserve(pool);
 	} else if (!await(&call, deadline_ns)
 	           && weft__pool_revoke(pool, &call.op, WEFT_ETIMEDOUT)) {
 		rc = WEFT_ETIMEDOUT;
