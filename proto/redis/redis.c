@@ -111,7 +111,7 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
 	*redis = (weft_redis){ .loop = weft_loop_ref(loop), .refs = WEFT__REFS_ONE };
 	redis->random = weft_now() | 1;
-	weft__redis_slot_init(redis, &redis->shared, WEFT__REDIS_SHARED);
+	weft__redis_conn_slot_init(redis, &redis->shared, WEFT__REDIS_SHARED);
 	weft__link_init(&redis->dedicated);
 	weft__link_init(&redis->blocked);
 	weft__link_init(&redis->feeds);
@@ -151,11 +151,11 @@ weft_redis_close(weft_redis *redis)
 	redis->closed = true;
 	end_blocked(redis);
 	while (!weft__list_is_empty(&redis->dedicated))
-		weft__redis_slot_close(
-			WEFT__LINK_OF(weft__redis_slot, of_redis, redis->dedicated.next),
+		weft__redis_conn_slot_close(
+			WEFT__LINK_OF(weft__redis_conn_slot, of_redis, redis->dedicated.next),
 			WEFT_ESHUTDOWN);
 	weft__redis_feed_end(redis);
-	weft__redis_slot_close(&redis->shared, WEFT_ESHUTDOWN);
+	weft__redis_conn_slot_close(&redis->shared, WEFT_ESHUTDOWN);
 	weft__redis_unref(redis);
 }
 

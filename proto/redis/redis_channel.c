@@ -10,7 +10,7 @@
 static void
 send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
 {
-	struct weft__redis_slot *slot = redis->feed_slot;
+	struct weft__redis_conn_slot *slot = redis->feed_slot;
 	const char *verb = channel->is_pattern ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
 	                   : wanted            ? "SUBSCRIBE"
 	                                       : "UNSUBSCRIBE";
@@ -22,7 +22,7 @@ send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, boo
 	if (weft__redis_conn_put(slot->conn, &command))
 		slot->conn->tail--;
 	else
-		weft__redis_slot_lost(slot, weft_fail(WEFT_ENOMEM, "no memory to subscribe"));
+		weft__redis_conn_slot_lost(slot, weft_fail(WEFT_ENOMEM, "no memory to subscribe"));
 }
 
 static struct weft__redis_channel *

@@ -1,11 +1,11 @@
 /* redis_client.h - the Redis client's internals: commands and connections.  Private.
  *
- * A command is what a caller waits for.  A connection slot (struct weft__redis_slot) has a queue
- * of commands and at most one connection, which it makes again when the connection is lost.  All
- * ordinary commands share one slot, each command that blocks at the server has a dedicated one,
- * and one is for subscriptions.  A connection (struct weft__redis_conn) lasts from its handshake
- * to its end.  It has a pending entry (struct weft__redis_pending) for each command that was
- * sent.
+ * A command is what a caller waits for.  A connection slot (struct weft__redis_conn_slot) has a
+ * queue of commands and at most one connection, which it makes again when the connection is lost.
+ * All ordinary commands share one slot, each command that blocks at the server has a dedicated
+ * one, and one is for subscriptions.  A connection (struct weft__redis_conn) lasts from its
+ * handshake to its end.  It has a pending entry (struct weft__redis_pending) for each command that
+ * was sent.
  *
  *   1. All of this belongs to the endpoint's loop.  Other threads and loops post remote
  *      requests to it (redis_remote.c).
@@ -59,7 +59,7 @@ enum weft__redis_state {
 
 struct weft__redis_command {
 	struct weft__link  link;    /* in a queue, or of a cache entry */
-	struct weft__redis_slot *slot;    /* whose queue or connection it is in */
+	struct weft__redis_conn_slot *slot; /* whose queue or connection it is in */
 	const weft_span         *words;   /* borrowed; not used if `bytes` is set */
 	size_t                   count;
 	const char              *bytes;   /* encoded, or NULL: `words` are encoded */
@@ -108,7 +108,7 @@ void weft__redis_answer(weft_redis *redis, struct weft__redis_command *command,
                         weft_redis_reply *reply);
 /* Report the result to the caller: its text in weft_detail(), the reply in `out` (may be NULL). */
 int  weft__redis_report(struct weft__redis_command *command, int rc, weft_redis_reply **out);
-/* Run a command and wait, on any thread; _afar() on a thread or loop other than the endpoint's. */
+/* Run a command and wait, on any thread; _remote() if the endpoint's loop does not run there. */
 int  weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
                      weft_redis_reply **out, uint64_t deadline_ns);
 int  weft__redis_run_remote(weft_redis *redis, struct weft__redis_command *command,
@@ -127,7 +127,7 @@ struct weft__redis_pending {
 
 struct weft__redis_conn {
 	weft_redis              *redis;
-	struct weft__redis_slot *slot;      /* NULL: it has ended */
+	struct weft__redis_conn_slot *slot; /* NULL: it has ended */
 	weft_stream             *stream;
 	weft_op                  write;     /* writes `sending` */
 	weft_span                write_span;
@@ -160,7 +160,7 @@ weft__redis_pending_at(const struct weft__redis_conn *conn, uint64_t number)
 }
 
 /* Make a connection of `slot` over `stream`, which is taken.  Returns 0 or an error. */
-int  weft__redis_conn_open(struct weft__redis_slot *slot, weft_stream *stream);
+int  weft__redis_conn_open(struct weft__redis_conn_slot *slot, weft_stream *stream);
 /* Separate a connection from its slot.  The connection then closes and frees itself. */
 void weft__redis_conn_detach(struct weft__redis_conn *conn, bool at_once);
 /* Queue a command's bytes, with a pending entry for the replies.  Returns the entry, or NULL
@@ -172,22 +172,21 @@ void weft__redis_conn_read(struct weft__redis_conn *conn, const char *data, size
 
 /* --- connection slots -------------------------------------------------------- */
 
-enum weft__redis_slot_kind {
+enum weft__redis_conn_slot_kind {
 	WEFT__REDIS_SHARED, WEFT__REDIS_DEDICATED, WEFT__REDIS_FEEDS,
 };
 
-enum weft__redis_slot_state {
-	WEFT__LINK_OFF,        /* not connected; no command waits, or the next attempt is about
-	                         * to begin */
-	WEFT__REDIS_PAUSED,     /* the timer of the pause before the next attempt runs */
+enum weft__redis_conn_slot_state {
+	WEFT__REDIS_DISCONNECTED, /* no command waits, or the next attempt is about to begin */
+	WEFT__REDIS_PAUSED,       /* the timer of the pause before the next attempt runs */
 	WEFT__REDIS_CONNECTING, WEFT__REDIS_HANDSHAKE, WEFT__REDIS_READY,
 };
 
-struct weft__redis_slot {
+struct weft__redis_conn_slot {
 	weft_redis              *redis;
 	struct weft__link  of_redis;    /* if dedicated */
-	enum weft__redis_slot_kind  kind;
-	enum weft__redis_slot_state state;
+	enum weft__redis_conn_slot_kind  kind;
+	enum weft__redis_conn_slot_state state;
 	bool                     dead;        /* closed; freed once it is no longer connecting */
 	struct weft__redis_conn *conn;        /* during the handshake and when ready */
 	struct weft__link  queue;
@@ -198,31 +197,31 @@ struct weft__redis_slot {
 	uint64_t                 handshake_by_ns;
 };
 
-void weft__redis_slot_init(weft_redis *redis, struct weft__redis_slot *slot,
-                           enum weft__redis_slot_kind kind);
-void weft__redis_slot_submit(struct weft__redis_slot *slot,
-                             struct weft__redis_command *command);
+void weft__redis_conn_slot_init(weft_redis *redis, struct weft__redis_conn_slot *slot,
+                                enum weft__redis_conn_slot_kind kind);
+void weft__redis_conn_slot_submit(struct weft__redis_conn_slot *slot,
+                                  struct weft__redis_command *command);
 /* The queue of a slot: insert before `before`; remove the first command; end all commands. */
-void weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__link *before,
+void weft__redis_queue_push(struct weft__redis_conn_slot *slot, struct weft__link *before,
                             struct weft__redis_command *command);
-struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_slot *slot);
-void weft__redis_queue_end(struct weft__redis_slot *slot, int error, const char *text);
+struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_conn_slot *slot);
+void weft__redis_queue_end(struct weft__redis_conn_slot *slot, int error, const char *text);
 /* How long to wait before the next attempt; partly random. */
 uint64_t weft__redis_pause(weft_redis *redis);
 /* Begin to connect, after the pause if there is one. */
-void weft__redis_slot_start(struct weft__redis_slot *slot);
+void weft__redis_conn_slot_start(struct weft__redis_conn_slot *slot);
 /* Send queued commands, as many as inflight_max allows. */
-void weft__redis_slot_pump(struct weft__redis_slot *slot);
+void weft__redis_conn_slot_pump(struct weft__redis_conn_slot *slot);
 /* The handshake has succeeded; or the attempt to connect has failed. */
-void weft__redis_slot_ready(struct weft__redis_slot *slot);
-void weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *text);
+void weft__redis_conn_slot_ready(struct weft__redis_conn_slot *slot);
+void weft__redis_conn_slot_failed(struct weft__redis_conn_slot *slot, int error, const char *text);
 /* The connection is unusable; weft_detail() has the reason. */
-void weft__redis_slot_lost(struct weft__redis_slot *slot, int error);
+void weft__redis_conn_slot_lost(struct weft__redis_conn_slot *slot, int error);
 /* Replies have arrived, so pending entries may be free. */
-void weft__redis_slot_answered(struct weft__redis_slot *slot);
+void weft__redis_conn_slot_answered(struct weft__redis_conn_slot *slot);
 /* Close a slot and end all its commands.  Takes the slot if it was allocated. */
-void weft__redis_slot_close(struct weft__redis_slot *slot, int why);
-void weft__redis_slot_free(struct weft__redis_slot *slot);
+void weft__redis_conn_slot_close(struct weft__redis_conn_slot *slot, int why);
+void weft__redis_conn_slot_free(struct weft__redis_conn_slot *slot);
 
 /* Begin the handshake; and process a reply to it (taken). */
 int  weft__redis_handshake_start(struct weft__redis_conn *conn);
@@ -233,12 +232,12 @@ void weft__redis_handshake_reply(struct weft__redis_conn *conn, unsigned which,
 
 void weft__redis_dedicated_submit(weft_redis *redis, struct weft__redis_command *command);
 /* A dedicated slot has nothing to do. */
-void weft__redis_dedicated_idle(struct weft__redis_slot *slot);
+void weft__redis_dedicated_idle(struct weft__redis_conn_slot *slot);
 /* Close a dedicated slot that has nothing to do, if there is one. */
 bool weft__redis_dedicated_drop(weft_redis *redis);
-void weft__redis_dedicated_ended(struct weft__redis_slot *slot);
+void weft__redis_dedicated_ended(struct weft__redis_conn_slot *slot);
 /* An attempt to connect has failed: ends all commands that wait for a dedicated slot. */
-void weft__redis_dedicated_failed(struct weft__redis_slot *slot, int error, const char *text);
+void weft__redis_dedicated_failed(struct weft__redis_conn_slot *slot, int error, const char *text);
 
 /* --- pushes, cache, subscriptions -------------------------------------------- */
 
@@ -286,13 +285,13 @@ struct weft_redis {
 	uint64_t          random;   /* state of the jitter */
 	uint64_t          retry_ns; /* no attempt to connect before that */
 	uint32_t          failures; /* in a row, without a reply in between */
-	struct weft__redis_slot shared;
+	struct weft__redis_conn_slot shared;
 	struct weft__link dedicated;     /* slots */
 	uint32_t          dedicated_count;
 	struct weft__link blocked;    /* commands that wait for a dedicated slot */
 	uint32_t          blocked_count;
 	struct weft__redis_cache *cache;
-	struct weft__redis_slot  *feed_slot;
+	struct weft__redis_conn_slot *feed_slot;
 	struct weft__link   feeds, channels;
 	uint32_t          connections;    /* in the handshake or ready */
 	struct weft_redis_stats  stats;

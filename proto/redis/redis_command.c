@@ -85,7 +85,7 @@ weft__redis_submit(weft_redis *redis, struct weft__redis_command *command)
 	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session)
 		weft__redis_dedicated_submit(redis, command);
 	else
-		weft__redis_slot_submit(&redis->shared, command);
+		weft__redis_conn_slot_submit(&redis->shared, command);
 }
 
 /* --- ending ------------------------------------------------------------------ */
@@ -132,7 +132,7 @@ leave_queue(weft_redis *redis, struct weft__redis_command *command)
 static void
 leave_with_conn(struct weft__redis_command *command, int why)
 {
-	struct weft__redis_slot *slot = command->slot;
+	struct weft__redis_conn_slot *slot = command->slot;
 
 	weft__redis_pending_at(slot->conn, command->pending)->command = NULL;
 	command->state = WEFT__REDIS_LEAVING;
@@ -141,9 +141,9 @@ leave_with_conn(struct weft__redis_command *command, int why)
 	(void)weft_fail(why, "%.*s was canceled or timed out", (int)command->name.size,
 	                (const char *)command->name.data);
 	if (slot->kind == WEFT__REDIS_DEDICATED)
-		weft__redis_slot_close(slot, WEFT_ESHUTDOWN);
+		weft__redis_conn_slot_close(slot, WEFT_ESHUTDOWN);
 	else
-		weft__redis_slot_lost(slot, why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
+		weft__redis_conn_slot_lost(slot, why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
 }
 
 /* The error text names the server that did not answer or was not connected. */

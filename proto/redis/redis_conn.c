@@ -89,7 +89,7 @@ on_written(weft_op *op, int64_t result, void *arg)
 		return;
 	}
 	if (result < 0) {
-		weft__redis_slot_lost(conn->slot, (int)result);
+		weft__redis_conn_slot_lost(conn->slot, (int)result);
 		return;
 	}
 	empty(&conn->sending);
@@ -161,7 +161,7 @@ on_flush(void *arg)
 	else if (!conn->write.pending && conn->out.size > 0)
 		rc = flush(conn);
 	if (rc < 0)
-		weft__redis_slot_lost(conn->slot, rc);
+		weft__redis_conn_slot_lost(conn->slot, rc);
 }
 
 static void
@@ -225,11 +225,11 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	if (!conn->slot)
 		return;
 	if (size == 0)
-		weft__redis_slot_lost(conn->slot, weft_fail(WEFT_EPIPE, "the server closed "
-		                                                        "the connection"));
+		weft__redis_conn_slot_lost(conn->slot, weft_fail(WEFT_EPIPE, "the server closed "
+		                                                             "the connection"));
 	else if (size < 0)
-		weft__redis_slot_lost(conn->slot,
-		                      weft_fail((int)size, "%s", weft_strerror((int)size)));
+		weft__redis_conn_slot_lost(conn->slot,
+		                           weft_fail((int)size, "%s", weft_strerror((int)size)));
 	if (size <= 0)
 		return;
 	conn->redis->stats.bytes_in += (uint64_t)size;
@@ -259,7 +259,7 @@ redis_conn_start(struct weft__redis_conn *conn)
 
 /* A stream that was not started has no on_close. */
 int
-weft__redis_conn_open(struct weft__redis_slot *slot, weft_stream *stream)
+weft__redis_conn_open(struct weft__redis_conn_slot *slot, weft_stream *stream)
 {
 	struct weft__redis_conn *conn = weft_alloc(sizeof(*conn));
 	int rc = WEFT_ENOMEM;

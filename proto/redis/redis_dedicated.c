@@ -2,24 +2,25 @@
  * reused by the next.
  *
  * A command that is given up closes its connection, since it could still consume data at the
- * server.  Lines that have nothing to do are kept.
+ * server.  Slots that have nothing to do are kept.
  */
 #include "redis_client.h"
 
 static bool
-is_idle(const struct weft__redis_slot *slot)
+is_idle(const struct weft__redis_conn_slot *slot)
 {
 	return slot->state == WEFT__REDIS_READY && slot->queued == 0
 	       && weft__redis_inflight(slot->conn) == 0;
 }
 
-static struct weft__redis_slot *
+static struct weft__redis_conn_slot *
 find_idle(weft_redis *redis)
 {
 	struct weft__link *at = redis->dedicated.next;
 
 	for (; at != &redis->dedicated; at = at->next) {
-		struct weft__redis_slot *slot = WEFT__LINK_OF(weft__redis_slot, of_redis, at);
+		struct weft__redis_conn_slot *slot = WEFT__LINK_OF(weft__redis_conn_slot, of_redis,
+		                                                   at);
 
 		if (is_idle(slot))
 			return slot;
@@ -36,14 +37,14 @@ dedicated_max(const weft_redis *redis)
 	return redis->connections_max > others ? redis->connections_max - others : 0;
 }
 
-static struct weft__redis_slot *
+static struct weft__redis_conn_slot *
 open_slot(weft_redis *redis)
 {
-	struct weft__redis_slot *slot = weft_alloc(sizeof(*slot));
+	struct weft__redis_conn_slot *slot = weft_alloc(sizeof(*slot));
 
 	if (!slot)
 		return NULL;
-	weft__redis_slot_init(redis, slot, WEFT__REDIS_DEDICATED);
+	weft__redis_conn_slot_init(redis, slot, WEFT__REDIS_DEDICATED);
 	weft__link_before(&redis->dedicated, &slot->of_redis);
 	redis->dedicated_count++;
 	return slot;
@@ -73,7 +74,7 @@ dedicated_pop(weft_redis *redis)
 void
 weft__redis_dedicated_submit(weft_redis *redis, struct weft__redis_command *command)
 {
-	struct weft__redis_slot *slot = find_idle(redis);
+	struct weft__redis_conn_slot *slot = find_idle(redis);
 
 	if (!slot && redis->dedicated_count >= dedicated_max(redis)) {
 		dedicated_push(redis, command);
@@ -82,30 +83,30 @@ weft__redis_dedicated_submit(weft_redis *redis, struct weft__redis_command *comm
 	if (!slot)
 		slot = open_slot(redis);
 	if (slot)
-		weft__redis_slot_submit(slot, command);
+		weft__redis_conn_slot_submit(slot, command);
 	else
 		weft__redis_end(redis, command, WEFT_ENOMEM, NULL);
 }
 
 void
-weft__redis_dedicated_idle(struct weft__redis_slot *slot)
+weft__redis_dedicated_idle(struct weft__redis_conn_slot *slot)
 {
 	if (slot->redis->blocked_count > 0)
-		weft__redis_slot_submit(slot, dedicated_pop(slot->redis));
+		weft__redis_conn_slot_submit(slot, dedicated_pop(slot->redis));
 }
 
 bool
 weft__redis_dedicated_drop(weft_redis *redis)
 {
-	struct weft__redis_slot *slot = find_idle(redis);
+	struct weft__redis_conn_slot *slot = find_idle(redis);
 
 	if (slot)
-		weft__redis_slot_close(slot, WEFT_ESHUTDOWN);
+		weft__redis_conn_slot_close(slot, WEFT_ESHUTDOWN);
 	return slot;
 }
 
 void
-weft__redis_dedicated_ended(struct weft__redis_slot *slot)
+weft__redis_dedicated_ended(struct weft__redis_conn_slot *slot)
 {
 	weft_redis *redis = slot->redis;
 
@@ -117,11 +118,11 @@ weft__redis_dedicated_ended(struct weft__redis_slot *slot)
 }
 
 void
-weft__redis_dedicated_failed(struct weft__redis_slot *slot, int error, const char *text)
+weft__redis_dedicated_failed(struct weft__redis_conn_slot *slot, int error, const char *text)
 {
 	weft_redis *redis = slot->redis;
 
 	while (redis->blocked_count > 0)
 		weft__redis_end(redis, dedicated_pop(redis), error, text);
-	weft__redis_slot_close(slot, error);
+	weft__redis_conn_slot_close(slot, error);
 }

@@ -23,7 +23,7 @@ redis_feed_leave(weft_redis_subscription *feed)
 static int
 open_slot(weft_redis *redis)
 {
-	struct weft__redis_slot *slot;
+	struct weft__redis_conn_slot *slot;
 
 	if (redis->feed_slot)
 		return 0;
@@ -36,7 +36,7 @@ open_slot(weft_redis *redis)
 	slot = weft_alloc(sizeof(*slot));
 	if (!slot)
 		return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
-	weft__redis_slot_init(redis, slot, WEFT__REDIS_FEEDS);
+	weft__redis_conn_slot_init(redis, slot, WEFT__REDIS_FEEDS);
 	redis->feed_slot = slot;
 	return 0;
 }
@@ -44,11 +44,11 @@ open_slot(weft_redis *redis)
 static void
 close_slot(weft_redis *redis)
 {
-	struct weft__redis_slot *slot = redis->feed_slot;
+	struct weft__redis_conn_slot *slot = redis->feed_slot;
 
 	redis->feed_slot = NULL;
 	if (slot)
-		weft__redis_slot_close(slot, WEFT_ESHUTDOWN);
+		weft__redis_conn_slot_close(slot, WEFT_ESHUTDOWN);
 }
 
 static void
@@ -78,8 +78,8 @@ weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 		else
 			go_on = true;
 	}
-	if (go_on && redis->feed_slot && redis->feed_slot->state == WEFT__LINK_OFF)
-		weft__redis_slot_start(redis->feed_slot);
+	if (go_on && redis->feed_slot && redis->feed_slot->state == WEFT__REDIS_DISCONNECTED)
+		weft__redis_conn_slot_start(redis->feed_slot);
 }
 
 void
@@ -172,8 +172,8 @@ weft_redis_subscribe(weft_redis *redis, const char *const *channels, weft_redis_
 	if (rc < 0)
 		return rc;
 	rc = weft__redis_channels_join(feed, channels);
-	if (rc == 0 && redis->feed_slot->state == WEFT__LINK_OFF)
-		weft__redis_slot_start(redis->feed_slot);
+	if (rc == 0 && redis->feed_slot->state == WEFT__REDIS_DISCONNECTED)
+		weft__redis_conn_slot_start(redis->feed_slot);
 	if (rc == 0 && is_confirmed(feed))
 		feed->is_open = true;
 	feed->users++;

@@ -129,7 +129,7 @@ on_error(struct weft__redis_conn *conn, enum handshake which, const weft_redis_r
 		return; /* no tracking then; SELECT is sent again */
 	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", conn->redis->address, (int)said.size,
 	                (const char *)said.data);
-	weft__redis_slot_failed(conn->slot, WEFT_EREPLY, weft_detail());
+	weft__redis_conn_slot_failed(conn->slot, WEFT_EREPLY, weft_detail());
 }
 
 static bool
@@ -160,9 +160,9 @@ weft__redis_handshake_reply(struct weft__redis_conn *conn, unsigned which, weft_
 	if (!conn->slot || conn->handshakes > 0)
 		return;
 	if (conn->fell_back && which < AUTH && say_again(conn) < 0) {
-		weft__redis_slot_failed(conn->slot, WEFT_ENOMEM, weft_detail());
+		weft__redis_conn_slot_failed(conn->slot, WEFT_ENOMEM, weft_detail());
 		return;
 	}
 	if (conn->handshakes == 0)
-		weft__redis_slot_ready(conn->slot);
+		weft__redis_conn_slot_ready(conn->slot);
 }

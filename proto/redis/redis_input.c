@@ -25,7 +25,7 @@ break_off(struct weft__redis_conn *conn, int error)
 		command->state = WEFT__REDIS_NOWHERE;
 		weft__redis_end(conn->redis, command, error, weft_detail());
 	}
-	weft__redis_slot_lost(conn->slot, error);
+	weft__redis_conn_slot_lost(conn->slot, error);
 }
 
 /* --- pairing ----------------------------------------------------------------- */
@@ -90,7 +90,7 @@ pair_nothing(struct weft__redis_conn *conn)
 		weft__redis_end(conn->redis, command, WEFT_ENOMEM, NULL);
 	}
 	if (in_handshake)
-		weft__redis_slot_failed(conn->slot, WEFT_ENOMEM, "no memory for a reply");
+		weft__redis_conn_slot_failed(conn->slot, WEFT_ENOMEM, "no memory for a reply");
 }
 
 /* --- reading ----------------------------------------------------------------- */
@@ -237,5 +237,5 @@ weft__redis_conn_read(struct weft__redis_conn *conn, const char *data, size_t si
 			read_gathered(conn);
 	}
 	if (conn->slot)
-		weft__redis_slot_answered(conn->slot);
+		weft__redis_conn_slot_answered(conn->slot);
 }

@@ -33,7 +33,7 @@ end_lost(weft_redis *redis, struct weft__redis_command *command, int error, cons
 /* Move the commands of the pending entries to the front of the queue, in their order; or end
  * them. */
 static void
-empty_pending(struct weft__redis_slot *slot, struct weft__redis_conn *conn, int error,
+empty_pending(struct weft__redis_conn_slot *slot, struct weft__redis_conn *conn, int error,
               const char *why)
 {
 	struct weft__link *before = slot->queue.next;
@@ -59,14 +59,14 @@ empty_pending(struct weft__redis_slot *slot, struct weft__redis_conn *conn, int 
 
 /* If a session is lost, the commands that wait for it fail too. */
 static void
-end_session(struct weft__redis_slot *slot, int error, const char *why)
+end_session(struct weft__redis_conn_slot *slot, int error, const char *why)
 {
 	while (slot->queued > 0)
 		end_lost(slot->redis, weft__redis_queue_pop(slot), error, why);
 }
 
 void
-weft__redis_slot_lost(struct weft__redis_slot *slot, int error)
+weft__redis_conn_slot_lost(struct weft__redis_conn_slot *slot, int error)
 {
 	struct weft__redis_conn *conn = slot->conn;
 	weft_redis *redis = slot->redis;
@@ -77,12 +77,12 @@ weft__redis_slot_lost(struct weft__redis_slot *slot, int error)
 	why[size] = '\0';
 	if (slot->state == WEFT__REDIS_HANDSHAKE) {
 		(void)weft_fail(error, "%s: %s", redis->address, why);
-		weft__redis_slot_failed(slot, error, weft_detail());
+		weft__redis_conn_slot_failed(slot, error, weft_detail());
 		return;
 	}
 	empty_pending(slot, conn, error, why);
 	weft__redis_conn_detach(conn, true);
-	slot->state = WEFT__LINK_OFF;
+	slot->state = WEFT__REDIS_DISCONNECTED;
 	if (redis->failures++ > 0)
 		redis->retry_ns = weft_after(weft__redis_pause(redis));
 	else
@@ -94,15 +94,15 @@ weft__redis_slot_lost(struct weft__redis_slot *slot, int error)
 	if (error == WEFT_ESHUTDOWN)
 		weft__redis_queue_end(slot, error, why);
 	if (slot->kind == WEFT__REDIS_DEDICATED && slot->queued == 0)
-		weft__redis_slot_close(slot, error);
+		weft__redis_conn_slot_close(slot, error);
 	else if (slot->kind == WEFT__REDIS_FEEDS && error == WEFT_ESHUTDOWN)
 		weft__redis_feed_failed(redis, error, why);
 	else if (slot->queued > 0 || slot->kind == WEFT__REDIS_FEEDS)
-		weft__redis_slot_start(slot);
+		weft__redis_conn_slot_start(slot);
 }
 
 void
-weft__redis_slot_close(struct weft__redis_slot *slot, int why)
+weft__redis_conn_slot_close(struct weft__redis_conn_slot *slot, int why)
 {
 	(void)weft_timer_stop(&slot->timer);
 	if (slot->conn) {
@@ -119,6 +119,6 @@ weft__redis_slot_close(struct weft__redis_slot *slot, int why)
 		weft_op_cancel(&slot->connect);
 		return; /* on_connected() frees it */
 	}
-	slot->state = WEFT__LINK_OFF;
-	weft__redis_slot_free(slot);
+	slot->state = WEFT__REDIS_DISCONNECTED;
+	weft__redis_conn_slot_free(slot);
 }

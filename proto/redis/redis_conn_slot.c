@@ -1,4 +1,4 @@
-/* redis_slot.c - a connection slot: its queue, and connecting.
+/* redis_conn_slot.c - a connection slot: its queue, and connecting.
  *
  * A slot connects when a command waits for it.  An attempt that fails ends all waiting commands
  * with its error.  Later commands wait for the next attempt, which is made after a pause that
@@ -10,10 +10,10 @@
 #define PAUSE_FIRST (10 * WEFT_MS)
 
 void
-weft__redis_slot_init(weft_redis *redis, struct weft__redis_slot *slot,
-                      enum weft__redis_slot_kind kind)
+weft__redis_conn_slot_init(weft_redis *redis, struct weft__redis_conn_slot *slot,
+                           enum weft__redis_conn_slot_kind kind)
 {
-	*slot = (struct weft__redis_slot){ .redis = redis, .kind = kind };
+	*slot = (struct weft__redis_conn_slot){ .redis = redis, .kind = kind };
 	weft__link_init(&slot->of_redis);
 	weft__link_init(&slot->queue);
 	weft_timer_set_background(&slot->timer, true);
@@ -28,7 +28,7 @@ first_of(struct weft__link *queue)
 }
 
 void
-weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__link *before,
+weft__redis_queue_push(struct weft__redis_conn_slot *slot, struct weft__link *before,
                        struct weft__redis_command *command)
 {
 	command->slot = slot;
@@ -38,7 +38,7 @@ weft__redis_queue_push(struct weft__redis_slot *slot, struct weft__link *before,
 }
 
 struct weft__redis_command *
-weft__redis_queue_pop(struct weft__redis_slot *slot)
+weft__redis_queue_pop(struct weft__redis_conn_slot *slot)
 {
 	struct weft__redis_command *command = first_of(&slot->queue);
 
@@ -49,26 +49,26 @@ weft__redis_queue_pop(struct weft__redis_slot *slot)
 }
 
 void
-weft__redis_queue_end(struct weft__redis_slot *slot, int error, const char *text)
+weft__redis_queue_end(struct weft__redis_conn_slot *slot, int error, const char *text)
 {
 	while (slot->queued > 0)
 		weft__redis_end(slot->redis, weft__redis_queue_pop(slot), error, text);
 }
 
 static uint64_t
-room_of(const struct weft__redis_slot *slot)
+room_of(const struct weft__redis_conn_slot *slot)
 {
 	return slot->kind == WEFT__REDIS_SHARED ? slot->redis->inflight_max : 1;
 }
 
 static bool
-has_room(const struct weft__redis_slot *slot)
+has_room(const struct weft__redis_conn_slot *slot)
 {
 	return slot->state == WEFT__REDIS_READY && weft__redis_inflight(slot->conn) < room_of(slot);
 }
 
 static void
-slot_put(struct weft__redis_slot *slot, struct weft__redis_command *command)
+conn_slot_put(struct weft__redis_conn_slot *slot, struct weft__redis_command *command)
 {
 	struct weft__redis_pending *pending = weft__redis_conn_put(slot->conn, command);
 
@@ -85,30 +85,31 @@ slot_put(struct weft__redis_slot *slot, struct weft__redis_command *command)
 }
 
 void
-weft__redis_slot_pump(struct weft__redis_slot *slot)
+weft__redis_conn_slot_pump(struct weft__redis_conn_slot *slot)
 {
 	while (slot->queued > 0 && has_room(slot))
-		slot_put(slot, weft__redis_queue_pop(slot));
+		conn_slot_put(slot, weft__redis_queue_pop(slot));
 }
 
 void
-weft__redis_slot_submit(struct weft__redis_slot *slot, struct weft__redis_command *command)
+weft__redis_conn_slot_submit(struct weft__redis_conn_slot *slot,
+                             struct weft__redis_command *command)
 {
 	if (slot->queued == 0 && has_room(slot)) {
-		slot_put(slot, command);
+		conn_slot_put(slot, command);
 		return;
 	}
 	weft__redis_queue_push(slot, &slot->queue, command);
-	if (slot->state == WEFT__LINK_OFF)
-		weft__redis_slot_start(slot);
+	if (slot->state == WEFT__REDIS_DISCONNECTED)
+		weft__redis_conn_slot_start(slot);
 }
 
 void
-weft__redis_slot_answered(struct weft__redis_slot *slot)
+weft__redis_conn_slot_answered(struct weft__redis_conn_slot *slot)
 {
 	if (slot->state != WEFT__REDIS_READY)
 		return;
-	weft__redis_slot_pump(slot);
+	weft__redis_conn_slot_pump(slot);
 	if (slot->kind == WEFT__REDIS_DEDICATED && slot->queued == 0
 	    && weft__redis_inflight(slot->conn) == 0)
 		weft__redis_dedicated_idle(slot);
@@ -133,14 +134,14 @@ weft__redis_pause(weft_redis *redis)
 }
 
 void
-weft__redis_slot_free(struct weft__redis_slot *slot)
+weft__redis_conn_slot_free(struct weft__redis_conn_slot *slot)
 {
 	if (slot->kind != WEFT__REDIS_SHARED)
 		weft_release(slot);
 }
 
 void
-weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *text)
+weft__redis_conn_slot_failed(struct weft__redis_conn_slot *slot, int error, const char *text)
 {
 	char detail[512];
 	size_t size = strnlen(text, sizeof(detail) - 1);
@@ -150,7 +151,7 @@ weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *te
 	(void)weft_timer_stop(&slot->timer);
 	if (slot->conn)
 		weft__redis_conn_detach(slot->conn, true);
-	slot->state = WEFT__LINK_OFF;
+	slot->state = WEFT__REDIS_DISCONNECTED;
 	slot->redis->failures++;
 	slot->redis->retry_ns = weft_after(weft__redis_pause(slot->redis));
 	weft__redis_queue_end(slot, error, detail);
@@ -163,16 +164,16 @@ weft__redis_slot_failed(struct weft__redis_slot *slot, int error, const char *te
 static void
 on_handshake_time(weft_timer *timer, void *arg)
 {
-	struct weft__redis_slot *slot = arg;
+	struct weft__redis_conn_slot *slot = arg;
 
 	(void)timer;
 	(void)weft_fail(WEFT_ETIMEDOUT, "%s: the server did not answer the handshake in time",
 	                slot->redis->address);
-	weft__redis_slot_failed(slot, WEFT_ETIMEDOUT, weft_detail());
+	weft__redis_conn_slot_failed(slot, WEFT_ETIMEDOUT, weft_detail());
 }
 
 static void
-begin_handshake(struct weft__redis_slot *slot)
+begin_handshake(struct weft__redis_conn_slot *slot)
 {
 	int rc = weft__redis_conn_open(slot, slot->connected);
 
@@ -185,13 +186,13 @@ begin_handshake(struct weft__redis_slot *slot)
 		rc = weft_timer_start(slot->redis->loop, &slot->timer, slot->handshake_by_ns, 0,
 		                      on_handshake_time, slot);
 	if (rc < 0)
-		weft__redis_slot_failed(slot, rc, weft_strerror(rc));
+		weft__redis_conn_slot_failed(slot, rc, weft_strerror(rc));
 }
 
 static void
 on_connected(weft_op *op, int64_t result, void *arg)
 {
-	struct weft__redis_slot *slot = arg;
+	struct weft__redis_conn_slot *slot = arg;
 	weft_redis *redis = slot->redis;
 
 	(void)op;
@@ -199,13 +200,13 @@ on_connected(weft_op *op, int64_t result, void *arg)
 		if (result == 0)
 			weft_stream_reset(slot->connected);
 		slot->connected = NULL;
-		slot->state = WEFT__LINK_OFF;
-		weft__redis_slot_free(slot);
+		slot->state = WEFT__REDIS_DISCONNECTED;
+		weft__redis_conn_slot_free(slot);
 	} else if (result < 0) {
 		if (!strstr(weft_detail(), redis->address))
 			(void)weft_fail((int)result, "connect %s: %s", redis->address,
 			                weft_strerror((int)result));
-		weft__redis_slot_failed(slot, (int)result, weft_detail());
+		weft__redis_conn_slot_failed(slot, (int)result, weft_detail());
 	} else {
 		begin_handshake(slot);
 	}
@@ -213,7 +214,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 }
 
 static void
-dial(struct weft__redis_slot *slot)
+dial(struct weft__redis_conn_slot *slot)
 {
 	weft_redis *redis = slot->redis;
 	int rc;
@@ -225,7 +226,7 @@ dial(struct weft__redis_slot *slot)
 	rc = weft_stream_connect_op(redis->address, &redis->connect, &slot->connected,
 	                            &slot->connect, slot->handshake_by_ns);
 	if (rc < 0)
-		weft__redis_slot_failed(slot, rc, weft_detail());
+		weft__redis_conn_slot_failed(slot, rc, weft_detail());
 	else
 		(void)weft__redis_ref(redis);
 }
@@ -238,7 +239,7 @@ on_pause_over(weft_timer *timer, void *arg)
 }
 
 void
-weft__redis_slot_start(struct weft__redis_slot *slot)
+weft__redis_conn_slot_start(struct weft__redis_conn_slot *slot)
 {
 	weft_redis *redis = slot->redis;
 	int rc;
@@ -249,13 +250,13 @@ weft__redis_slot_start(struct weft__redis_slot *slot)
 	}
 	rc = weft_timer_start(redis->loop, &slot->timer, redis->retry_ns, 0, on_pause_over, slot);
 	if (rc < 0)
-		weft__redis_slot_failed(slot, rc, weft_strerror(rc));
+		weft__redis_conn_slot_failed(slot, rc, weft_strerror(rc));
 	else
 		slot->state = WEFT__REDIS_PAUSED;
 }
 
 void
-weft__redis_slot_ready(struct weft__redis_slot *slot)
+weft__redis_conn_slot_ready(struct weft__redis_conn_slot *slot)
 {
 	(void)weft_timer_stop(&slot->timer);
 	slot->state = WEFT__REDIS_READY;
@@ -263,5 +264,5 @@ weft__redis_slot_ready(struct weft__redis_slot *slot)
 	if (slot->kind == WEFT__REDIS_FEEDS)
 		weft__redis_feed_ready(slot->redis);
 	else
-		weft__redis_slot_answered(slot);
+		weft__redis_conn_slot_answered(slot);
 }
