@@ -114,7 +114,7 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 	weft__redis_conn_slot_init(redis, &redis->shared, WEFT__REDIS_SHARED);
 	weft__link_init(&redis->dedicated);
 	weft__link_init(&redis->blocked);
-	weft__link_init(&redis->feeds);
+	weft__link_init(&redis->subscriptions);
 	weft__link_init(&redis->channels);
 	weft__redis_table_make(redis->table);
 	set_limits(redis, x);
@@ -154,7 +154,7 @@ weft_redis_close(weft_redis *redis)
 		weft__redis_conn_slot_close(
 			WEFT__LINK_OF(weft__redis_conn_slot, of_redis, redis->dedicated.next),
 			WEFT_ESHUTDOWN);
-	weft__redis_feed_end(redis);
+	weft__redis_subscription_end(redis);
 	weft__redis_conn_slot_close(&redis->shared, WEFT_ESHUTDOWN);
 	weft__redis_unref(redis);
 }

@@ -4,13 +4,13 @@
  * and again whenever that connection was made.  It has no reply that could be paired: messages
  * confirm it.
  */
-#include "redis_feed.h"
+#include "redis_subscription.h"
 
 /* Subscribe to the channel or unsubscribe, without a pending entry. */
 static void
 send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
 {
-	struct weft__redis_conn_slot *slot = redis->feed_slot;
+	struct weft__redis_conn_slot *slot = redis->subscription_slot;
 	const char *verb = channel->is_pattern ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
 	                   : wanted            ? "SUBSCRIBE"
 	                                       : "UNSUBSCRIBE";
@@ -57,9 +57,9 @@ channel_make(weft_redis *redis, const char *name, bool is_pattern)
 }
 
 int
-weft__redis_channels_join(weft_redis_subscription *feed, const char *const *names)
+weft__redis_channels_join(weft_redis_subscription *subscription, const char *const *names)
 {
-	weft_redis *redis = feed->redis;
+	weft_redis *redis = subscription->redis;
 
 	for (; *names; names++) {
 		bool is_pattern = strpbrk(*names, "*?[") != NULL;
@@ -72,8 +72,9 @@ weft__redis_channels_join(weft_redis_subscription *feed, const char *const *name
 			channel = channel_make(redis, *names, is_pattern);
 		if (!channel)
 			return weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: no memory");
-		member = &feed->members[feed->member_count++];
-		*member = (struct weft__redis_member){ .channel = channel, .feed = feed };
+		member = &subscription->members[subscription->member_count++];
+		*member = (struct weft__redis_member){ .channel = channel,
+			                               .subscription = subscription };
 		weft__link_before(&channel->members, &member->of_channel);
 		if (is_new)
 			send_subscribe(redis, channel, true);
@@ -82,27 +83,28 @@ weft__redis_channels_join(weft_redis_subscription *feed, const char *const *name
 }
 
 void
-weft__redis_channels_leave(weft_redis_subscription *feed)
+weft__redis_channels_leave(weft_redis_subscription *subscription)
 {
-	while (feed->member_count > 0) {
-		struct weft__redis_member *member = &feed->members[--feed->member_count];
+	while (subscription->member_count > 0) {
+		struct weft__redis_member *member =
+			&subscription->members[--subscription->member_count];
 		struct weft__redis_channel *channel = member->channel;
 
 		weft__link_remove(&member->of_channel);
 		if (!weft__list_is_empty(&channel->members))
 			continue;
 		weft__link_remove(&channel->of_redis);
-		send_subscribe(feed->redis, channel, false);
+		send_subscribe(subscription->redis, channel, false);
 		weft_release(channel);
 	}
 }
 
 void
-weft__redis_feed_ready(weft_redis *redis)
+weft__redis_subscription_ready(weft_redis *redis)
 {
 	struct weft__link *at = redis->channels.next;
 
-	for (; at != &redis->channels && redis->feed_slot->conn; at = at->next) {
+	for (; at != &redis->channels && redis->subscription_slot->conn; at = at->next) {
 		struct weft__redis_channel *channel = WEFT__LINK_OF(weft__redis_channel, of_redis,
 		                                                    at);
 
@@ -114,13 +116,13 @@ weft__redis_feed_ready(weft_redis *redis)
 /* --- messages ------------------------------------------------------------------ */
 
 static void
-open_if_complete(weft_redis_subscription *feed)
+open_if_complete(weft_redis_subscription *subscription)
 {
-	for (size_t i = 0; i < feed->member_count; i++)
-		if (!feed->members[i].channel->confirmed)
+	for (size_t i = 0; i < subscription->member_count; i++)
+		if (!subscription->members[i].channel->confirmed)
 			return;
-	feed->is_open = true;
-	(void)weft_event_set(&feed->changed);
+	subscription->is_open = true;
+	(void)weft_event_set(&subscription->changed);
 }
 
 static void
@@ -131,11 +133,11 @@ confirm(weft_redis *redis, struct weft__redis_channel *channel)
 	channel->confirmed = true;
 	redis->failures = 0;
 	for (; at != &channel->members; at = at->next) {
-		weft_redis_subscription *feed =
-			WEFT__LINK_OF(weft__redis_member, of_channel, at)->feed;
+		weft_redis_subscription *subscription =
+			WEFT__LINK_OF(weft__redis_member, of_channel, at)->subscription;
 
-		if (!feed->is_open)
-			open_if_complete(feed);
+		if (!subscription->is_open)
+			open_if_complete(subscription);
 	}
 }
 
@@ -164,20 +166,21 @@ make_message(weft_span channel, weft_span text)
 /* A subscription that falls behind loses the oldest message.  Without memory the new message is
  * lost. */
 static void
-hand_to(weft_redis_subscription *feed, weft_redis_reply *message)
+hand_to(weft_redis_subscription *subscription, weft_redis_reply *message)
 {
 	uint32_t mask = WEFT__REDIS_BACKLOG - 1;
 
-	if (!message || feed->count == WEFT__REDIS_BACKLOG)
-		feed->fell_behind = true;
-	if (message && feed->count == WEFT__REDIS_BACKLOG) {
-		weft_redis_reply_free(feed->ring[feed->head & mask]);
-		feed->head++;
-		feed->count--;
+	if (!message || subscription->count == WEFT__REDIS_BACKLOG)
+		subscription->fell_behind = true;
+	if (message && subscription->count == WEFT__REDIS_BACKLOG) {
+		weft_redis_reply_free(subscription->ring[subscription->head & mask]);
+		subscription->head++;
+		subscription->count--;
 	}
 	if (message)
-		feed->ring[(feed->head + feed->count++) & mask] = weft__resp_ref(message);
-	(void)weft_event_set(&feed->changed);
+		subscription->ring[(subscription->head + subscription->count++) & mask] =
+			weft__resp_ref(message);
+	(void)weft_event_set(&subscription->changed);
 }
 
 static void
@@ -187,7 +190,7 @@ publish(struct weft__redis_channel *channel, weft_span name, weft_span text)
 	struct weft__link *at = channel->members.next;
 
 	for (; at != &channel->members; at = at->next)
-		hand_to(WEFT__LINK_OF(weft__redis_member, of_channel, at)->feed, message);
+		hand_to(WEFT__LINK_OF(weft__redis_member, of_channel, at)->subscription, message);
 	weft_redis_reply_free(message);
 }
 
@@ -207,7 +210,7 @@ text_at(const weft_redis_reply *reply, size_t index)
 }
 
 void
-weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
+weft__redis_subscription_message(weft_redis *redis, const weft_redis_reply *message)
 {
 	weft_span kind = text_at(message, 0), name = text_at(message, 1);
 	bool is_pattern = kind.size > 0 && *(const char *)kind.data == 'p';
@@ -217,7 +220,7 @@ weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
 	if (weft_redis_reply_type(message) == WEFT_REDIS_ERROR) {
 		(void)weft_redis_text(message, &said);
 		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)said.size, (const char *)said.data);
-		weft__redis_feed_failed(redis, WEFT_EREPLY, weft_detail());
+		weft__redis_subscription_failed(redis, WEFT_EREPLY, weft_detail());
 		return;
 	}
 	if (!channel)

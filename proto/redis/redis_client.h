@@ -173,7 +173,7 @@ void weft__redis_conn_read(struct weft__redis_conn *conn, const char *data, size
 /* --- connection slots -------------------------------------------------------- */
 
 enum weft__redis_conn_slot_kind {
-	WEFT__REDIS_SHARED, WEFT__REDIS_DEDICATED, WEFT__REDIS_FEEDS,
+	WEFT__REDIS_SHARED, WEFT__REDIS_DEDICATED, WEFT__REDIS_SUBSCRIPTIONS,
 };
 
 enum weft__redis_conn_slot_state {
@@ -260,10 +260,10 @@ size_t weft__redis_cache_bytes(const weft_redis *redis);
 
 /* For the slot of subscriptions: a message has arrived; the slot is ready; an attempt to
  * connect has failed; all subscriptions end. */
-void weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message);
-void weft__redis_feed_ready(weft_redis *redis);
-void weft__redis_feed_failed(weft_redis *redis, int error, const char *text);
-void weft__redis_feed_end(weft_redis *redis);
+void weft__redis_subscription_message(weft_redis *redis, const weft_redis_reply *message);
+void weft__redis_subscription_ready(weft_redis *redis);
+void weft__redis_subscription_failed(weft_redis *redis, int error, const char *text);
+void weft__redis_subscription_end(weft_redis *redis);
 
 /* --- the endpoint ------------------------------------------------------------ */
 
@@ -291,8 +291,8 @@ struct weft_redis {
 	struct weft__link blocked;    /* commands that wait for a dedicated slot */
 	uint32_t          blocked_count;
 	struct weft__redis_cache *cache;
-	struct weft__redis_conn_slot *feed_slot;
-	struct weft__link   feeds, channels;
+	struct weft__redis_conn_slot *subscription_slot;
+	struct weft__link   subscriptions, channels;
 	uint32_t          connections;    /* in the handshake or ready */
 	struct weft_redis_stats  stats;
 	uint8_t           table[WEFT__REDIS_TABLE];

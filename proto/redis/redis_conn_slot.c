@@ -157,8 +157,8 @@ weft__redis_conn_slot_failed(struct weft__redis_conn_slot *slot, int error, cons
 	weft__redis_queue_end(slot, error, detail);
 	if (slot->kind == WEFT__REDIS_DEDICATED)
 		weft__redis_dedicated_failed(slot, error, detail);
-	else if (slot->kind == WEFT__REDIS_FEEDS)
-		weft__redis_feed_failed(slot->redis, error, detail);
+	else if (slot->kind == WEFT__REDIS_SUBSCRIPTIONS)
+		weft__redis_subscription_failed(slot->redis, error, detail);
 }
 
 static void
@@ -261,8 +261,8 @@ weft__redis_conn_slot_ready(struct weft__redis_conn_slot *slot)
 	(void)weft_timer_stop(&slot->timer);
 	slot->state = WEFT__REDIS_READY;
 	slot->redis->stats.connects++;
-	if (slot->kind == WEFT__REDIS_FEEDS)
-		weft__redis_feed_ready(slot->redis);
+	if (slot->kind == WEFT__REDIS_SUBSCRIPTIONS)
+		weft__redis_subscription_ready(slot->redis);
 	else
 		weft__redis_conn_slot_answered(slot);
 }

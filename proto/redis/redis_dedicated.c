@@ -32,7 +32,7 @@ find_idle(weft_redis *redis)
 static uint32_t
 dedicated_max(const weft_redis *redis)
 {
-	uint32_t others = 1 + (redis->feed_slot != NULL);
+	uint32_t others = 1 + (redis->subscription_slot != NULL);
 
 	return redis->connections_max > others ? redis->connections_max - others : 0;
 }

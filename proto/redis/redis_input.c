@@ -100,7 +100,7 @@ pair_nothing(struct weft__redis_conn *conn)
 static bool
 is_push(const struct weft__redis_conn *conn, char first)
 {
-	return first == '>' || (conn->slot->kind == WEFT__REDIS_FEEDS && !conn->handshakes);
+	return first == '>' || (conn->slot->kind == WEFT__REDIS_SUBSCRIPTIONS && !conn->handshakes);
 }
 
 /* Process one complete reply; `rc` is the result of its build. */

@@ -17,7 +17,7 @@ weft__redis_pushed(struct weft__redis_conn *conn, weft_redis_reply *push)
 
 	if (is(weft_redis_item(push, 0), "invalidate"))
 		weft__redis_cache_invalidate(redis, weft_redis_item(push, 1));
-	else if (conn->slot->kind == WEFT__REDIS_FEEDS)
-		weft__redis_feed_message(redis, push);
+	else if (conn->slot->kind == WEFT__REDIS_SUBSCRIPTIONS)
+		weft__redis_subscription_message(redis, push);
 	weft_redis_reply_free(push);
 }

@@ -95,9 +95,9 @@ weft__redis_conn_slot_lost(struct weft__redis_conn_slot *slot, int error)
 		weft__redis_queue_end(slot, error, why);
 	if (slot->kind == WEFT__REDIS_DEDICATED && slot->queued == 0)
 		weft__redis_conn_slot_close(slot, error);
-	else if (slot->kind == WEFT__REDIS_FEEDS && error == WEFT_ESHUTDOWN)
-		weft__redis_feed_failed(redis, error, why);
-	else if (slot->queued > 0 || slot->kind == WEFT__REDIS_FEEDS)
+	else if (slot->kind == WEFT__REDIS_SUBSCRIPTIONS && error == WEFT_ESHUTDOWN)
+		weft__redis_subscription_failed(redis, error, why);
+	else if (slot->queued > 0 || slot->kind == WEFT__REDIS_SUBSCRIPTIONS)
 		weft__redis_conn_slot_start(slot);
 }
 

@@ -1,6 +1,6 @@
-/* redis_feed.h - subscriptions (feeds) and the channels that they share.  Private. */
-#ifndef WEFT_REDIS_FEED_H
-#define WEFT_REDIS_FEED_H
+/* redis_subscription.h - subscriptions and the channels that they share.  Private. */
+#ifndef WEFT_REDIS_SUBSCRIPTION_H
+#define WEFT_REDIS_SUBSCRIPTION_H
 
 #include "redis_client.h"
 
@@ -19,7 +19,7 @@ struct weft__redis_channel {
 struct weft__redis_member {
 	struct weft__link     of_channel;
 	struct weft__redis_channel *channel;
-	weft_redis_subscription            *feed;
+	weft_redis_subscription    *subscription;
 };
 
 struct weft_redis_subscription {
@@ -38,7 +38,7 @@ struct weft_redis_subscription {
 };
 
 /* Make the subscription a member of its channels and subscribe to new ones; and leave them. */
-int  weft__redis_channels_join(weft_redis_subscription *feed, const char *const *names);
-void weft__redis_channels_leave(weft_redis_subscription *feed);
+int  weft__redis_channels_join(weft_redis_subscription *subscription, const char *const *names);
+void weft__redis_channels_leave(weft_redis_subscription *subscription);
 
 #endif

@@ -1,4 +1,4 @@
-/* redis_feed_test.c - subscriptions and the cache of the Redis client. */
+/* redis_subscription_test.c - subscriptions and the cache of the Redis client. */
 #include "proto/redis_peer.h"
 
 #define MESSAGE(channel, text) ">3\r\n+message\r\n+" channel "\r\n+" text "\r\n"
