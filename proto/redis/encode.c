@@ -29,25 +29,25 @@ put_line(char *at, char type, size_t number)
 }
 
 size_t
-weft__resp_size(const weft_span *words, size_t count)
+weft__resp_size(const weft_span *args, size_t count)
 {
 	size_t size = 3 + count_digits(count);
 
 	for (size_t i = 0; i < count; i++)
-		size += 5 + count_digits(words[i].size) + words[i].size;
+		size += 5 + count_digits(args[i].size) + args[i].size;
 	return size;
 }
 
 char *
-weft__resp_put(char *at, const weft_span *words, size_t count)
+weft__resp_put(char *at, const weft_span *args, size_t count)
 {
 	at = put_line(at, '*', count);
 	for (size_t i = 0; i < count; i++) {
-		at = put_line(at, '$', words[i].size);
+		at = put_line(at, '$', args[i].size);
 		/* Empty data may be NULL, which memcpy() does not allow. */
-		if (words[i].size > 0)
-			memcpy(at, words[i].data, words[i].size);
-		at += words[i].size;
+		if (args[i].size > 0)
+			memcpy(at, args[i].data, args[i].size);
+		at += args[i].size;
 		*at++ = '\r';
 		*at++ = '\n';
 	}

@@ -30,7 +30,7 @@ struct entry {
 };
 
 struct weft__redis_cache {
-	struct entry **by_words, **by_key;
+	struct entry **by_command, **by_key;
 	size_t mask, count;
 	struct weft__link by_use; /* latest first */
 	size_t bytes;
@@ -59,13 +59,13 @@ hash_of(const void *data, size_t size)
 static int
 make_tables(struct weft__redis_cache *cache, size_t buckets)
 {
-	size_t size = buckets * sizeof(*cache->by_words);
+	size_t size = buckets * sizeof(*cache->by_command);
 	struct entry **tables = weft_alloc(2 * size);
 
 	if (!tables)
 		return WEFT_ENOMEM;
 	memset(tables, 0, 2 * size);
-	cache->by_words = tables;
+	cache->by_command = tables;
 	cache->by_key = tables + buckets;
 	cache->mask = buckets - 1;
 	return 0;
@@ -74,11 +74,11 @@ make_tables(struct weft__redis_cache *cache, size_t buckets)
 static void
 link_entry(struct weft__redis_cache *cache, struct entry *entry)
 {
-	struct entry **words = &cache->by_words[entry->hash & cache->mask];
+	struct entry **args = &cache->by_command[entry->hash & cache->mask];
 	struct entry **key = &cache->by_key[entry->key_hash & cache->mask];
 
-	entry->next = *words;
-	*words = entry;
+	entry->next = *args;
+	*args = entry;
 	entry->next_by_key = *key;
 	*key = entry;
 }
@@ -92,20 +92,20 @@ cache_grow(struct weft__redis_cache *cache)
 	if (cache->count <= cache->mask || make_tables(cache, 2 * (cache->mask + 1)) < 0)
 		return;
 	for (size_t i = 0; i <= old.mask; i++) {
-		while (old.by_words[i]) {
-			struct entry *entry = old.by_words[i];
+		while (old.by_command[i]) {
+			struct entry *entry = old.by_command[i];
 
-			old.by_words[i] = entry->next;
+			old.by_command[i] = entry->next;
 			link_entry(cache, entry);
 		}
 	}
-	weft_release(old.by_words);
+	weft_release(old.by_command);
 }
 
 static void
 unlink_entry(struct weft__redis_cache *cache, struct entry *entry)
 {
-	struct entry **at = &cache->by_words[entry->hash & cache->mask];
+	struct entry **at = &cache->by_command[entry->hash & cache->mask];
 
 	while (*at != entry)
 		at = &(*at)->next;
@@ -121,7 +121,7 @@ static struct entry *
 cache_find(const struct weft__redis_cache *cache, const char *bytes, size_t size)
 {
 	uint64_t hash = hash_of(bytes, size);
-	struct entry *entry = cache->by_words[hash & cache->mask];
+	struct entry *entry = cache->by_command[hash & cache->mask];
 
 	while (entry
 	       && (entry->hash != hash || entry->fetch.size != size
@@ -172,7 +172,7 @@ weft__redis_cache_close(weft_redis *redis)
 	if (!redis->cache)
 		return;
 	weft__redis_cache_clear(redis);
-	weft_release(redis->cache->by_words);
+	weft_release(redis->cache->by_command);
 	weft_release(redis->cache);
 }
 
@@ -253,7 +253,7 @@ make_entry(weft_redis *redis, const struct weft__redis_command *command, const c
 	entry->fetch = (struct weft__redis_command){
 		.bytes = entry->bytes,
 		.size = size,
-		.name = weft__redis_word(entry->bytes, 0, command->name.size),
+		.name = weft__redis_arg(entry->bytes, 0, command->name.size),
 		.replies = 1,
 		.flags = command->flags,
 		.fetches = true,
@@ -285,7 +285,7 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 	char room[WORDS_MAX];
 	const char *bytes = command->bytes ? command->bytes : room;
 	size_t size = command->bytes ? command->size
-	                             : weft__resp_size(command->words, command->count);
+	                             : weft__resp_size(command->args, command->count);
 	weft_redis_reply *reply;
 	struct entry *entry;
 	bool is_new;
@@ -295,7 +295,7 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 	        && redis->shared.state == WEFT__REDIS_READY))
 		return false;
 	if (!command->bytes)
-		(void)weft__resp_put(room, command->words, command->count);
+		(void)weft__resp_put(room, command->args, command->count);
 	reply = weft__redis_cache_find(redis, bytes, size);
 	if (reply) {
 		weft__redis_answer(redis, command, reply);
@@ -321,7 +321,7 @@ static bool
 has_key(const struct entry *entry, weft_span key)
 {
 	const char *end = entry->bytes + entry->fetch.size;
-	const char *at = weft__redis_word(entry->bytes, 1, 0).data;
+	const char *at = weft__redis_arg(entry->bytes, 1, 0).data;
 
 	return (size_t)(end - at) >= key.size + 2 && memcmp(at, key.data, key.size) == 0
 	       && at[key.size] == '\r';
@@ -388,5 +388,5 @@ weft__redis_cache_wrote(weft_redis *redis, const struct weft__redis_command *com
 		drop_bytes(cache, command->bytes, command->bytes + command->size);
 	else
 		for (size_t i = 1; i < command->count; i++)
-			drop_key(cache, command->words[i]);
+			drop_key(cache, command->args[i]);
 }

@@ -116,11 +116,11 @@ look_up(weft_redis *redis, const struct weft__redis_command *command, weft_redis
 {
 	char bytes[512];
 	weft_redis_reply *reply;
-	size_t size = weft__resp_size(command->words, command->count);
+	size_t size = weft__resp_size(command->args, command->count);
 
 	if (size > sizeof(bytes) || weft_loop_current() != redis->loop)
 		return 0;
-	(void)weft__resp_put(bytes, command->words, command->count);
+	(void)weft__resp_put(bytes, command->args, command->count);
 	reply = weft__redis_cache_find(redis, bytes, size);
 	if (!reply)
 		return 0;
@@ -154,18 +154,18 @@ int
 weft_redis_callf(weft_redis *redis, weft_redis_reply **out, uint64_t deadline_ns,
                  const char *format, ...)
 {
-	struct weft__resp_words words;
+	struct weft__resp_args parsed;
 	va_list args;
 	int rc;
 
 	if (!redis || !format)
 		return weft_fail(WEFT_EINVAL, "weft_redis_callf: redis or format is NULL");
 	va_start(args, format);
-	rc = weft__resp_format(&words, format, args);
+	rc = weft__resp_format(&parsed, format, args);
 	va_end(args);
 	if (rc < 0)
 		return rc;
-	rc = weft_redis_call(redis, words.words, words.count, out, deadline_ns);
-	weft_release(words.words);
+	rc = weft_redis_call(redis, parsed.args, parsed.count, out, deadline_ns);
+	weft_release(parsed.args);
 	return rc;
 }

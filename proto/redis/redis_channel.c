@@ -14,8 +14,8 @@ send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, boo
 	const char *verb = channel->is_pattern ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
 	                   : wanted            ? "SUBSCRIBE"
 	                                       : "UNSUBSCRIBE";
-	const weft_span words[2] = { weft_text(verb), { channel->name, channel->size } };
-	struct weft__redis_command command = { .words = words, .count = 2, .replies = 1 };
+	const weft_span args[2] = { weft_text(verb), { channel->name, channel->size } };
+	struct weft__redis_command command = { .args = args, .count = 2, .replies = 1 };
 
 	if (!slot || slot->state != WEFT__REDIS_READY)
 		return;
@@ -146,15 +146,15 @@ static weft_redis_reply *
 make_message(weft_span channel, weft_span text)
 {
 	const struct weft__resp_limits limits = { SIZE_MAX, 1, 3 };
-	const weft_span words[2] = { channel, text };
-	size_t size = weft__resp_size(words, 2);
+	const weft_span args[2] = { channel, text };
+	size_t size = weft__resp_size(args, 2);
 	char *bytes = weft_alloc(size);
 	struct weft__resp_scan scan = { 0 };
 	weft_redis_reply *reply = NULL;
 
 	if (!bytes)
 		return NULL;
-	(void)weft__resp_put(bytes, words, 2);
+	(void)weft__resp_put(bytes, args, 2);
 	if (weft__resp_scan(&scan, &limits, bytes, size) != (ssize_t)size
 	    || weft__resp_build_taking(&scan, bytes, size, &reply) < 0) {
 		weft_release(bytes);

@@ -60,9 +60,9 @@ enum weft__redis_state {
 struct weft__redis_command {
 	struct weft__link  link;    /* in a queue, or of a cache entry */
 	struct weft__redis_conn_slot *slot; /* whose queue or connection it is in */
-	const weft_span         *words;   /* borrowed; not used if `bytes` is set */
+	const weft_span         *args;    /* borrowed; not used if `bytes` is set */
 	size_t                   count;
-	const char              *bytes;   /* encoded, or NULL: `words` are encoded */
+	const char              *bytes;   /* encoded, or NULL: `args` are encoded */
 	size_t                   size;    /* of bytes */
 	weft_span                name;    /* for error texts */
 	weft_span                key;     /* of a KEYED one */
@@ -83,10 +83,10 @@ struct weft__redis_command {
 
 /* Initialize a command from its arguments.  weft__redis_flags() returns only its properties. */
 int  weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *command,
-                              const weft_span *words, size_t count);
+                              const weft_span *args, size_t count);
 /* Argument `index` (0 is the name), of `size` bytes, of an encoded command. */
-weft_span weft__redis_word(const char *bytes, size_t index, size_t size);
-uint32_t weft__redis_flags(const weft_redis *redis, const weft_span *words, size_t count);
+weft_span weft__redis_arg(const char *bytes, size_t index, size_t size);
+uint32_t weft__redis_flags(const weft_redis *redis, const weft_span *args, size_t count);
 void weft__redis_table_make(uint8_t *table);
 
 /* Whether a command can be accepted.  Returns 0, WEFT_EINVAL, WEFT_EAGAIN, WEFT_ESHUTDOWN.

@@ -5,28 +5,28 @@
 
 int
 weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *command,
-                         const weft_span *words, size_t count)
+                         const weft_span *args, size_t count)
 {
-	if (!words || count == 0 || words[0].size == 0)
+	if (!args || count == 0 || args[0].size == 0)
 		return weft_fail(WEFT_EINVAL, "redis: the command is empty");
 	for (size_t i = 0; i < count; i++)
-		if (!words[i].data && words[i].size > 0)
+		if (!args[i].data && args[i].size > 0)
 			return weft_fail(WEFT_EINVAL, "redis: an argument is NULL");
 	*command = (struct weft__redis_command){
-		.words = words,
+		.args = args,
 		.count = count,
-		.name = words[0],
+		.name = args[0],
 		.replies = 1,
-		.flags = (uint8_t)weft__redis_flags(redis, words, count),
+		.flags = (uint8_t)weft__redis_flags(redis, args, count),
 	};
 	if (command->flags & WEFT__REDIS_KEYED)
-		command->key = words[1];
+		command->key = args[1];
 	return 0;
 }
 
 /* The arguments before it contain no line feeds, so counting those of the framing finds it. */
 weft_span
-weft__redis_word(const char *bytes, size_t index, size_t size)
+weft__redis_arg(const char *bytes, size_t index, size_t size)
 {
 	for (size_t lines = 0; lines < 2 * index + 2; lines++)
 		bytes = strchr(bytes, '\n') + 1;

@@ -195,7 +195,7 @@ struct weft__redis_pending *
 weft__redis_conn_put(struct weft__redis_conn *conn, const struct weft__redis_command *command)
 {
 	size_t size = command->bytes ? command->size
-	                             : weft__resp_size(command->words, command->count);
+	                             : weft__resp_size(command->args, command->count);
 	struct weft__buffer *out = &conn->out;
 	struct weft__redis_pending *pending;
 
@@ -206,7 +206,7 @@ weft__redis_conn_put(struct weft__redis_conn *conn, const struct weft__redis_com
 	if (command->bytes)
 		memcpy(out->data + out->size, command->bytes, size);
 	else
-		(void)weft__resp_put(out->data + out->size, command->words, command->count);
+		(void)weft__resp_put(out->data + out->size, command->args, command->count);
 	pending = weft__redis_pending_at(conn, conn->tail++);
 	*pending = (struct weft__redis_pending){ .begin = conn->put, .left = command->replies };
 	out->size += size;

@@ -13,7 +13,7 @@ struct arguments {
 
 /* What the walk fills.  The first walk only counts. */
 struct sink {
-	weft_span *words; /* NULL: measure */
+	weft_span *args; /* NULL: measure */
 	char *bytes;
 	size_t count, used; /* arguments and bytes so far */
 	size_t room;        /* bytes, without the NUL after the last */
@@ -43,8 +43,8 @@ begin_word(struct sink *sink)
 {
 	if (sink->in_word)
 		return;
-	if (sink->words)
-		sink->words[sink->count] = (weft_span){ sink->bytes + sink->used, 0 };
+	if (sink->args)
+		sink->args[sink->count] = (weft_span){ sink->bytes + sink->used, 0 };
 	sink->count++;
 	sink->in_word = true;
 }
@@ -53,8 +53,8 @@ begin_word(struct sink *sink)
 static void
 grow_word(struct sink *sink, size_t size)
 {
-	if (sink->words)
-		sink->words[sink->count - 1].size += size;
+	if (sink->args)
+		sink->args[sink->count - 1].size += size;
 	sink->used += size;
 }
 
@@ -62,9 +62,9 @@ static int
 redis_format_add(struct sink *sink, const void *data, size_t size)
 {
 	begin_word(sink);
-	if (sink->words && size > sink->room - sink->used)
+	if (sink->args && size > sink->room - sink->used)
 		return WEFT_EINVAL;
-	if (sink->words && size > 0)
+	if (sink->args && size > 0)
 		memcpy(sink->bytes + sink->used, data, size);
 	grow_word(sink, size);
 	return 0;
@@ -92,8 +92,8 @@ set_point(char *text, size_t size)
 __attribute__((format(printf, 3, 4))) static int
 print(struct sink *sink, bool has_point, const char *spec, ...)
 {
-	char *at = sink->words ? sink->bytes + sink->used : NULL;
-	size_t room = sink->words ? sink->room - sink->used + 1 : 0;
+	char *at = sink->args ? sink->bytes + sink->used : NULL;
+	size_t room = sink->args ? sink->room - sink->used + 1 : 0;
 	va_list args;
 	int size;
 
@@ -101,7 +101,7 @@ print(struct sink *sink, bool has_point, const char *spec, ...)
 	va_start(args, spec);
 	size = vsnprintf(at, room, spec, args);
 	va_end(args);
-	if (size < 0 || (sink->words && (size_t)size >= room))
+	if (size < 0 || (sink->args && (size_t)size >= room))
 		return WEFT_EINVAL;
 	grow_word(sink, at && has_point ? set_point(at, (size_t)size) : (size_t)size);
 	return 0;
@@ -295,9 +295,9 @@ walk_copy(struct sink *sink, const char *format, va_list list)
 }
 
 int
-weft__resp_format(struct weft__resp_words *out, const char *format, va_list args)
+weft__resp_format(struct weft__resp_args *out, const char *format, va_list args)
 {
-	struct sink sink = { .words = NULL };
+	struct sink sink = { .args = NULL };
 	size_t spans;
 	int rc;
 
@@ -308,17 +308,17 @@ weft__resp_format(struct weft__resp_words *out, const char *format, va_list args
 		return rc;
 	spans = sink.count * sizeof(weft_span);
 	sink.room = sink.used;
-	sink.words = weft_alloc(spans + sink.room + 1);
-	if (!sink.words)
+	sink.args = weft_alloc(spans + sink.room + 1);
+	if (!sink.args)
 		return WEFT_ENOMEM;
-	sink.bytes = (char *)sink.words + spans;
+	sink.bytes = (char *)sink.args + spans;
 	sink.count = sink.used = 0;
 	sink.in_word = false;
 	rc = walk_copy(&sink, format, args);
 	if (rc < 0) {
-		weft_release(sink.words);
+		weft_release(sink.args);
 		return rc;
 	}
-	*out = (struct weft__resp_words){ sink.count, sink.words };
+	*out = (struct weft__resp_args){ sink.count, sink.args };
 	return 0;
 }

@@ -14,11 +14,11 @@ enum handshake {
 };
 
 static int
-put_handshake(struct weft__redis_conn *conn, enum handshake which, const weft_span *words,
+put_handshake(struct weft__redis_conn *conn, enum handshake which, const weft_span *args,
               size_t count)
 {
 	struct weft__redis_command command = {
-		.words = words,
+		.args = args,
 		.count = count,
 		.replies = 1,
 	};
@@ -35,35 +35,35 @@ static int
 put_hello(struct weft__redis_conn *conn)
 {
 	const weft_redis *redis = conn->redis;
-	weft_span words[7] = { weft_text("HELLO"), weft_text("3") };
+	weft_span args[7] = { weft_text("HELLO"), weft_text("3") };
 	size_t count = 2;
 
 	if (redis->password) {
-		words[count++] = weft_text("AUTH");
-		words[count++] = weft_text(redis->user ? redis->user : "default");
-		words[count++] = weft_text(redis->password);
+		args[count++] = weft_text("AUTH");
+		args[count++] = weft_text(redis->user ? redis->user : "default");
+		args[count++] = weft_text(redis->password);
 	}
-	words[count++] = weft_text("SETNAME");
-	words[count++] = weft_text("weft");
-	return put_handshake(conn, HELLO, words, count);
+	args[count++] = weft_text("SETNAME");
+	args[count++] = weft_text("weft");
+	return put_handshake(conn, HELLO, args, count);
 }
 
 static int
 put_select(struct weft__redis_conn *conn, enum handshake which)
 {
-	weft_span words[2] = { weft_text("SELECT"), weft_text(conn->redis->database) };
+	weft_span args[2] = { weft_text("SELECT"), weft_text(conn->redis->database) };
 
-	return conn->redis->database[0] ? put_handshake(conn, which, words, 2) : 0;
+	return conn->redis->database[0] ? put_handshake(conn, which, args, 2) : 0;
 }
 
 static int
 put_tracking(struct weft__redis_conn *conn)
 {
-	const weft_span words[3] = { weft_text("CLIENT"), weft_text("TRACKING"), weft_text("ON") };
+	const weft_span args[3] = { weft_text("CLIENT"), weft_text("TRACKING"), weft_text("ON") };
 
 	if (!conn->redis->cache || conn->slot->kind != WEFT__REDIS_SHARED)
 		return 0;
-	return put_handshake(conn, TRACKING, words, 3);
+	return put_handshake(conn, TRACKING, args, 3);
 }
 
 int
@@ -82,15 +82,15 @@ static int
 say_again(struct weft__redis_conn *conn)
 {
 	const weft_redis *redis = conn->redis;
-	weft_span words[3] = { weft_text("AUTH") };
+	weft_span args[3] = { weft_text("AUTH") };
 	size_t count = 1;
 	int rc = 0;
 
 	if (redis->user)
-		words[count++] = weft_text(redis->user);
+		args[count++] = weft_text(redis->user);
 	if (redis->password) {
-		words[count++] = weft_text(redis->password);
-		rc = put_handshake(conn, AUTH, words, count);
+		args[count++] = weft_text(redis->password);
+		rc = put_handshake(conn, AUTH, args, count);
 	}
 	if (rc == 0)
 		rc = put_select(conn, SELECT_AGAIN);

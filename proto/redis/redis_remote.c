@@ -66,19 +66,19 @@ request_drop(struct request *request)
 	weft_release(request);
 }
 
-/* weft__redis_word() counts line feeds.  No command's name contains one, but a caller may pass
+/* weft__redis_arg() counts line feeds.  No command's name contains one, but a caller may pass
  * one. */
 static void
-copy_words(struct request *request, const struct weft__redis_command *from)
+copy_args(struct request *request, const struct weft__redis_command *from)
 {
 	struct weft__redis_command *command = &request->command;
 	bool plain = !memchr(from->name.data, '\n', from->name.size);
 
-	(void)weft__resp_put(request->bytes, from->words, from->count);
-	command->name = plain ? weft__redis_word(request->bytes, 0, from->name.size)
+	(void)weft__resp_put(request->bytes, from->args, from->count);
+	command->name = plain ? weft__redis_arg(request->bytes, 0, from->name.size)
 	                      : weft_text("a command");
 	if (plain && (from->flags & WEFT__REDIS_KEYED))
-		command->key = weft__redis_word(request->bytes, 1, from->key.size);
+		command->key = weft__redis_arg(request->bytes, 1, from->key.size);
 	else
 		command->flags &= (uint8_t)~WEFT__REDIS_KEYED;
 }
@@ -86,7 +86,7 @@ copy_words(struct request *request, const struct weft__redis_command *from)
 static struct request *
 request_make(weft_redis *redis, const struct weft__redis_command *from, uint64_t deadline_ns)
 {
-	size_t size = from->bytes ? from->size : weft__resp_size(from->words, from->count);
+	size_t size = from->bytes ? from->size : weft__resp_size(from->args, from->count);
 	struct request *request = weft_alloc(sizeof(*request) + size);
 
 	if (!request) {
@@ -107,7 +107,7 @@ request_make(weft_redis *redis, const struct weft__redis_command *from, uint64_t
 	if (from->bytes)
 		memcpy(request->bytes, from->bytes, size);
 	else
-		copy_words(request, from);
+		copy_args(request, from);
 	return request;
 }
 

@@ -208,40 +208,40 @@ redis_table_find(const weft_redis *redis, weft_span name)
 }
 
 static uint32_t
-flags_of_client(const weft_span *words, size_t count)
+flags_of_client(const weft_span *args, size_t count)
 {
 	static const char *const states[] = { "CACHING", "NO-EVICT", "NO-TOUCH",
 		                              "SETINFO", "SETNAME",  "TRACKING" };
 
 	if (count < 2)
 		return 0;
-	if (is_name(words[1], "REPLY"))
+	if (is_name(args[1], "REPLY"))
 		return NEVER;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (is_name(words[1], states[i]))
+		if (is_name(args[1], states[i]))
 			return STATE;
 	return 0;
 }
 
 static bool
-has_block(const weft_span *words, size_t count)
+has_block(const weft_span *args, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (is_name(words[i], "BLOCK"))
+		if (is_name(args[i], "BLOCK"))
 			return true;
 	return false;
 }
 
 uint32_t
-weft__redis_flags(const weft_redis *redis, const weft_span *words, size_t count)
+weft__redis_flags(const weft_redis *redis, const weft_span *args, size_t count)
 {
-	uint32_t flags = redis_table_find(redis, words[0]);
+	uint32_t flags = redis_table_find(redis, args[0]);
 
 	if (flags & WEFT__REDIS_CLIENT)
-		return flags_of_client(words, count);
+		return flags_of_client(args, count);
 	if (flags & WEFT__REDIS_MAYBE) {
 		flags &= ~(uint32_t)WEFT__REDIS_MAYBE;
-		if (has_block(words, count))
+		if (has_block(args, count))
 			flags |= BLOCKS;
 	}
 	if ((flags & WEFT__REDIS_KEYED) && count < 2)

@@ -70,17 +70,17 @@ size_t weft__resp_bytes(const weft_redis_reply *reply);
 
 /* Encode arguments for the server: "*2\r\n$3\r\nGET\r\n$1\r\na\r\n".  _size() returns the size,
  * _put() writes that many bytes and returns the end. */
-size_t weft__resp_size(const weft_span *words, size_t count);
-char  *weft__resp_put(char *at, const weft_span *words, size_t count);
+size_t weft__resp_size(const weft_span *args, size_t count);
+char  *weft__resp_put(char *at, const weft_span *args, size_t count);
 
 /* The arguments of a format (weft_redis_callf()), copied into one allocation; the caller passes
- * out->words to weft_release().
+ * out->args to weft_release().
  * Returns 0, WEFT_EINVAL with weft_detail(), WEFT_ENOMEM. */
-struct weft__resp_words {
+struct weft__resp_args {
 	size_t     count;
-	weft_span *words;
+	weft_span *args;
 };
-int weft__resp_format(struct weft__resp_words *out, const char *format, va_list args);
+int weft__resp_format(struct weft__resp_args *out, const char *format, va_list args);
 
 /* --- numbers ----------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include "test.h"
 
 static int
-format(struct weft__resp_words *out, const char *text, ...)
+format(struct weft__resp_args *out, const char *text, ...)
 {
 	va_list args;
 	int rc;
@@ -18,25 +18,25 @@ format(struct weft__resp_words *out, const char *text, ...)
 
 /* Check that the arguments, joined by bars, are `want`.  Releases them. */
 static void
-words_are(struct weft__resp_words words, const char *want)
+words_are(struct weft__resp_args words, const char *want)
 {
 	struct resp_text text = { 0 };
 
 	for (size_t i = 0; i < words.count; i++) {
 		if (i > 0)
 			resp_add(&text, "|", 1);
-		resp_add(&text, words.words[i].data, words.words[i].size);
+		resp_add(&text, words.args[i].data, words.args[i].size);
 	}
 	resp_add(&text, "", 1);
 	CHECK_STR(text.data, want);
 	CHECK_EQ(strlen(text.data), strlen(want));
 	free(text.data);
-	weft_release(words.words);
+	weft_release(words.args);
 }
 
 #define WORDS(want, ...)                                   \
 	do {                                               \
-		struct weft__resp_words words_;            \
+		struct weft__resp_args words_;             \
 		CHECK_EQ(format(&words_, __VA_ARGS__), 0); \
 		words_are(words_, want);                   \
 	} while (0)
@@ -61,13 +61,13 @@ TEST(formatted_values_are_never_split)
 
 TEST(byte_values_may_contain_any_bytes)
 {
-	struct weft__resp_words words;
+	struct weft__resp_args words;
 
 	CHECK_EQ(format(&words, "SET k %b", "a\0b\r\n", (size_t)5), 0);
 	CHECK_EQ(words.count, 3);
-	CHECK_EQ(words.words[2].size, 5);
-	CHECK(memcmp(words.words[2].data, "a\0b\r\n", 5) == 0);
-	weft_release(words.words);
+	CHECK_EQ(words.args[2].size, 5);
+	CHECK(memcmp(words.args[2].data, "a\0b\r\n", 5) == 0);
+	weft_release(words.args);
 }
 
 TEST(numbers_are_formatted_as_by_printf)
@@ -84,12 +84,12 @@ TEST(numbers_are_formatted_as_by_printf)
 
 TEST(padding_does_not_split_arguments)
 {
-	struct weft__resp_words words;
+	struct weft__resp_args words;
 
 	CHECK_EQ(format(&words, "a %2000d", 5), 0);
 	CHECK_EQ(words.count, 2);
-	CHECK_EQ(words.words[1].size, 2000);
-	weft_release(words.words);
+	CHECK_EQ(words.args[1].size, 2000);
+	weft_release(words.args);
 }
 
 TEST(decimal_point_does_not_depend_on_the_locale)
@@ -127,7 +127,7 @@ TEST(invalid_format_is_refused_with_its_position)
 		"%00000000000000000000000000000000000000000d",
 		"%0000000000000000000.0000000000000000000000d",
 	};
-	struct weft__resp_words words = { 99, NULL };
+	struct weft__resp_args words = { 99, NULL };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (format(&words, wrong[i], 1, 1, 1) != WEFT_EINVAL)
@@ -139,7 +139,7 @@ TEST(invalid_format_is_refused_with_its_position)
 
 TEST(empty_formats_and_null_values_are_refused)
 {
-	struct weft__resp_words words;
+	struct weft__resp_args words;
 
 	CHECK_EQ(format(&words, ""), WEFT_EINVAL);
 	CHECK_EQ(format(&words, "   "), WEFT_EINVAL);
@@ -159,7 +159,7 @@ TEST(format_fails_without_memory)
 {
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys sys = *before;
-	struct weft__resp_words words;
+	struct weft__resp_args words;
 
 	sys.alloc = no_memory;
 	weft__sys = &sys;
