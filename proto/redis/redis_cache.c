@@ -307,7 +307,7 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 		entry = make_entry(redis, command, bytes, size);
 	if (!entry)
 		return false;
-	command->state = WEFT__REDIS_BEHIND;
+	command->state = WEFT__REDIS_AWAITS_CACHE;
 	weft__link_before(&entry->behind, &command->link);
 	if (is_new)
 		weft__redis_submit(redis, &entry->fetch);

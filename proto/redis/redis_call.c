@@ -17,7 +17,7 @@ redis_call_on_cancel(weft_op *op, int why, void *arg)
 	struct weft__redis_command *command = arg;
 
 	(void)op;
-	weft__redis_forget(command->redis, command, why);
+	weft__redis_give_up(command->redis, command, why);
 }
 
 static void
@@ -39,7 +39,7 @@ redis_call_wait_for(weft_redis *redis, struct weft__redis_command *command, weft
 	if (!command->is_over)
 		rc = weft_event_wait(&command->over, deadline_ns);
 	if (!command->is_over)
-		weft__redis_forget(redis, command, rc);
+		weft__redis_give_up(redis, command, rc);
 	return weft__redis_report(command, command->rc, out);
 }
 
@@ -112,7 +112,7 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_red
 
 /* Answer a call from the cache, without waiting.  Returns 1 if the reply was there. */
 static int
-look_up(weft_redis *redis, const struct weft__redis_command *command, weft_redis_reply **out)
+find_cached(weft_redis *redis, const struct weft__redis_command *command, weft_redis_reply **out)
 {
 	char bytes[512];
 	weft_redis_reply *reply;
@@ -145,7 +145,8 @@ weft_redis_call(weft_redis *redis, const weft_span *args, size_t count, weft_red
 	rc = weft__redis_command_init(redis, &command, args, count);
 	if (rc < 0)
 		return rc;
-	if (redis->cache && (command.flags & WEFT__REDIS_KEYED) && look_up(redis, &command, out))
+	if (redis->cache && (command.flags & WEFT__REDIS_KEYED)
+	    && find_cached(redis, &command, out))
 		return 0;
 	return weft__redis_run(redis, &command, out, deadline_ns);
 }

@@ -166,7 +166,7 @@ make_message(weft_span channel, weft_span text)
 /* A subscription that falls behind loses the oldest message.  Without memory the new message is
  * lost. */
 static void
-hand_to(weft_redis_subscription *subscription, weft_redis_reply *message)
+subscription_push(weft_redis_subscription *subscription, weft_redis_reply *message)
 {
 	uint32_t mask = WEFT__REDIS_BACKLOG - 1;
 
@@ -190,7 +190,8 @@ publish(struct weft__redis_channel *channel, weft_span name, weft_span text)
 	struct weft__link *at = channel->members.next;
 
 	for (; at != &channel->members; at = at->next)
-		hand_to(WEFT__LINK_OF(weft__redis_member, of_channel, at)->subscription, message);
+		subscription_push(WEFT__LINK_OF(weft__redis_member, of_channel, at)->subscription,
+		                  message);
 	weft_redis_reply_free(message);
 }
 

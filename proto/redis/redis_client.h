@@ -53,7 +53,7 @@ enum {
 };
 
 enum weft__redis_state {
-	WEFT__REDIS_NOWHERE, WEFT__REDIS_QUEUED, WEFT__REDIS_SENT, WEFT__REDIS_BEHIND,
+	WEFT__REDIS_NOWHERE, WEFT__REDIS_QUEUED, WEFT__REDIS_SENT, WEFT__REDIS_AWAITS_CACHE,
 	WEFT__REDIS_LEAVING, /* together with its connection */
 };
 
@@ -96,7 +96,7 @@ int  weft__redis_admit(weft_redis *redis, const struct weft__redis_command *comm
 /* Accept a command: done() will be called. */
 void weft__redis_submit(weft_redis *redis, struct weft__redis_command *command);
 /* Give up a command; `why` is passed to done(). */
-void weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int why);
+void weft__redis_give_up(weft_redis *redis, struct weft__redis_command *command, int why);
 /* The same for a command that is in no queue and no pending entry. */
 void weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command,
                            int why);

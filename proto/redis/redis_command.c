@@ -161,7 +161,7 @@ weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command, in
 }
 
 void
-weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int why)
+weft__redis_give_up(weft_redis *redis, struct weft__redis_command *command, int why)
 {
 	switch (command->state) {
 	case WEFT__REDIS_QUEUED:
@@ -174,7 +174,7 @@ weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int w
 		}
 		weft__redis_pending_at(command->slot->conn, command->pending)->command = NULL;
 		break;
-	case WEFT__REDIS_BEHIND:
+	case WEFT__REDIS_AWAITS_CACHE:
 		weft__link_remove(&command->link);
 		break;
 	default:

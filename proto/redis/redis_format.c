@@ -74,7 +74,7 @@ redis_format_add(struct sink *sink, const void *data, size_t size)
 static size_t
 set_point(char *text, size_t size)
 {
-	size_t kept = 0;
+	size_t new_size = 0;
 
 	for (size_t i = 0; i < size; i++) {
 		bool plain = (text[i] >= '0' && text[i] <= '9')
@@ -82,11 +82,11 @@ set_point(char *text, size_t size)
 		             || text[i] == '+' || text[i] == '-' || text[i] == ' ';
 
 		if (plain)
-			text[kept++] = text[i];
-		else if (kept == 0 || text[kept - 1] != '.')
-			text[kept++] = '.';
+			text[new_size++] = text[i];
+		else if (new_size == 0 || text[new_size - 1] != '.')
+			text[new_size++] = '.';
 	}
-	return kept;
+	return new_size;
 }
 
 __attribute__((format(printf, 3, 4))) static int

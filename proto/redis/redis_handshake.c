@@ -79,7 +79,7 @@ weft__redis_handshake_start(struct weft__redis_conn *conn)
 }
 
 static int
-say_again(struct weft__redis_conn *conn)
+resend_auth(struct weft__redis_conn *conn)
 {
 	const weft_redis *redis = conn->redis;
 	weft_span args[3] = { weft_text("AUTH") };
@@ -159,7 +159,7 @@ weft__redis_handshake_reply(struct weft__redis_conn *conn, unsigned which, weft_
 	conn->handshakes--;
 	if (!conn->slot || conn->handshakes > 0)
 		return;
-	if (conn->fell_back && which < AUTH && say_again(conn) < 0) {
+	if (conn->fell_back && which < AUTH && resend_auth(conn) < 0) {
 		weft__redis_conn_slot_failed(conn->slot, WEFT_ENOMEM, weft_detail());
 		return;
 	}

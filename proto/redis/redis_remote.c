@@ -47,14 +47,14 @@ struct request {
 };
 
 static struct request *
-hold(struct request *request)
+request_ref(struct request *request)
 {
 	weft__refs_add(&request->refs);
 	return request;
 }
 
 static void
-request_drop(struct request *request)
+request_unref(struct request *request)
 {
 	if (!weft__refs_drop(&request->refs))
 		return;
@@ -140,7 +140,7 @@ request_settle(struct request *request)
 
 /* Runs on the loop of the outer op. */
 static void
-bring(void *arg)
+finish_outer(void *arg)
 {
 	struct request *request = arg;
 	weft_loop *outer_loop = request->outer_loop;
@@ -149,26 +149,26 @@ bring(void *arg)
 	if (!request->is_over) {
 		request->is_over = true;
 		(void)weft_op_finish(request->outer, request_report(request, request->out));
-		request_drop(request);
+		request_unref(request);
 	}
-	request_drop(request);
+	request_unref(request);
 	(void)weft_loop_unref(outer_loop);
 }
 
 static void
-request_bring(struct request *request)
+send_to_outer_loop(struct request *request)
 {
 	weft_loop *outer_loop = request->outer_loop;
 
-	request->delivery = (weft_node){ .fn = bring, .arg = hold(request) };
+	request->delivery = (weft_node){ .fn = finish_outer, .arg = request_ref(request) };
 	if (weft_loop_current() == outer_loop)
-		bring(request);
+		finish_outer(request);
 	else if (weft_loop_post_node(outer_loop, &request->delivery) < 0)
-		request_drop(request);
+		request_unref(request);
 }
 
 static void
-deliver(struct request *request, int rc)
+request_deliver(struct request *request, int rc)
 {
 	weft_redis *redis = request->redis;
 
@@ -176,8 +176,8 @@ deliver(struct request *request, int rc)
 	if (request->promise)
 		request_settle(request);
 	else if (__atomic_exchange_n(&request->claim, DONE, __ATOMIC_ACQ_REL) == OPEN)
-		request_bring(request);
-	request_drop(request);
+		send_to_outer_loop(request);
+	request_unref(request);
 	weft__redis_unref(redis);
 }
 
@@ -185,7 +185,7 @@ static void
 request_on_end(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
-	deliver(arg, (int)result);
+	request_deliver(arg, (int)result);
 }
 
 static void
@@ -194,7 +194,7 @@ on_op_cancel(weft_op *op, int why, void *arg)
 	struct request *request = arg;
 
 	(void)op;
-	weft__redis_forget(request->redis, &request->command, why);
+	weft__redis_give_up(request->redis, &request->command, why);
 }
 
 static void
@@ -208,7 +208,7 @@ static void
 request_refuse(struct request *request, int rc)
 {
 	request->command.text = weft__redis_copy(weft_detail(), strlen(weft_detail()));
-	deliver(request, rc);
+	request_deliver(request, rc);
 }
 
 static void
@@ -235,7 +235,7 @@ cancel(void *arg)
 	struct request *request = arg;
 
 	weft_op_cancel(&request->op); /* it has begun: posts run in order */
-	request_drop(request);
+	request_unref(request);
 }
 
 /* --- on other threads and loops ---------------------------------------------- */
@@ -249,7 +249,7 @@ give_up_at(uint64_t deadline_ns)
 
 /* Post the request, or begin it if the loop is the caller's.  On failure it is dropped. */
 static int
-request_hand_over(struct request *request)
+request_submit(struct request *request)
 {
 	weft_redis *redis = weft__redis_ref(request->redis);
 	int rc = 0;
@@ -261,7 +261,7 @@ request_hand_over(struct request *request)
 	else
 		rc = weft_loop_post_node(redis->loop, &request->begin);
 	if (rc < 0) {
-		request_drop(request);
+		request_unref(request);
 		weft__redis_unref(redis);
 		return weft_fail(rc, "redis: the endpoint's loop has stopped");
 	}
@@ -270,10 +270,10 @@ request_hand_over(struct request *request)
 
 /* The result is no longer wanted. */
 static void
-give_up(struct request *request)
+request_cancel(struct request *request)
 {
-	if (weft_loop_post_node(request->loop, &hold(request)->cancel) < 0)
-		request_drop(request);
+	if (weft_loop_post_node(request->loop, &request_ref(request)->cancel) < 0)
+		request_unref(request);
 }
 
 struct remote_call {
@@ -314,9 +314,9 @@ on_outer_cancel(weft_op *op, int why, void *arg)
 	(void)weft_op_finish(op, why);
 	if (__atomic_exchange_n(&request->claim, GONE, __ATOMIC_ACQ_REL) == OPEN) {
 		request->outer_loop = weft_loop_unref(request->outer_loop);
-		give_up(request);
+		request_cancel(request);
 	}
-	request_drop(request);
+	request_unref(request);
 }
 
 int
@@ -344,14 +344,14 @@ weft_redis_call_op(weft_redis *redis, const weft_span *args, size_t count, weft_
 	request->outer_loop = weft_loop_ref(op->loop);
 	rc = weft_op_begin(op, on_outer_cancel, request, give_up_at(deadline_ns));
 	if (rc < 0) {
-		request_drop(request);
+		request_unref(request);
 		return rc;
 	}
-	rc = request_hand_over(hold(request));
+	rc = request_submit(request_ref(request));
 	if (rc < 0) {
 		request->is_over = true;
 		(void)weft_op_finish(op, rc);
-		request_drop(request);
+		request_unref(request);
 	}
 	return 0;
 }
@@ -375,7 +375,7 @@ weft_redis_call_promise(weft_redis *redis, const weft_span *args, size_t count,
 		return weft_promise_unref(promise);
 	if (rc == 0) {
 		request->promise = weft_promise_ref(promise);
-		rc = request_hand_over(request);
+		rc = request_submit(request);
 		if (rc < 0) /* the request was dropped without its reference */
 			(void)weft_promise_unref(promise);
 	}

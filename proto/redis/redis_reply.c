@@ -46,11 +46,11 @@ static int
 redis_reply_refuse(const weft_redis_reply *reply, const char *call, const char *wanted)
 {
 	weft_redis_type kind = weft_redis_reply_type(reply);
-	bool says = has_bytes(reply);
+	bool has_text = has_bytes(reply);
 
 	return weft_fail(kind == WEFT_REDIS_NIL ? WEFT_ENOENT : WEFT_EINVAL,
-	                 "%s: %s%s%.100s%s, not %s", call, names[kind], says ? " \"" : "",
-	                 says ? reply->as.data : "", says ? "\"" : "", wanted);
+	                 "%s: %s%s%.100s%s, not %s", call, names[kind], has_text ? " \"" : "",
+	                 has_text ? reply->as.data : "", has_text ? "\"" : "", wanted);
 }
 
 static int
