@@ -15,7 +15,7 @@
 /* --- lifetime ------------------------------------------------------------------ */
 
 void
-weft__admin_hold(weft_admin *admin)
+weft__admin_ref(weft_admin *admin)
 {
 	weft__refs_add(&admin->refs);
 }
@@ -63,7 +63,7 @@ free_admin(weft_admin *admin)
 }
 
 void
-weft__admin_drop(weft_admin *admin)
+weft__admin_unref(weft_admin *admin)
 {
 	weft_event *gone;
 
@@ -148,7 +148,7 @@ serve(void *arg)
 	if (!weft__admin_is_closing(admin)) /* otherwise the listener is closed */
 		(void)weft_http_serve(admin->server, admin->listener, WEFT_NEVER);
 	close_listener(admin);
-	weft__admin_drop(admin);
+	weft__admin_unref(admin);
 	return 0;
 }
 
@@ -158,13 +158,13 @@ admin_start(weft_admin *admin)
 	const weft_go_opts go = { .name = "admin", .loop = admin->loop, .background = true };
 	weft_threadlet rc;
 
-	weft__admin_hold(admin);
+	weft__admin_ref(admin);
 	rc = weft_go_with(&go, serve, admin);
 	if (rc > 0) {
 		admin->serving = rc;
 		return 0;
 	}
-	weft__admin_drop(admin);
+	weft__admin_unref(admin);
 	return (int)rc;
 }
 
@@ -285,7 +285,7 @@ weft_admin_close(weft_admin *admin)
 	close_listener(admin);
 	if (admin->serving)
 		(void)weft_cancel(admin->serving);
-	weft__admin_drop(admin);
+	weft__admin_unref(admin);
 	if (!waits)
 		return;
 	(void)weft_event_wait(&gone, WEFT_NEVER);

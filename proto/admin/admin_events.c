@@ -55,10 +55,10 @@ make_snapshot(weft_admin *admin, struct weft__admin_snapshot **out)
 static void
 observe(uint64_t period_ns)
 {
-	uint64_t lease = 2 * period_ns > OBSERVE_NS ? 2 * period_ns : OBSERVE_NS;
+	uint64_t observed_ns = 2 * period_ns > OBSERVE_NS ? 2 * period_ns : OBSERVE_NS;
 
-	(void)weft_loop_observe(0, weft_after(lease)); /* without memory, less is observed */
-	weft_dag_observe(weft_after(lease));
+	(void)weft_loop_observe(0, weft_after(observed_ns)); /* without memory, less is observed */
+	weft_dag_observe(weft_after(observed_ns));
 }
 
 /* Get a snapshot made at `since_ns` or later.  The caller releases it. */

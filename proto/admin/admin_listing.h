@@ -61,9 +61,9 @@ void weft__admin_write_entry(struct weft__admin_listing *listing,
                              const struct weft__admin_entry *entry);
 
 /* Keep `entry` if it is among the first `max`. */
-void weft__admin_keep(struct weft__admin_top *top, const struct weft__admin_entry *entry);
+void weft__admin_top_add(struct weft__admin_top *top, const struct weft__admin_entry *entry);
 
 /* Move the next one to its place, from the last to the first.  False: all are sorted. */
-bool weft__admin_sort_step(struct weft__admin_top *top, size_t *left);
+bool weft__admin_top_sort_step(struct weft__admin_top *top, size_t *left);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define ANSWER_NS WEFT_S
 
-struct question {
+struct owner_call {
 	weft_admin *admin;
 	void (*write)(weft_admin *admin, struct weft__admin_text *text);
 	struct weft__admin_text *text;
@@ -17,12 +17,12 @@ struct question {
 
 /* The program's functions are not called after weft_admin_close(), even if that could not wait. */
 static int
-question_answer(void *arg)
+run_on_owner(void *arg)
 {
-	const struct question *question = arg;
+	const struct owner_call *owner_call = arg;
 
-	if (!weft__admin_is_closing(question->admin))
-		question->write(question->admin, question->text);
+	if (!weft__admin_is_closing(owner_call->admin))
+		owner_call->write(owner_call->admin, owner_call->text);
 	return 0;
 }
 
@@ -31,11 +31,10 @@ weft__admin_on_owner(weft_admin *admin,
                      void (*write)(weft_admin *admin, struct weft__admin_text *text),
                      struct weft__admin_text *text)
 {
-	struct question question = { admin, write, text };
+	struct owner_call owner_call = { admin, write, text };
 
 	if (weft_loop_current() == admin->loop)
-		(void)question_answer(&question);
+		(void)run_on_owner(&owner_call);
 	else
-		(void)weft_loop_call(admin->loop, question_answer, &question,
-		                     weft_after(ANSWER_NS));
+		(void)weft_loop_call(admin->loop, run_on_owner, &owner_call, weft_after(ANSWER_NS));
 }

@@ -79,8 +79,8 @@ struct weft_admin {
 /* --- access control and replies ------------------------------------------------ */
 
 /* Take and release a reference: rule 1. */
-void weft__admin_hold(weft_admin *admin);
-void weft__admin_drop(weft_admin *admin);
+void weft__admin_ref(weft_admin *admin);
+void weft__admin_unref(weft_admin *admin);
 bool weft__admin_is_closing(weft_admin *admin);
 
 /* Add the routes below mount->prefix.  Returns 0 or an error. */

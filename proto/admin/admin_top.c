@@ -65,7 +65,7 @@ sift_down(struct weft__admin_top *top, size_t count)
 }
 
 void
-weft__admin_keep(struct weft__admin_top *top, const struct weft__admin_entry *entry)
+weft__admin_top_add(struct weft__admin_top *top, const struct weft__admin_entry *entry)
 {
 	if (top->count < top->max) {
 		top->items[top->count] = *entry;
@@ -77,7 +77,7 @@ weft__admin_keep(struct weft__admin_top *top, const struct weft__admin_entry *en
 }
 
 bool
-weft__admin_sort_step(struct weft__admin_top *top, size_t *left)
+weft__admin_top_sort_step(struct weft__admin_top *top, size_t *left)
 {
 	if (*left < 2)
 		return false;

@@ -18,7 +18,7 @@ struct page {
 };
 
 static bool
-draw_nonce(char *out)
+make_nonce(char *out)
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char bytes[NONCE_BYTES];
@@ -160,7 +160,7 @@ weft__admin_page(weft_http *http, weft_admin *admin)
 	struct page page = { .admin = admin };
 	int rc;
 
-	if (!draw_nonce(page.nonce))
+	if (!make_nonce(page.nonce))
 		return weft__admin_reply_line(http, 503, "the system has no random numbers");
 	put_page(&page);
 	rc = send_page(http, &page);

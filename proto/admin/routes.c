@@ -110,10 +110,10 @@ answer(weft_http *http, weft_admin *admin, answer_fn fn, enum weft__admin_use us
 {
 	int rc;
 
-	weft__admin_hold(admin);
+	weft__admin_ref(admin);
 	if (weft__admin_is_closing(admin)) {
 		rc = weft__admin_reply_line(http, 503, "the admin endpoint is closing");
-		weft__admin_drop(admin);
+		weft__admin_unref(admin);
 		return rc;
 	}
 	rc = weft__admin_token_login(admin, http);
@@ -123,7 +123,7 @@ answer(weft_http *http, weft_admin *admin, answer_fn fn, enum weft__admin_use us
 		rc = fn(http, admin);
 	else if (rc == WEFT_EPERM || rc > 0)
 		rc = 0;
-	weft__admin_drop(admin);
+	weft__admin_unref(admin);
 	return rc;
 }
 
@@ -179,12 +179,12 @@ on_events(weft_http *http, void *arg)
 static int
 go_behind(weft_http *http, weft_admin *admin)
 {
-	char place[PATTERN_MAX];
+	char location[PATTERN_MAX];
 	int rc;
 
 	(void)admin;
-	(void)snprintf(place, sizeof(place), "%s/", weft_http_path(http));
-	rc = weft_http_set_header(http, "Location", place);
+	(void)snprintf(location, sizeof(location), "%s/", weft_http_path(http));
+	rc = weft_http_set_header(http, "Location", location);
 	return rc < 0 ? rc
 	              : weft__admin_reply_line(http, 308,
 	                                       "the page is at this path with a slash at the end");

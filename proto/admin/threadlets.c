@@ -92,7 +92,7 @@ threadlets_take(struct weft__admin_listing *listing, uint64_t loop, const weft_t
 		return;
 	listing->matched++;
 	if (listing->top.order)
-		weft__admin_keep(&listing->top, &entry);
+		weft__admin_top_add(&listing->top, &entry);
 	else if (listing->shown < listing->max)
 		weft__admin_write_entry(listing, &entry);
 }
@@ -165,7 +165,7 @@ write_top(struct weft__admin_listing *listing)
 	size_t left = listing->top.count;
 	int rc = 0;
 
-	while (rc == 0 && weft__admin_sort_step(&listing->top, &left))
+	while (rc == 0 && weft__admin_top_sort_step(&listing->top, &left))
 		if (left % WEFT__ADMIN_SLICE == 0)
 			rc = pause(listing);
 	for (size_t i = 0; i < listing->top.count && rc == 0; i++) {
