@@ -1,7 +1,7 @@
 /* base.js - shared by the parts of the page: elements, numbers as text, streams.
  *
  * Each script adds to `weft`.  Only page.js and panels start something by themselves.  A panel
- * of a program may use everything here, and weft.chart(), .spark() and .place().
+ * of a program may use everything here, and weft.chart(), .spark() and .moveSection().
  *
  *   1. Text from the server stays text: it is never parsed as HTML.
  *   2. Nothing is requested while the page is hidden: an idle tab costs the program nothing,
@@ -34,7 +34,7 @@ weft.make = function (tag, attributes = {}, ...children) {
 };
 
 /* Change only what differs, to not disturb screen readers and selections. */
-weft.say = function (element, text) {
+weft.setText = function (element, text) {
 	if (element.textContent !== text)
 		element.textContent = text;
 };
@@ -44,8 +44,8 @@ weft.set = function (element, name, value) {
 		element.setAttribute(name, value);
 };
 
-/* Move a section of the page to a place in a panel. */
-weft.place = function (id, target) {
+/* Move a section of the page into a panel. */
+weft.moveSection = function (id, target) {
 	target.replaceWith(weft.find(id));
 };
 
@@ -115,10 +115,10 @@ weft.span = function (ns) {
 
 /* --- requests to the server ----------------------------------------------- */
 
-const home = location.pathname.replace(/\/?$/, "/");
+const base = location.pathname.replace(/\/?$/, "/");
 
 /* Routes of the admin endpoint are relative to the page; those of a program begin with "/". */
-weft.url = (path) => path.startsWith("/") ? path : home + path;
+weft.url = (path) => path.startsWith("/") ? path : base + path;
 
 weft.json = async function (path) {
 	const answer = await fetch(weft.url(path), { cache: "no-store" });
@@ -158,14 +158,14 @@ class Stream {
 	hear(event, handler) {
 		this.failures = 0;
 		this.heardAt = Date.now();
-		this.tell("live");
+		this.setState("live");
 		handler(JSON.parse(event.data));
 	}
 
 	/* Reconnect after any failure: the server is gone, replies with an error, or is silent. */
 	fail() {
 		this.close();
-		this.tell("lost");
+		this.setState("lost");
 		this.again = setTimeout(() => this.open(), RETRY_MS[this.failures]);
 		this.failures = Math.min(this.failures + 1, RETRY_MS.length - 1);
 	}
@@ -188,10 +188,10 @@ class Stream {
 
 	pause() {
 		this.close();
-		this.tell("paused");
+		this.setState("paused");
 	}
 
-	tell(state) {
+	setState(state) {
 		if (this.state !== state)
 			this.onState(this.state = state);
 	}

@@ -1,6 +1,6 @@
 /* chart.js - line charts of the last two minutes, or since the first value.
  *
- *   weft.chart(place, { title, format, log, whole, series: [{ name, colour, thin, fill }] })
+ *   weft.chart(container, { title, format, log, whole, series: [{ name, colour, thin, fill }] })
  *   weft.spark(canvas, { colour })
  *
  * Both return an object with push(ms, values); `colour` names a property of the style sheet,
@@ -11,7 +11,7 @@
 (function () {
 "use strict";
 
-const { make, say, colour } = globalThis.weft;
+const { make, setText, colour } = globalThis.weft;
 const SPAN_MS = 120000, SPAN_MIN_MS = 20000;
 const GAP_MS = 5000; /* a longer gap between two values is not connected by a line */
 const LEAST_MS = 100; /* of values closer than this only the last is kept */
@@ -331,12 +331,12 @@ function addLegend(chart, legend) {
 	});
 
 	chart.onChange = () => values.forEach((value, index) =>
-		say(value, format(chart.points.at(-1)?.values[index] ?? NaN)));
+		setText(value, format(chart.points.at(-1)?.values[index] ?? NaN)));
 }
 
 weft.swatch = (colour) => swatch({ colour });
 
-weft.chart = function (place, options) {
+weft.chart = function (container, options) {
 	const canvas = make("canvas", { tabindex: 0, role: "img",
 		"aria-label": `${options.title}, the last two minutes; arrow keys read values` });
 	const legend = make("ul", { class: "legend" });
@@ -345,7 +345,7 @@ weft.chart = function (place, options) {
 
 	addLegend(chart, legend);
 	addReading(chart, tip);
-	place.append(make("figure", { class: "chart" },
+	container.append(make("figure", { class: "chart" },
 		make("figcaption", {}, make("h3", { text: options.title }), legend),
 		make("div", { class: "plot" }, canvas, tip)));
 	return chart;

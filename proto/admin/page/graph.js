@@ -8,7 +8,7 @@
 (function () {
 "use strict";
 
-const { make, find, say, set, number, duration } = globalThis.weft;
+const { make, find, setText, set, number, duration } = globalThis.weft;
 const WIDE = { across: false, box: [116, 58], bend: 14, layerGap: 28, gap: 14 };
 const TALL = { across: true, box: [112, 58], bend: 14, layerGap: 34, gap: 10 };
 const NARROW = 640; /* pixels; below this, layers run from top to bottom */
@@ -72,8 +72,8 @@ function spotsOf(nodes) {
 }
 
 function sortByMiddle(layer, side) {
-	const middle = (spot) => spot[side].length === 0 ? spot.place
-		: spot[side].reduce((sum, one) => sum + one.place, 0) / spot[side].length;
+	const middle = (spot) => spot[side].length === 0 ? spot.position
+		: spot[side].reduce((sum, one) => sum + one.position, 0) / spot[side].length;
 	const keys = new Map(layer.map((spot) => [spot, middle(spot)]));
 
 	layer.sort((a, b) => keys.get(a) - keys.get(b));
@@ -82,7 +82,7 @@ function sortByMiddle(layer, side) {
 
 /* Places are counted from the middle, so that layers of different sizes compare. */
 function renumber(layer) {
-	layer.forEach((spot, i) => spot.place = i - (layer.length - 1) / 2);
+	layer.forEach((spot, i) => spot.position = i - (layer.length - 1) / 2);
 }
 
 function order(layers) {
@@ -119,7 +119,7 @@ function arrange(layers, form) {
 
 /* --- drawing -------------------------------------------------------------- */
 
-function draw(tag, attributes = {}, ...children) {
+function svg(tag, attributes = {}, ...children) {
 	const element = document.createElementNS(SVG, tag);
 
 	for (const [name, value] of Object.entries(attributes))
@@ -150,13 +150,13 @@ const short = (name) => name.length > NAME_MAX ? `${name.slice(0, NAME_MAX - 1)}
 
 function drawNode(spot, form) {
 	const { node } = spot, [w, h] = form.box, x = spot.x - w / 2, y = spot.y - h / 2;
-	const time = draw("text", { x: x + 12, y: y + 36, class: "time" });
-	const count = draw("text", { x: x + 12, y: y + 50, class: "count" });
-	const name = draw("text", { x: x + 12, y: y + 18, class: "name" }, short(node.name));
-	const title = draw("title");
-	const group = draw("g", { class: `node ${node.place}` }, title,
-		draw("rect", { x, y, width: w, height: h, rx: 8, class: "box" }),
-		draw("rect", { x, y: y + 8, width: 3, height: h - 16, rx: 1.5, class: "edge" }),
+	const time = svg("text", { x: x + 12, y: y + 36, class: "time" });
+	const count = svg("text", { x: x + 12, y: y + 50, class: "count" });
+	const name = svg("text", { x: x + 12, y: y + 18, class: "name" }, short(node.name));
+	const title = svg("title");
+	const group = svg("g", { class: `node ${node.place}` }, title,
+		svg("rect", { x, y, width: w, height: h, rx: 8, class: "box" }),
+		svg("rect", { x, y: y + 8, width: 3, height: h - 16, rx: 1.5, class: "edge" }),
 		name, time, count);
 
 	if (node.place === "input")
@@ -169,15 +169,15 @@ const placeText = { loop: "on a loop", cpu: "on the CPU pool", blocking: "on blo
 
 function updateNode(drawn, node, most) {
 	if (node.place === "input")
-		return say(drawn.title, `${node.name}: an input`);
+		return setText(drawn.title, `${node.name}: an input`);
 	const heat = node.count && most ? Math.ceil(node.mean_ns / most * (HEATS - 1)) : 0;
 
 	set(drawn.group, "data-heat", heat);
 	set(drawn.group, "data-failed", node.failed > 0);
-	say(drawn.time, node.count ? duration(node.mean_ns) : "not timed yet");
-	say(drawn.count, !node.count ? "" : node.failed ? `${number(node.failed)} failed`
+	setText(drawn.time, node.count ? duration(node.mean_ns) : "not timed yet");
+	setText(drawn.count, !node.count ? "" : node.failed ? `${number(node.failed)} failed`
 		: `${number(node.count)} times`);
-	say(drawn.title, `${node.name}: ${placeText[node.place] ?? node.place}, mean `
+	setText(drawn.title, `${node.name}: ${placeText[node.place] ?? node.place}, mean `
 		+ `${duration(node.mean_ns)}, longest ${duration(node.max_ns)}`);
 }
 
@@ -216,8 +216,8 @@ class Graph {
 			this.legend.replaceChildren(legend(dag.nodes));
 		}
 		this.shape = shape;
-		say(this.title, dag.name || `graph ${dag.id}`);
-		say(this.facts, facts(dag));
+		setText(this.title, dag.name || `graph ${dag.id}`);
+		setText(this.facts, facts(dag));
 		set(this.frame, "aria-label", `The graph ${dag.name}: ${dag.nodes.length} nodes, `
 			+ "also listed in the table below");
 		this.build();
@@ -239,10 +239,10 @@ class Graph {
 
 		set(this.frame, "data-large", w > this.frame.clientWidth * LARGE);
 		this.drawn = new Map(spots.map((spot) => [spot.node.name, drawNode(spot, form)]));
-		this.frame.replaceChildren(draw("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`,
+		this.frame.replaceChildren(svg("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`,
 			"width": w + 2, "height": h + 2, "aria-hidden": "true" },
 			...edges.map((path) =>
-				draw("path", { class: "link", d: edgePath(path, form) })),
+				svg("path", { class: "link", d: edgePath(path, form) })),
 			...[...this.drawn.values()].map(({ group }) => group)));
 		this.update();
 	}
@@ -279,7 +279,7 @@ function row(node) {
 }
 
 function legend(nodes) {
-	const list = weft.places(nodes);
+	const list = weft.placeLegend(nodes);
 
 	list.append(make("li", {}, make("i", { class: "ramp" }),
 		"stronger color: longer mean time"));
@@ -288,7 +288,7 @@ function legend(nodes) {
 
 /* --- all graphs ----------------------------------------------------------- */
 
-weft.draw = draw;
+weft.svg = svg;
 
 weft.startGraphs = function () {
 	const section = find("graphs"), list = find("graph-list"), graphs = new Map();

@@ -2,7 +2,7 @@
 (function () {
 "use strict";
 
-const { make, find, say, number, rate, duration, bytes, percent } = globalThis.weft;
+const { make, find, setText, number, rate, duration, bytes, percent } = globalThis.weft;
 const LINES_MAX = 6; /* loops with a line in the charts */
 const PHASES = ["timers", "inbox", "threadlets", "done", "immediates", "closing",
 	"microtasks"];
@@ -66,13 +66,13 @@ class Card {
 	}
 
 	show(loop) {
-		say(this.name, nameOf(loop));
-		say(this.state, `${loop.state}`);
-		say(this.backend, `${loop.backend || "no backend yet"} · ${loop.backend_reason}`);
+		setText(this.name, nameOf(loop));
+		setText(this.state, `${loop.state}`);
+		setText(this.backend, `${loop.backend || "no backend yet"} · ${loop.backend_reason}`);
 		this.showFigures(loop);
 		this.showPhases(loop.phase_ns);
 		for (const [key, element] of Object.entries(this.counters))
-			say(element, number(loop[key]));
+			setText(element, number(loop[key]));
 	}
 
 	showFigures(loop) {
@@ -86,7 +86,7 @@ class Card {
 			for (const q of QUANTILES)
 				texts[key + q] = loop[key].count ? duration(loop[key][q]) : "–";
 		for (const [key, text] of Object.entries(texts))
-			say(this.values[key], text);
+			setText(this.values[key], text);
 	}
 
 	/* The times only grow: show the increase since the last snapshot. */
@@ -104,7 +104,7 @@ class Card {
 
 		for (const [phase, share] of shares)
 			this.parts.get(phase).style.width = `${share * 100}%`;
-		say(this.values.busy, percent(busy));
+		setText(this.values.busy, percent(busy));
 		this.bar.setAttribute("aria-label", `${percent(busy)} busy, else waiting`);
 		this.listPhases(shares);
 	}
@@ -132,8 +132,8 @@ const CHARTS = [
 ];
 
 class LoopCharts {
-	constructor(place) {
-		this.place = place;
+	constructor(container) {
+		this.container = container;
 	}
 
 	/* Another set of loops needs other lines: start the charts again. */
@@ -144,11 +144,11 @@ class LoopCharts {
 			return;
 		this.shape = shape;
 		this.cpu = null;
-		this.place.replaceChildren();
-		this.charts = CHARTS.map((options) => weft.chart(this.place, { ...options,
+		this.container.replaceChildren();
+		this.charts = CHARTS.map((options) => weft.chart(this.container, { ...options,
 			series: loops.map((loop, i) => ({ name: nameOf(loop), colour: `--line-${i}`,
 				fill: loops.length === 1 })) }));
-		this.process = weft.chart(this.place, {
+		this.process = weft.chart(this.container, {
 			title: "Process CPU", format: percent,
 			series: [{ name: "of one core", colour: "--line-0", fill: true }] });
 	}
@@ -199,9 +199,9 @@ class Value {
 		if (quantiles)
 			this.showQuantiles(quantiles, rate);
 		else
-			say(this.value, valueText(this.unit, value));
+			setText(this.value, valueText(this.unit, value));
 		if (!quantiles && this.grows && this.before)
-			say(this.more, `${valueText(this.unit, rate)} per second`);
+			setText(this.more, `${valueText(this.unit, rate)} per second`);
 		if (!this.grows || this.before)
 			this.line.push(at, [this.grows ? rate : value]);
 		this.before = { at, value };
@@ -212,8 +212,8 @@ class Value {
 		const text = (value) =>
 			valueText(this.unit, this.unit === "seconds" ? value / 1e9 : value);
 
-		say(this.value, `p99 ${text(p99)}`);
-		say(this.more, `p50 ${text(p50)} · max ${text(max)} · ${number(count)} values, `
+		setText(this.value, `p99 ${text(p99)}`);
+		setText(this.more, `p50 ${text(p50)} · max ${text(max)} · ${number(count)} values, `
 			+ `${number(rate)} per second`);
 	}
 }
@@ -221,7 +221,7 @@ class Value {
 /* --- all of it ------------------------------------------------------------ */
 
 /* Keep one part for each key; add new ones in the order of `items`. */
-function reconcile(place, parts, items, keyOf, create) {
+function reconcile(container, parts, items, keyOf, create) {
 	const keys = new Set(items.map(keyOf));
 
 	for (const [key, part] of parts)
@@ -234,7 +234,7 @@ function reconcile(place, parts, items, keyOf, create) {
 			const part = create(item);
 
 			parts.set(keyOf(item), part);
-			place.append(part.element);
+			container.append(part.element);
 		}
 }
 

@@ -2,7 +2,7 @@
 (function () {
 "use strict";
 
-const { find, say, set, span } = globalThis.weft;
+const { find, setText, set, span } = globalThis.weft;
 
 const STATES = { connecting: "connecting", live: "live", lost: "lost, reconnecting",
 	paused: "paused" };
@@ -10,18 +10,18 @@ const STATES = { connecting: "connecting", live: "live", lost: "lost, reconnecti
 /* --- the header ----------------------------------------------------------- */
 
 function showHead(snapshot) {
-	say(find("title"), snapshot.title || snapshot.program);
+	setText(find("title"), snapshot.title || snapshot.program);
 	document.title = snapshot.title || snapshot.program;
-	say(find("uptime"), `up ${span(snapshot.uptime_ns)}`);
-	say(find("process"), `pid ${snapshot.pid} · ${weft.processText(snapshot.process)}`);
-	say(find("version"), `${snapshot.program} runs on weft ${snapshot.version}`);
+	setText(find("uptime"), `up ${span(snapshot.uptime_ns)}`);
+	setText(find("process"), `pid ${snapshot.pid} · ${weft.processText(snapshot.process)}`);
+	setText(find("version"), `${snapshot.program} runs on weft ${snapshot.version}`);
 }
 
 /* The text is set once, with the time: screen readers would repeat a text that keeps changing. */
 function showLost() {
 	const time = new Date().toLocaleTimeString("en-GB");
 
-	say(find("lost"), `The program does not respond. This page shows its state at ${time} `
+	setText(find("lost"), `The program does not respond. This page shows its state at ${time} `
 		+ "and continues when the program responds again.");
 }
 
@@ -30,7 +30,7 @@ function showState(state) {
 
 	weft.live = state === "live";
 	set(find("state"), "data-state", state);
-	say(find("state-text"), STATES[state]);
+	setText(find("state-text"), STATES[state]);
 	document.body.classList.toggle("stale", lost);
 	if (lost)
 		showLost();
@@ -61,12 +61,12 @@ async function takeTrace() {
 	const button = find("trace"), seconds = find("trace-seconds").value;
 
 	button.disabled = true;
-	say(find("trace-state"), `Recording for ${seconds} s …`);
+	setText(find("trace-state"), `Recording for ${seconds} s …`);
 	try {
 		await record(seconds);
-		say(find("trace-state"), "Saved as trace.json. Open it in ui.perfetto.dev.");
+		setText(find("trace-state"), "Saved as trace.json. Open it in ui.perfetto.dev.");
 	} catch (error) {
-		say(find("trace-state"), `No trace: ${error.message}.`);
+		setText(find("trace-state"), `No trace: ${error.message}.`);
 	}
 	button.disabled = false;
 }

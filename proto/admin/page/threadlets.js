@@ -6,14 +6,14 @@
 (function () {
 "use strict";
 
-const { make, find, say, set, number, duration, bytes } = globalThis.weft;
+const { make, find, setText, set, number, duration, bytes } = globalThis.weft;
 const PAGE = 50; /* rows requested at first, and added by each "Show more" */
 const TYPING_MS = 150;
 
 const keyOf = (threadlet) => `${threadlet.loop}.${threadlet.id}`;
 
-/* A place such as "serve_request+0x42 (ranking)": the name first, the rest in faint text. */
-function place(text) {
+/* A code location such as "serve_request+0x42 (ranking)": the name first, then faint text. */
+function codeLocation(text) {
 	const [, name, rest] = /^([^+\s]*)(.*)$/s.exec(text ?? "") ?? [];
 
 	return [make("span", { class: "code", text: name || "–" }),
@@ -35,7 +35,7 @@ class Row {
 		this.what = make("span");
 		this.on = make("span", { class: "faint" });
 		this.since = make("td", { class: "number", "data-label": "Since" });
-		this.spawned = cell("Spawned at", ...place(threadlet.spawned_at));
+		this.spawned = cell("Spawned at", ...codeLocation(threadlet.spawned_at));
 		this.stack = make("td", { class: "number", "data-label": "Stack" });
 		this.detail = make("tr", { class: "detail", hidden: true },
 			make("td", { colspan: 6 }, this.frames));
@@ -54,14 +54,14 @@ class Row {
 
 	show(threadlet) {
 		this.threadlet = threadlet;
-		say(this.button, threadlet.name || threadlet.fn || "threadlet");
-		say(this.number, `#${threadlet.id} · loop ${threadlet.loop}`);
-		say(this.state, threadlet.state);
+		setText(this.button, threadlet.name || threadlet.fn || "threadlet");
+		setText(this.number, `#${threadlet.id} · loop ${threadlet.loop}`);
+		setText(this.state, threadlet.state);
 		set(this.state, "data-kind", threadlet.state);
-		say(this.what, threadlet.waits_for || "–");
-		say(this.on, onText(threadlet));
-		say(this.since, duration(threadlet.waited_ns));
-		say(this.stack, `${bytes(threadlet.stack_used)} of `
+		setText(this.what, threadlet.waits_for || "–");
+		setText(this.on, onText(threadlet));
+		setText(this.since, duration(threadlet.waited_ns));
+		setText(this.stack, `${bytes(threadlet.stack_used)} of `
 			+ bytes(threadlet.stack_bytes));
 		this.showFrames();
 	}
@@ -78,7 +78,7 @@ class Row {
 
 		if (text !== this.shown)
 			this.frames.replaceChildren(
-				...lines.map((line) => make("li", {}, ...place(line))),
+				...lines.map((line) => make("li", {}, ...codeLocation(line))),
 				make("li", { class: "note faint", text: last }));
 		this.shown = text;
 	}
@@ -106,7 +106,7 @@ class Table {
 		this.body = find("threadlet-rows");
 		this.more = find("threadlet-more");
 		this.loop = find("threadlet-loop");
-		this.ask = weft.poll(find("threadlets"), 2000, () => this.load());
+		this.poll = weft.poll(find("threadlets"), 2000, () => this.load());
 		this.listen();
 	}
 
@@ -123,13 +123,13 @@ class Table {
 			find(id).addEventListener("change", () => this.again());
 		this.more.addEventListener("click", () => {
 			this.max += PAGE;
-			this.ask();
+			this.poll();
 		});
 	}
 
 	again() {
 		this.max = PAGE;
-		this.ask();
+		this.poll();
 	}
 
 	query() {
@@ -160,7 +160,7 @@ class Table {
 				this.drop(key, row);
 		threadlets.forEach((threadlet, index) => this.showRow(threadlet, index));
 		this.more.hidden = threadlets.length >= matched;
-		say(find("threadlet-count"), countText(threadlets.length, matched)
+		setText(find("threadlet-count"), countText(threadlets.length, matched)
 			+ silent.map((loop) => `. Loop ${loop} is too busy to answer`).join(""));
 	}
 

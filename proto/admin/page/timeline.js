@@ -1,6 +1,6 @@
 /* timeline.js - one run of a graph as a timeline: when each node began and ended.
  *
- *   weft.timeline(place, { total_us, nodes: [{ name, place, begin_us, end_us, state }] })
+ *   weft.timeline(container, { total_us, nodes: [{ name, place, begin_us, end_us, state }] })
  *
  * For a panel that shows a request.  Nodes whose names differ only in numbers share a row, with
  * as many bars above each other as run at once.
@@ -8,7 +8,7 @@
 (function () {
 "use strict";
 
-const { make, duration, draw } = globalThis.weft;
+const { make, duration, svg } = globalThis.weft;
 const NARROW = 560; /* pixels; below this, names are above the bars */
 const LABELS = 150, TOOK = 74, ROW = 24, HEAD = 22, LANES_MAX = 24, BAR_MIN = 2;
 const STEPS = [1, 2, 5];
@@ -52,9 +52,9 @@ function drawBar(node, row, form, y) {
 	const x = form.x(node.begin_us), width = Math.max(BAR_MIN, form.x(node.end_us) - x);
 	const failed = node.state === "failed";
 
-	return draw("rect", { x, width, y: top + node.lane % lanes * pitch, height: thick,
+	return svg("rect", { x, width, y: top + node.lane % lanes * pitch, height: thick,
 		rx: Math.min(3, thick / 2), class: `bar ${node.place}${failed ? " failed" : ""}` },
-	draw("title", {}, `${node.name}: ${duration((node.end_us - node.begin_us) * US)}`));
+	svg("title", {}, `${node.name}: ${duration((node.end_us - node.begin_us) * US)}`));
 }
 
 /* From the first begin to the last end. */
@@ -68,10 +68,10 @@ function took(row) {
 function drawRow(row, form, y) {
 	const middle = y + heightOf(row) / 2 + 4;
 	const many = row.nodes.length > 1 ? ` × ${row.nodes.length}` : "";
-	const label = draw("text", { x: 0, y: form.above ? y - 2 : middle }, row.name + many);
+	const label = svg("text", { x: 0, y: form.above ? y - 2 : middle }, row.name + many);
 
 	return [label, ...row.nodes.map((node) => drawBar(node, row, form, y)),
-		draw("text", { x: form.width, y: form.above ? y - 2 : middle, class: "took",
+		svg("text", { x: form.width, y: form.above ? y - 2 : middle, class: "took",
 			"text-anchor": "end" }, took(row))];
 }
 
@@ -79,8 +79,8 @@ function drawTicks(form, height) {
 	return ticks(form.total).flatMap((us) => {
 		const x = form.x(us), anchor = us ? "middle" : "start";
 
-		return [draw("line", { x1: x, x2: x, y1: HEAD - 4, y2: height, class: "grid" }),
-			draw("text", { x, y: 11, class: "tick", "text-anchor": anchor },
+		return [svg("line", { x1: x, x2: x, y1: HEAD - 4, y2: height, class: "grid" }),
+			svg("text", { x, y: 11, class: "tick", "text-anchor": anchor },
 				us ? duration(us * US) : "0")];
 	});
 }
@@ -92,8 +92,8 @@ function formOf(width, total) {
 	return { width, total, above, x: (us) => left + us / total * room };
 }
 
-function paint(place, { total_us: total, nodes }) {
-	const form = formOf(place.clientWidth, Math.max(total, 1));
+function paint(container, { total_us: total, nodes }) {
+	const form = formOf(container.clientWidth, Math.max(total, 1));
 	const rows = rowsOf(nodes), parts = [];
 	let y = HEAD;
 
@@ -104,13 +104,13 @@ function paint(place, { total_us: total, nodes }) {
 	}
 	const words = rows.map((row) => `${row.name} ${took(row)}`).join(", ");
 
-	const picture = draw("svg", { class: "timeline", width: form.width, height: y,
+	const picture = svg("svg", { class: "timeline", width: form.width, height: y,
 		role: "img", "aria-label": words }, ...drawTicks(form, y), ...parts);
 
-	place.replaceChildren(picture, weft.places(nodes));
+	container.replaceChildren(picture, weft.placeLegend(nodes));
 }
 
-const shown = new WeakMap(); /* by place, to repaint it for another width */
+const shown = new WeakMap(); /* by container, to repaint it for another width */
 const resized = new ResizeObserver((entries) => {
 	for (const { target } of entries)
 		if (target.clientWidth > 0 && target.firstChild?.getAttribute("width")
@@ -118,16 +118,16 @@ const resized = new ResizeObserver((entries) => {
 			paint(target, shown.get(target));
 });
 
-weft.timeline = function (place, run) {
-	shown.set(place, run);
-	paint(place, run);
-	resized.observe(place);
+weft.timeline = function (container, run) {
+	shown.set(container, run);
+	paint(container, run);
+	resized.observe(container);
 };
 
 const PLACES = { loop: "on a loop", cpu: "on the CPU pool", blocking: "on blocking threads" };
 
 /* The legend of the places that occur in `nodes`. */
-weft.places = function (nodes) {
+weft.placeLegend = function (nodes) {
 	const names = Object.keys(PLACES).filter((name) =>
 		nodes.some(({ place }) => place === name));
 

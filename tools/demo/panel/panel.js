@@ -6,7 +6,7 @@
 (function () {
 "use strict";
 
-const { find, say, set, number, rate, duration, colour } = globalThis.weft;
+const { find, setText, set, number, rate, duration, colour } = globalThis.weft;
 const THREADS = 8;
 const HELD_MS = 1500; /* how long the server does not move a slider that the user moved */
 const SEND_MS = 120;
@@ -55,12 +55,12 @@ class Slider {
 
 	move() {
 		this.heldUntil = Date.now() + HELD_MS;
-		this.say(this.value());
+		this.showText(this.value());
 		send({ [this.name]: this.value() });
 	}
 
-	say(value) {
-		say(this.output, this.text(value));
+	showText(value) {
+		setText(this.output, this.text(value));
 		set(this.input, "aria-valuetext", this.text(value));
 	}
 
@@ -73,7 +73,7 @@ class Slider {
 		const share = Math.max(value - range[0], 0) / (range[1] - range[0] || 1);
 
 		this.input.value = Math.round(this.steps() * share ** (1 / this.power));
-		this.say(value);
+		this.showText(value);
 	}
 }
 
@@ -101,7 +101,7 @@ async function post() {
 }
 
 function refused(text) {
-	say(find("demo-refused"), text);
+	setText(find("demo-refused"), text);
 	find("demo-refused").hidden = text === "";
 }
 
@@ -175,9 +175,9 @@ function showFlight(state) {
 	drawCalls(canvas, Math.ceil(redis / each), Math.max(Math.ceil(redis / each), THREADS),
 		"--weft");
 	drawCalls(find("demo-threads-calls"), blocked, THREADS, "--threads");
-	say(find("demo-weft-flight"), number(redis));
-	say(find("demo-weft-scale"), each > 1 ? `, ${each} to a square` : "");
-	say(find("demo-threads-flight"), number(blocked));
+	setText(find("demo-weft-flight"), number(redis));
+	setText(find("demo-weft-scale"), each > 1 ? `, ${each} to a square` : "");
+	setText(find("demo-threads-flight"), number(blocked));
 	set(canvas, "aria-label", `${redis} calls in flight`);
 	set(find("demo-threads-calls"), "aria-label", `${blocked} of 8 threads wait`);
 }
@@ -212,13 +212,13 @@ function showSides(state) {
 		const values = state[side];
 		const off = side === "threads" && !state.settings.compare;
 
-		say(find(`demo-${side}-rps`), off ? "off" : rate(values.rps));
+		setText(find(`demo-${side}-rps`), off ? "off" : rate(values.rps));
 		for (const q of ["p50", "p99"])
-			say(find(`demo-${side}-${q}`),
+			setText(find(`demo-${side}-${q}`),
 				values.rps && !off ? time(values[`${q}_us`]) : "–");
 	}
 	document.querySelector(".side.threads").classList.toggle("off", !state.settings.compare);
-	say(find("demo-calls"), state.settings.fan_out === 1 ? "one"
+	setText(find("demo-calls"), state.settings.fan_out === 1 ? "one"
 		: number(state.settings.fan_out));
 }
 
@@ -226,7 +226,7 @@ function showRedis({ redis }) {
 	const element = find("demo-redis"), down = redis.state !== "up";
 
 	set(element, "data-state", redis.state);
-	say(element, down ? `Redis is down (${redis.url}): ${redis.detail || "no connection"}. `
+	setText(element, down ? `Redis is down (${redis.url}): ${redis.detail || "no connection"}. `
 		+ "Requests fail until it is back; weft tries again by itself."
 		: `Redis is up: ${redis.url}${redis.detail ? `, ${redis.detail}` : ""}`);
 }
@@ -279,13 +279,13 @@ function showCounts({ counts }) {
 		texts.push("overloaded: requests above the limit are rejected at once, so that "
 			+ "the others stay quick");
 	before = counts;
-	say(find("demo-counts"), texts.join(" · "));
+	setText(find("demo-counts"), texts.join(" · "));
 }
 
 /* --- startup -------------------------------------------------------------- */
 
-weft.place("graphs", find("demo-graphs"));
-say(find("graphs-title"), "Every request is this graph");
+weft.moveSection("graphs", find("demo-graphs"));
+setText(find("graphs-title"), "Every request is this graph");
 const showControls = startControls(), showCharts = startCharts();
 
 /* Text that changes too often cannot be read. */
@@ -297,7 +297,7 @@ function showText(state) {
 	readUntil = Date.now() + READ_MS;
 	showSides(state);
 	showCounts(state);
-	say(find("demo-verdict"), verdict(state));
+	setText(find("demo-verdict"), verdict(state));
 }
 
 /* The request comes as a Chrome trace of its steps. */
@@ -307,7 +307,7 @@ function showSlowest({ traceEvents }) {
 		begin_us: step.ts, end_us: step.ts + step.dur }));
 	const total = Math.max(...nodes.map(({ end_us: end }) => end));
 
-	say(find("demo-slow-text"), `It took ${time(total)}. Calls to Redis wait on the loop, `
+	setText(find("demo-slow-text"), `It took ${time(total)}. Calls to Redis wait on the loop, `
 		+ "scores are computed on the CPU pool.");
 	weft.timeline(find("demo-slow"), { total_us: total, nodes });
 }
