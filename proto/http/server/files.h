@@ -12,7 +12,7 @@ struct weft__http_file {
 	uint32_t                reloaded;  /* atomic: a request reloads it */
 	uint64_t                loaded_ns;
 	uint64_t                hash;      /* of root and name */
-	struct weft__http_found found;
+	struct weft__http_opened opened;
 	const char             *type;
 	char                    etag[48];
 	char                    modified[32]; /* Last-Modified */
@@ -23,7 +23,7 @@ struct weft__http_file {
 };
 
 /* Get the file, open; the caller gives it back.  It is loaded if it is not cached or was loaded
- * more than a second ago.  `name` is as for weft__http_os_find().  Returns 0 or -errno. */
+ * more than a second ago.  `name` is as for weft__http_os_open().  Returns 0 or -errno. */
 int weft__http_file_take(weft_http_server *server, const char *root, const char *name,
                          struct weft__http_file **out);
 void weft__http_file_give(struct weft__http_file *file);

@@ -84,7 +84,7 @@ fails_condition(weft_http *http, const struct weft__http_file *file)
 		return match == 0;
 	return weft__http_value(http, "if-unmodified-since", &value)
 	       && weft__http_date_parse(value.data, value.size, weft__http_os_seconds(), &date) == 0
-	       && file->found.modified_s > date;
+	       && file->opened.modified_s > date;
 }
 
 /* Whether the client has the current version (If-None-Match, If-Modified-Since). */
@@ -97,7 +97,7 @@ is_current(weft_http *http, const struct weft__http_file *file)
 	if (match >= 0)
 		return match == 1;
 	if (weft__http_value(http, "if-modified-since", &value))
-		return !weft__http_modified_since(value.data, value.size, file->found.modified_s,
+		return !weft__http_modified_since(value.data, value.size, file->opened.modified_s,
 		                                  weft__http_os_seconds());
 	return false;
 }
@@ -124,7 +124,7 @@ choose_part(weft_http *http, const struct weft__http_file *file, struct weft__ht
 	struct text value;
 	int count;
 
-	*part = (struct weft__http_range){ 0, file->found.size };
+	*part = (struct weft__http_range){ 0, file->opened.size };
 	if (fails_condition(http, file))
 		return 412;
 	if (is_current(http, file))
@@ -132,7 +132,7 @@ choose_part(weft_http *http, const struct weft__http_file *file, struct weft__ht
 	if (strcmp(weft_http_method(http), "GET") != 0 || !weft__http_value(http, "range", &value)
 	    || !may_send_range(http, file))
 		return 200;
-	count = weft__http_range_parse(value.data, value.size, file->found.size, ranges, RANGES);
+	count = weft__http_range_parse(value.data, value.size, file->opened.size, ranges, RANGES);
 	if (count == WEFT_ENOENT)
 		return 416;
 	if (count != 1)
@@ -174,7 +174,7 @@ send_part(weft_http *http, const struct weft__http_file *file, struct weft__http
 
 	if (part.size <= room) {
 		char *at = io->out + io->out_size;
-		ssize_t n = weft__http_os_read_now(file->found.fd, at, (size_t)part.size,
+		ssize_t n = weft__http_os_read_now(file->opened.fd, at, (size_t)part.size,
 		                                   part.first);
 
 		if (n == (ssize_t)part.size) {
@@ -183,7 +183,7 @@ send_part(weft_http *http, const struct weft__http_file *file, struct weft__http
 		}
 	}
 	rc = weft__http_io_flush(io, deadline_ns);
-	return rc < 0 ? rc : weft__http_io_file(io, file->found.fd, part, deadline_ns);
+	return rc < 0 ? rc : weft__http_io_file(io, file->opened.fd, part, deadline_ns);
 }
 
 static int
@@ -196,7 +196,7 @@ send_file(weft_http *http, const struct weft__http_file *file, uint64_t deadline
 	if (status == 412)
 		return weft__http_reply_status(http, 412, deadline_ns);
 	if (status == 416) {
-		rc = set_range(http, NULL, file->found.size);
+		rc = set_range(http, NULL, file->opened.size);
 		return rc < 0 ? rc : weft__http_reply_status(http, 416, deadline_ns);
 	}
 	weft__http_cut_field(http, "etag");
@@ -204,7 +204,7 @@ send_file(weft_http *http, const struct weft__http_file *file, uint64_t deadline
 	weft__http_cut_field(http, "accept-ranges");
 	rc = weft__http_add_lines(http, (struct text){ file->lines, file->lines_size });
 	if (rc == 0 && status == 206)
-		rc = set_range(http, &part, file->found.size);
+		rc = set_range(http, &part, file->opened.size);
 	if (rc == 0)
 		rc = weft__http_begin_reply(http, status, status == 304 ? NULL : type, part.size,
 		                            deadline_ns);
@@ -309,7 +309,7 @@ weft_http_reply_file(weft_http *http, const char *root, const char *name, uint64
 		rc = weft__http_file_take(weft__http_conn_of(http)->server, root, clear, &file);
 	if (rc < 0)
 		return answer_error(http, rc, deadline_ns);
-	if (!file->found.is_folder)
+	if (!file->opened.is_folder)
 		rc = send_file(http, file, deadline_ns);
 	else if (index)
 		rc = weft__http_reply_status(http, 404, deadline_ns);

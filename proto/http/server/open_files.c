@@ -24,7 +24,7 @@ weft__http_file_give(struct weft__http_file *file)
 {
 	if (!file || !weft__refs_drop(&file->refs))
 		return;
-	weft__http_os_close(file->found.fd);
+	weft__http_os_close(file->opened.fd);
 	weft_release(file);
 }
 
@@ -125,7 +125,7 @@ files_of(weft_http_server *server)
 
 struct job {
 	const char *root, *name;
-	struct weft__http_found found;
+	struct weft__http_opened opened;
 };
 
 static int
@@ -133,7 +133,7 @@ open_files_find(void *arg)
 {
 	struct job *job = arg;
 
-	return weft__http_os_find(job->root, job->name, &job->found);
+	return weft__http_os_open(job->root, job->name, &job->opened);
 }
 
 static char *
@@ -147,18 +147,18 @@ put_line(char *at, struct text name, const char *value)
 static void
 open_files_describe(struct weft__http_file *file, const char *name)
 {
-	const struct weft__http_found *found = &file->found;
+	const struct weft__http_opened *opened = &file->opened;
 	char *at = file->etag;
 
 	*at++ = '"';
-	at = weft__http_put_hex(at, (uint64_t)found->modified_s);
+	at = weft__http_put_hex(at, (uint64_t)opened->modified_s);
 	*at++ = '.';
-	at = weft__http_put_hex(at, found->modified_ns);
+	at = weft__http_put_hex(at, opened->modified_ns);
 	*at++ = '-';
-	at = weft__http_put_hex(at, found->size);
+	at = weft__http_put_hex(at, opened->size);
 	*at++ = '"';
 	*at = '\0';
-	if (weft__http_date_format(found->modified_s, file->modified) < 0)
+	if (weft__http_date_format(opened->modified_s, file->modified) < 0)
 		(void)weft__http_date_format(0, file->modified);
 	file->type = weft__http_type_of(name);
 	at = put_line(file->lines, WEFT__HTTP_LITERAL("ETag: "), file->etag);
@@ -179,13 +179,13 @@ open_files_load(uint64_t hash, const char *root, const char *name, struct weft__
 		return rc;
 	file = weft_alloc(sizeof(*file) + root_size + name_size);
 	if (!file) {
-		weft__http_os_close(job.found.fd);
+		weft__http_os_close(job.opened.fd);
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	}
 	memset(file, 0, sizeof(*file));
 	file->refs = WEFT__REFS_ONE;
 	file->hash = hash;
-	file->found = job.found;
+	file->opened = job.opened;
 	file->loaded_ns = weft_loop_now(weft_loop_current());
 	file->root_size = (uint32_t)root_size;
 	memcpy(file->names, root, root_size);

@@ -75,7 +75,7 @@ open_by_parts(int root, const char *name)
 }
 
 int
-weft__http_os_find(const char *root, const char *name, struct weft__http_found *out)
+weft__http_os_open(const char *root, const char *name, struct weft__http_opened *out)
 {
 	int base = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY), fd;
 	struct stat st;
@@ -92,7 +92,7 @@ weft__http_os_find(const char *root, const char *name, struct weft__http_found *
 		(void)close(fd);
 		return -ENOENT;
 	}
-	*out = (struct weft__http_found){
+	*out = (struct weft__http_opened){
 		.fd = fd,
 		.is_folder = S_ISDIR(st.st_mode),
 		.size = (uint64_t)st.st_size,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct weft__http_found {
+struct weft__http_opened {
 	int      fd;
 	bool     is_folder;
 	uint64_t size;
@@ -19,7 +19,7 @@ int64_t weft__http_os_seconds(void);
 
 /* Open the file or folder `name`, which has no empty, "." or ".." parts, below `root`, and
  * describe it in *out; the caller closes out->fd.  Blocks.  Returns 0 or -errno. */
-int  weft__http_os_find(const char *root, const char *name, struct weft__http_found *out);
+int  weft__http_os_open(const char *root, const char *name, struct weft__http_opened *out);
 void weft__http_os_close(int fd);
 
 /* Read bytes that are in the page cache.  Returns the count, or -errno: -EAGAIN if they are not

@@ -14,7 +14,7 @@ weft__http_os_seconds(void)
 }
 
 int
-weft__http_os_find(const char *root, const char *name, struct weft__http_found *out)
+weft__http_os_open(const char *root, const char *name, struct weft__http_opened *out)
 {
 	(void)root, (void)name, (void)out;
 	return -ENOENT;
