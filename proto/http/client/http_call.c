@@ -284,7 +284,7 @@ may_retry(struct weft__http_call *call, int rc)
 int
 weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 {
-	struct weft__http_slot *slot = &call->slot;
+	struct weft__http_conn_slot *slot = &call->slot;
 	int rc = weft__http_pool_take(&call->client->pool, call->url.address, slot, deadline_ns);
 
 	if (rc < 0)
@@ -294,9 +294,9 @@ weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 		if (rc == 0 || !may_retry(call, rc))
 			return rc;
 		end_try(call);
-		weft__http_slot_close(slot, false);
+		weft__http_conn_slot_close(slot, false);
 	}
-	rc = weft__http_slot_connect(slot, deadline_ns);
+	rc = weft__http_conn_slot_connect(slot, deadline_ns);
 	return rc < 0 ? rc : try_once(call, deadline_ns);
 }
 
@@ -341,8 +341,8 @@ weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns)
 	if (!call->slot.host)
 		return;
 	if (!keep)
-		weft__http_slot_close(&call->slot, !over);
-	weft__http_slot_give(&call->slot);
+		weft__http_conn_slot_close(&call->slot, !over);
+	weft__http_conn_slot_give(&call->slot);
 }
 
 const char *

@@ -31,7 +31,7 @@ struct weft__http_call {
 	weft_http_client         *client;
 	const weft_http_request  *request; /* borrowed by fetch: NULL once fetch has returned */
 	struct weft__http_url     url;
-	struct weft__http_slot    slot;
+	struct weft__http_conn_slot slot;
 	struct weft__http_io    io;
 	weft_http                *http;    /* of this attempt; NULL: none */
 	char     method[WEFT__HTTP_METHOD_MAX + 1];

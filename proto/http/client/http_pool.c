@@ -103,7 +103,7 @@ close_conn(struct weft__http_pool *pool, struct weft__http_conn *conn)
 }
 
 void
-weft__http_slot_close(struct weft__http_slot *slot, bool at_once)
+weft__http_conn_slot_close(struct weft__http_conn_slot *slot, bool at_once)
 {
 	struct weft__http_conn *conn = slot->conn;
 
@@ -226,7 +226,7 @@ http_pool_hand_over(struct weft__http_host *host, struct weft__http_conn *conn)
 }
 
 void
-weft__http_slot_give(struct weft__http_slot *slot)
+weft__http_conn_slot_give(struct weft__http_conn_slot *slot)
 {
 	struct weft__http_pool *pool = slot->pool;
 	struct weft__http_host *host = slot->host;
@@ -247,7 +247,7 @@ weft__http_slot_give(struct weft__http_slot *slot)
 }
 
 static int
-wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
+wait_for_slot(struct weft__http_conn_slot *slot, uint64_t deadline_ns)
 {
 	struct weft__http_host *host = slot->host;
 	struct waiter waiter = { .given = WEFT_INIT };
@@ -260,7 +260,7 @@ wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 	if (rc == 0)
 		return 0;
 	if (waiter.has_slot) {
-		weft__http_slot_give(slot);
+		weft__http_conn_slot_give(slot);
 		return rc;
 	}
 	weft__link_remove(&waiter.link);
@@ -270,7 +270,7 @@ wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 }
 
 static int
-get_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
+get_slot(struct weft__http_conn_slot *slot, uint64_t deadline_ns)
 {
 	struct weft__http_pool *pool = slot->pool;
 	struct weft__http_host *host = slot->host;
@@ -287,10 +287,10 @@ get_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 }
 
 int
-weft__http_pool_take(struct weft__http_pool *pool, const char *address, struct weft__http_slot *out,
-                     uint64_t deadline_ns)
+weft__http_pool_take(struct weft__http_pool *pool, const char *address,
+                     struct weft__http_conn_slot *out, uint64_t deadline_ns)
 {
-	struct weft__http_slot slot = { .pool = pool };
+	struct weft__http_conn_slot slot = { .pool = pool };
 	int rc;
 
 	slot.host = host_of(pool, address);
@@ -300,13 +300,13 @@ weft__http_pool_take(struct weft__http_pool *pool, const char *address, struct w
 	if (rc < 0)
 		return rc;
 	if (slot.conn && !is_alive(slot.conn))
-		weft__http_slot_close(&slot, false);
+		weft__http_conn_slot_close(&slot, false);
 	*out = slot;
 	return 0;
 }
 
 int
-weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns)
+weft__http_conn_slot_connect(struct weft__http_conn_slot *slot, uint64_t deadline_ns)
 {
 	struct weft__http_conn *conn = weft_alloc(sizeof(*conn));
 	int rc;

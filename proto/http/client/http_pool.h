@@ -34,7 +34,7 @@ struct weft__http_conn {
 };
 
 /* The right to one connection of an origin. */
-struct weft__http_slot {
+struct weft__http_conn_slot {
 	struct weft__http_pool *pool;
 	struct weft__http_host *host; /* NULL: no slot is taken */
 	struct weft__http_conn *conn; /* NULL: not connected */
@@ -64,16 +64,16 @@ void weft__http_pool_fini(struct weft__http_pool *pool);
  * Returns 0 and fills `out`; its connection is a kept one that was checked, or NULL.
  * WEFT_EAGAIN if too many wait, WEFT_ENOMEM, or as any call that suspends. */
 int weft__http_pool_take(struct weft__http_pool *pool, const char *address,
-                         struct weft__http_slot *out, uint64_t deadline_ns);
+                         struct weft__http_conn_slot *out, uint64_t deadline_ns);
 
 /* Connect a slot that has no connection.  Returns 0, or as weft_stream_connect(). */
-int weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns);
+int weft__http_conn_slot_connect(struct weft__http_conn_slot *slot, uint64_t deadline_ns);
 
 /* Close the slot's connection, if it has one: gracefully, which continues in the background, or
  * by a reset. */
-void weft__http_slot_close(struct weft__http_slot *slot, bool at_once);
+void weft__http_conn_slot_close(struct weft__http_conn_slot *slot, bool at_once);
 
 /* Give a slot back and clear it.  Its connection, if it still has one, is kept. */
-void weft__http_slot_give(struct weft__http_slot *slot);
+void weft__http_conn_slot_give(struct weft__http_conn_slot *slot);
 
 #endif
