@@ -23,7 +23,7 @@ struct weft__http_pool;
 
 struct weft__http_conn {
 	weft_stream            *stream;
-	bool                    kept;   /* it was used for an exchange before */
+	bool                    reused; /* it was used for an exchange before */
 	/* while it is idle */
 	struct weft__http_pool *pool;
 	struct weft__http_host *host;

@@ -238,9 +238,9 @@ conclude_response(struct weft__http_head *head)
 static void
 conclude_connection(struct weft__http_head *head)
 {
-	bool kept = head->minor > 0 || (head->seen & SEEN_KEEP_ALIVE);
+	bool keep_alive = head->minor > 0 || (head->seen & SEEN_KEEP_ALIVE);
 
-	if (kept && !(head->seen & SEEN_CLOSE) && head->framing != WEFT__HTTP_UNTIL_CLOSE
+	if (keep_alive && !(head->seen & SEEN_CLOSE) && head->framing != WEFT__HTTP_UNTIL_CLOSE
 	    && head->framing != WEFT__HTTP_TUNNEL)
 		head->flags |= WEFT__HTTP_KEEP_ALIVE;
 	if (head->minor > 0 && (head->seen & SEEN_UPGRADING) && head->upgrade.size > 0)

@@ -344,7 +344,7 @@ has_scheme(const char *reference)
 
 /* How many bytes of the base precede a reference that has no scheme. */
 static size_t
-kept_of(const struct weft__http_url *base, const char *reference)
+prefix_of(const struct weft__http_url *base, const char *reference)
 {
 	size_t origin = (size_t)(base->target - base->text);
 	size_t path = strcspn(base->target, "?");
@@ -366,7 +366,7 @@ int
 weft__http_url_resolve(const struct weft__http_url *base, const char *reference,
                        struct weft__http_url *out)
 {
-	size_t size = strnlen(reference, WEFT__HTTP_URL_MAX + 1), kept;
+	size_t size = strnlen(reference, WEFT__HTTP_URL_MAX + 1), prefix;
 	char *whole;
 	int rc;
 
@@ -374,11 +374,11 @@ weft__http_url_resolve(const struct weft__http_url *base, const char *reference,
 		return refuse_length();
 	if (has_scheme(reference))
 		return weft__http_url_parse(reference, out);
-	kept = kept_of(base, reference);
-	whole = weft_alloc(kept + size + 1);
+	prefix = prefix_of(base, reference);
+	whole = weft_alloc(prefix + size + 1);
 	if (!whole)
 		return weft_fail(WEFT_ENOMEM, "url: no memory");
-	(void)url_put(url_put(whole, base->text, kept), reference, size);
+	(void)url_put(url_put(whole, base->text, prefix), reference, size);
 	rc = weft__http_url_parse(whole, out);
 	weft_release(whole);
 	return rc;

@@ -127,7 +127,7 @@ weft__http_watch_start(struct weft__http_conn *conn, weft_http *http)
 
 /* Nothing to do: on_watched() finishes the op. */
 static void
-on_ask(weft_op *op, int why, void *arg)
+on_cancel(weft_op *op, int why, void *arg)
 {
 	(void)op, (void)why, (void)arg;
 }
@@ -142,7 +142,7 @@ weft__http_watch_stop(struct weft__http_conn *conn)
 	int rc;
 
 	(void)weft_op_init(&ended, NULL, NULL, NULL);
-	rc = weft_op_begin(&ended, on_ask, NULL, WEFT_NEVER);
+	rc = weft_op_begin(&ended, on_cancel, NULL, WEFT_NEVER);
 	watch->ended = rc == 0 ? &ended : NULL;
 	watch->conn = NULL;
 	conn->watch = NULL;

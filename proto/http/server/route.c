@@ -133,7 +133,7 @@ link_route(struct weft__http_route **list, struct weft__http_route *route)
 
 /* Insert the route at the end of its path, given without the first slash. */
 static int
-place(struct weft__http_node *node, struct weft__http_route *route, struct text path)
+insert_route(struct weft__http_node *node, struct weft__http_route *route, struct text path)
 {
 	char *names = (char *)(route + 1) + route->method_size + 1;
 	bool more = true, is_rest = false;
@@ -185,7 +185,7 @@ weft__http_route_add(struct weft__http_node *root, const char *pattern, weft_htt
 	route->fn = fn;
 	route->arg = arg;
 	path++;
-	rc = place(root, route, (struct text){ path, strlen(path) });
+	rc = insert_route(root, route, (struct text){ path, strlen(path) });
 	if (rc < 0)
 		weft_release(route);
 	return rc;
