@@ -234,8 +234,6 @@ weft__http_conn_slot_give(struct weft__http_conn_slot *slot)
 
 	slot->host = NULL;
 	slot->conn = NULL;
-	if (conn)
-		conn->reused = true;
 	if (host->waiting > 0) {
 		http_pool_hand_over(host, conn);
 		return;

@@ -23,7 +23,6 @@ struct weft__http_pool;
 
 struct weft__http_conn {
 	weft_stream            *stream;
-	bool                    reused; /* it was used for an exchange before */
 	/* while it is idle */
 	struct weft__http_pool *pool;
 	struct weft__http_host *host;
