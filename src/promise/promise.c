@@ -292,7 +292,7 @@ promise_give_back(weft_promise *promise, bool given)
 }
 
 static WEFT__COLD int
-come_late(weft_promise *promise, weft_value value, char *text, bool given)
+refuse_settling(weft_promise *promise, weft_value value, char *text, bool given)
 {
 	weft__sys->release(text);
 	weft_value_drop(&value);
@@ -335,10 +335,10 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	bool travels;
 
 	if (!weft__promise_enter(promise))
-		return come_late(promise, how->value, text, how->gives);
+		return refuse_settling(promise, how->value, text, how->gives);
 	if (promise->follows && !how->follower) {
 		weft__promise_leave(promise);
-		return come_late(promise, how->value, text, how->gives);
+		return refuse_settling(promise, how->value, text, how->gives);
 	}
 	if (promise->awaited)
 		awaiters = claim_awaiters(promise);

@@ -233,7 +233,7 @@ void weft__promise_watch_rejection(weft_promise *promise);
 void weft__promise_send(weft_promise *promise);
 
 /* A letter of `travels` has arrived; then.c. */
-void weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter);
+void weft__promise_on_chained(struct weft__mailbox *box, struct weft__letter *letter);
 
 /* --- promise.c ---------------------------------------------------------- */
 

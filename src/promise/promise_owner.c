@@ -73,7 +73,7 @@ make_promise_owner(weft_loop *loop)
 	owner->rejected_end = &owner->rejected;
 	weft__store(&owner->left, ALIVE, WEFT__RELAXED);
 	weft__mailbox_init(&owner->settled, loop, on_settled);
-	weft__mailbox_init(&owner->travels, loop, weft__promise_arrive);
+	weft__mailbox_init(&owner->travels, loop, weft__promise_on_chained);
 	part = weft__loop_attach(loop, WEFT__PART_PROMISES, &owner->part);
 	if (part == &owner->part)
 		return owner;

@@ -347,7 +347,7 @@ struct travel {
 /* Cannot fail: without memory for a job of its own, the reaction joins the job of `before`,
  * which waits until there is memory. */
 void
-weft__promise_arrive(struct weft__mailbox *box, struct weft__letter *letter)
+weft__promise_on_chained(struct weft__mailbox *box, struct weft__letter *letter)
 {
 	struct travel *travel = (struct travel *)(void *)letter;
 	weft_promise *promise = travel->promise, *before = travel->before;
@@ -375,7 +375,7 @@ chain_in_order(weft_promise *promise, weft_promise *before)
 
 /* On another thread than the loop's; consumes `travel`.  Invariant 3. */
 static void
-chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *travel)
+chain_by_letter(weft_promise *promise, weft_promise *before, struct travel *travel)
 {
 	if (!weft__promise_react(before, &promise->chain)) {
 		travel->promise = promise;
@@ -437,13 +437,13 @@ make_next(const weft_promise *before, const struct handlers *handlers, bool is_h
 }
 
 static WEFT__NOINLINE weft_promise *
-chain_far(weft_promise *before, const struct handlers *handlers)
+chain_elsewhere(weft_promise *before, const struct handlers *handlers)
 {
 	struct travel *travel = weft__alloc_zero(sizeof(*travel));
 	weft_promise *promise = travel ? make_next(before, handlers, false) : NULL;
 
 	if (promise)
-		chain_from_afar(promise, before, travel);
+		chain_by_letter(promise, before, travel);
 	else
 		weft__sys->release(travel);
 	(void)weft_promise_unref(before);
@@ -459,7 +459,7 @@ chain(weft_promise *before, const struct handlers *handlers)
 	if (!before)
 		return NULL;
 	if (!weft__promise_is_here(before))
-		return chain_far(before, handlers);
+		return chain_elsewhere(before, handlers);
 	promise = make_next(before, handlers, true);
 	if (promise && chain_to_pending(promise, before))
 		return promise;
