@@ -122,10 +122,10 @@ weft__resp_block(const weft_redis_reply *reply)
 
 /* A test counts the bytes that a scan searches, to check that their number is linear. */
 #ifdef WEFT__RESP_COUNT
-extern uint64_t weft__resp_looked_at;
-#define WEFT__RESP_LOOKED_AT(count) (weft__resp_looked_at += (count))
+extern uint64_t weft__resp_scanned;
+#define WEFT__RESP_COUNT_SCANNED(count) (weft__resp_scanned += (count))
 #else
-#define WEFT__RESP_LOOKED_AT(count) ((void)0)
+#define WEFT__RESP_COUNT_SCANNED(count) ((void)0)
 #endif
 
 #endif

@@ -85,7 +85,7 @@ find_line_end(struct weft__resp_scan *scan, const struct input *in)
 
 	while (at < limit && in->data[at] != '\r' && in->data[at] != '\n')
 		at++;
-	WEFT__RESP_LOOKED_AT(at - scan->at + 1);
+	WEFT__RESP_COUNT_SCANNED(at - scan->at + 1);
 	scan->at = at;
 	if (line > LINE_TEXT && line != LINE_NUMBER && line != LINE_DIGITS
 	    && at - scan->start > 1 + LINE_NUMBER_MAX)
@@ -116,7 +116,7 @@ is_digits(const char *text, size_t size)
 static bool
 line_is_good(enum line line, const char *text, size_t size)
 {
-	WEFT__RESP_LOOKED_AT(size);
+	WEFT__RESP_COUNT_SCANNED(size);
 	switch (line) {
 	case LINE_INTEGER:
 		return weft__resp_integer(text, size, NULL);
@@ -159,7 +159,7 @@ end_bytes(struct weft__resp_scan *scan, const struct input *in)
 
 	if (in->size < end + 2)
 		return MORE;
-	WEFT__RESP_LOOKED_AT(2);
+	WEFT__RESP_COUNT_SCANNED(2);
 	if (in->data[end] != '\r' || in->data[end + 1] != '\n')
 		return broken("a bulk string that is not followed by CRLF", end);
 	if (in->data[scan->start] == '=' && in->data[scan->at + 3] != ':')
@@ -215,7 +215,7 @@ take_line(struct weft__resp_scan *scan, const struct input *in)
 		return line_is_good(line, text, size)
 		               ? ENDED
 		               : broken("a value that does not match its type", scan->start);
-	WEFT__RESP_LOOKED_AT(size);
+	WEFT__RESP_COUNT_SCANNED(size);
 	if (size == 1 && text[0] == '?')
 		return broken("a streamed value, which is not supported", scan->start);
 	if (!weft__resp_integer(text, size, &number))
@@ -279,7 +279,7 @@ read_element(struct weft__resp_scan *scan, const struct input *in)
 		if (in->data[scan->at] == '$')
 			end = end_of_text(in, scan->at);
 		if (end && scan->nodes < in->limits->nodes_max) {
-			WEFT__RESP_LOOKED_AT(8);
+			WEFT__RESP_COUNT_SCANNED(8);
 			scan->nodes++;
 			scan->at = end;
 			return ENDED;
@@ -331,7 +331,7 @@ weft__resp_scan(struct weft__resp_scan *scan, const struct weft__resp_limits *li
 		end = end_of_text(&in, 0);
 	if (!end || limits->nodes_max == 0)
 		return scan_on(scan, &in);
-	WEFT__RESP_LOOKED_AT(8);
+	WEFT__RESP_COUNT_SCANNED(8);
 	scan->nodes = 1;
 	scan->at = end;
 	return (ssize_t)end;

@@ -7,7 +7,7 @@
 #include "http/parse/scan.h"
 #include "test.h"
 
-uint64_t weft__http_looked_at;
+uint64_t weft__http_scanned;
 
 static char text[1 << 16];
 
@@ -37,13 +37,13 @@ cost(size_t size, size_t piece)
 	struct weft__http_head head;
 	int rc = WEFT__HTTP_MORE;
 
-	weft__http_looked_at = 0;
+	weft__http_scanned = 0;
 	weft__http_request_init(&head, fields, 8000, &limits);
 	for (size_t at = piece; rc == WEFT__HTTP_MORE; at += piece)
 		rc = weft__http_head_parse(&head, text, at < size ? at : size);
 	CHECK_EQ(rc, WEFT__HTTP_DONE);
 	CHECK_EQ(head.size, size);
-	return weft__http_looked_at;
+	return weft__http_scanned;
 }
 
 TEST(header_bytes_are_inspected_a_constant_number_of_times)
@@ -76,7 +76,7 @@ TEST(trailer_bytes_are_inspected_a_constant_number_of_times)
 	weft__http_request_init(&head, fields, 8, NULL);
 	CHECK_EQ(weft__http_head_parse(&head, request, sizeof(request) - 1), WEFT__HTTP_DONE);
 	weft__http_body_init(&body, &head, fields, 8);
-	weft__http_looked_at = 0;
+	weft__http_scanned = 0;
 	for (size_t at = 1; rc == WEFT__HTTP_MORE; at++) {
 		rc = weft__http_body_next(&body, text + from, at - from, &step);
 		CHECK(rc >= 0);
@@ -84,5 +84,5 @@ TEST(trailer_bytes_are_inspected_a_constant_number_of_times)
 	}
 	CHECK_EQ(rc, WEFT__HTTP_DONE);
 	CHECK_EQ(from, size);
-	CHECK(weft__http_looked_at <= 3 * size);
+	CHECK(weft__http_scanned <= 3 * size);
 }

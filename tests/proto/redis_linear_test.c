@@ -6,7 +6,7 @@
 #include "proto/resp_feed.h"
 #include "test.h"
 
-uint64_t weft__resp_looked_at;
+uint64_t weft__resp_scanned;
 
 static uint64_t
 cost(const struct resp_text *text, size_t piece)
@@ -15,11 +15,11 @@ cost(const struct resp_text *text, size_t piece)
 	struct weft__resp_scan scan = { 0 };
 	ssize_t rc = 0;
 
-	weft__resp_looked_at = 0;
+	weft__resp_scanned = 0;
 	for (size_t at = piece; rc == 0; at += piece)
 		rc = weft__resp_scan(&scan, &limits, text->data, at < text->size ? at : text->size);
 	CHECK_EQ(rc, text->size);
-	return weft__resp_looked_at;
+	return weft__resp_scanned;
 }
 
 /* A list of the same item; a long line; a long bulk string. */

@@ -32,7 +32,7 @@ method(struct weft__http_head *head, const char *data, uint32_t end)
 
 	while (byte_is(data[at], BYTE_TOKEN))
 		at++;
-	WEFT__HTTP_LOOKED_AT(at - line + 1);
+	WEFT__HTTP_COUNT_SCANNED(at - line + 1);
 	if (at == line || at == end || data[at] != ' ')
 		return weft__http_refuse(&head->fault, 400, "bad method");
 	if (at - line > WEFT__HTTP_METHOD_MAX)

@@ -65,7 +65,7 @@ name_end(struct text input, uint32_t line)
 
 	while (byte_is(input.data[at], BYTE_TOKEN))
 		at++;
-	WEFT__HTTP_LOOKED_AT(at - from);
+	WEFT__HTTP_COUNT_SCANNED(at - from);
 	return (uint32_t)at;
 }
 

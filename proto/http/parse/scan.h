@@ -36,10 +36,10 @@
 
 /* A test counts the scanned bytes, to check that their number is linear. */
 #ifdef WEFT__HTTP_COUNT
-extern uint64_t weft__http_looked_at;
-#define WEFT__HTTP_LOOKED_AT(count) (weft__http_looked_at += (count))
+extern uint64_t weft__http_scanned;
+#define WEFT__HTTP_COUNT_SCANNED(count) (weft__http_scanned += (count))
 #else
-#define WEFT__HTTP_LOOKED_AT(count) ((void)0)
+#define WEFT__HTTP_COUNT_SCANNED(count) ((void)0)
 #endif
 
 static inline bool
@@ -303,7 +303,7 @@ weft__http_scan_text(const char *data, size_t at, size_t size)
 {
 	size_t stop = WEFT__HTTP_SCAN(text)(data, at, size);
 
-	WEFT__HTTP_LOOKED_AT(stop - at + 1);
+	WEFT__HTTP_COUNT_SCANNED(stop - at + 1);
 	return stop;
 }
 
@@ -312,7 +312,7 @@ weft__http_scan_word(const char *data, size_t at, size_t size)
 {
 	size_t stop = WEFT__HTTP_SCAN(word)(data, at, size);
 
-	WEFT__HTTP_LOOKED_AT(stop - at + 1);
+	WEFT__HTTP_COUNT_SCANNED(stop - at + 1);
 	return stop;
 }
 
@@ -321,7 +321,7 @@ weft__http_scan_name(const char *data, size_t at, size_t size)
 {
 	size_t stop = WEFT__HTTP_SCAN(name)(data, at, size);
 
-	WEFT__HTTP_LOOKED_AT(stop - at + 1);
+	WEFT__HTTP_COUNT_SCANNED(stop - at + 1);
 	return stop;
 }
 
