@@ -216,11 +216,11 @@ weft__redis_subscription_message(weft_redis *redis, const weft_redis_reply *mess
 	weft_span kind = text_at(message, 0), name = text_at(message, 1);
 	bool is_pattern = kind.size > 0 && *(const char *)kind.data == 'p';
 	struct weft__redis_channel *channel = channel_find(redis, name.data, name.size, is_pattern);
-	weft_span said = { "", 0 };
+	weft_span text = { "", 0 };
 
 	if (weft_redis_reply_type(message) == WEFT_REDIS_ERROR) {
-		(void)weft_redis_text(message, &said);
-		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)said.size, (const char *)said.data);
+		(void)weft_redis_text(message, &text);
+		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)text.size, (const char *)text.data);
 		weft__redis_subscription_failed(redis, WEFT_EREPLY, weft_detail());
 		return;
 	}

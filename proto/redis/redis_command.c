@@ -186,7 +186,7 @@ weft__redis_give_up(weft_redis *redis, struct weft__redis_command *command, int 
 int
 weft__redis_report(struct weft__redis_command *command, int rc, weft_redis_reply **out)
 {
-	weft_span said = { "", 0 };
+	weft_span text = { "", 0 };
 
 	if (rc == 0 && out) {
 		weft_release(command->text);
@@ -195,8 +195,8 @@ weft__redis_report(struct weft__redis_command *command, int rc, weft_redis_reply
 	}
 	if (rc < 0 && command->text)
 		(void)weft_fail(rc, "%s", command->text);
-	else if (rc == WEFT_EREPLY && weft_redis_text(command->reply, &said) == 0)
-		(void)weft_fail(rc, "%.*s", (int)said.size, (const char *)said.data);
+	else if (rc == WEFT_EREPLY && weft_redis_text(command->reply, &text) == 0)
+		(void)weft_fail(rc, "%.*s", (int)text.size, (const char *)text.data);
 	else if (rc == WEFT_EAGAIN)
 		(void)weft_fail(rc, "weft_redis_multi: a watched key has changed");
 	else if (rc < 0)

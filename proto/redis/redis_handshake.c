@@ -109,26 +109,26 @@ begins(weft_span text, const char *with)
 
 /* Whether an error of HELLO means that there is only RESP2. */
 static bool
-is_old(const weft_redis *redis, weft_span said)
+is_old(const weft_redis *redis, weft_span text)
 {
-	return begins(said, "NOPROTO") || begins(said, "ERR unknown command")
-	       || (redis->password && begins(said, "NOAUTH Auth"));
+	return begins(text, "NOPROTO") || begins(text, "ERR unknown command")
+	       || (redis->password && begins(text, "NOAUTH Auth"));
 }
 
 static void
 on_error(struct weft__redis_conn *conn, enum handshake which, const weft_redis_reply *reply)
 {
-	weft_span said = { "", 0 };
+	weft_span text = { "", 0 };
 
-	(void)weft_redis_text(reply, &said);
-	if (which == HELLO && is_old(conn->redis, said)) {
+	(void)weft_redis_text(reply, &text);
+	if (which == HELLO && is_old(conn->redis, text)) {
 		conn->fell_back = true;
 		return;
 	}
 	if (which == TRACKING || (which == SELECT && conn->fell_back))
 		return; /* no tracking then; SELECT is sent again */
-	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", conn->redis->address, (int)said.size,
-	                (const char *)said.data);
+	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", conn->redis->address, (int)text.size,
+	                (const char *)text.data);
 	weft__redis_conn_slot_failed(conn->slot, WEFT_EREPLY, weft_detail());
 }
 

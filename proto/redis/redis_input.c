@@ -38,11 +38,11 @@ note_part(struct weft__redis_pending *pending, weft_redis_reply *reply)
 	uint32_t number = command ? command->replies - pending->left : 0;
 
 	if (command && !command->text && weft_redis_reply_type(reply) == WEFT_REDIS_ERROR) {
-		weft_span said = { "", 0 };
+		weft_span text = { "", 0 };
 
-		(void)weft_redis_text(reply, &said);
+		(void)weft_redis_text(reply, &text);
 		(void)weft_fail(WEFT_EREPLY, "command %u of the transaction: %.*s",
-		                (unsigned)number, (int)said.size, (const char *)said.data);
+		                (unsigned)number, (int)text.size, (const char *)text.data);
 		command->text = weft__redis_copy(weft_detail(), strlen(weft_detail()));
 	}
 	weft_redis_reply_free(reply);

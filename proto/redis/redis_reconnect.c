@@ -7,7 +7,7 @@
 
 /* Invariant 6. */
 static bool
-goes_on(const struct weft__redis_conn *conn, const struct weft__redis_pending *pending)
+may_repeat(const struct weft__redis_conn *conn, const struct weft__redis_pending *pending)
 {
 	const struct weft__redis_command *command = pending->command;
 
@@ -48,7 +48,7 @@ empty_pending(struct weft__redis_conn_slot *slot, struct weft__redis_conn *conn,
 		command->state = WEFT__REDIS_NOWHERE;
 		*pending = (struct weft__redis_pending){ .command = command,
 			                                 .begin = pending->begin };
-		if (error != WEFT_ESHUTDOWN && goes_on(conn, pending)) {
+		if (error != WEFT_ESHUTDOWN && may_repeat(conn, pending)) {
 			command->tries = (uint8_t)(command->tries + (pending->begin < conn->given));
 			weft__redis_queue_push(slot, before, command);
 		} else {
