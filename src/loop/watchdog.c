@@ -54,7 +54,7 @@ write_down(const struct weft__moment *moment)
 
 	*holder = (struct weft__holder){ 0 };
 	if (weft__loop_sched(loop))
-		weft__loop_sched(loop)->tell_holder(loop, holder);
+		weft__loop_sched(loop)->describe_holder(loop, holder);
 	if (holder->id)
 		frame.high = holder->high;
 	if (moment->sp < holder->low || moment->sp > frame.high)

@@ -112,7 +112,7 @@ weft__runtime_begin_rest(weft_loop *loop)
 	stuck = is_stuck(runtime);
 	if (stuck) {
 		quiet->over = true;
-		quiet->teller = loop;
+		quiet->reporter = loop;
 		quiet->text = runtime_quiet_describe(runtime);
 	}
 	weft__lock_give(&quiet->lock);
@@ -156,19 +156,19 @@ weft__runtime_end_rest(weft_loop *loop)
 	struct weft__quiet *quiet = &weft__runtime_of(loop)->quiet;
 	char *text = NULL;
 	uint64_t wakes;
-	bool tells;
+	bool reports;
 
 	weft__lock_take(&quiet->lock);
 	weft__loop_set_quiet(loop, false);
 	quiet->count--;
 	wakes = ++quiet->wakes;
-	tells = quiet->teller == loop;
-	if (tells) {
+	reports = quiet->reporter == loop;
+	if (reports) {
 		text = quiet->text;
-		quiet->teller = NULL;
+		quiet->reporter = NULL;
 	}
 	weft__lock_give(&quiet->lock);
-	if (!tells)
+	if (!reports)
 		return;
 	runtime_quiet_report(loop, text);
 	end_report(loop, wakes);

@@ -113,16 +113,16 @@ free_loops(weft_runtime *runtime)
 static int
 cpus_to_pin(struct weft__cpus *out, const char *text)
 {
-	struct weft__cpus asked = { { 0 } };
+	struct weft__cpus requested = { { 0 } };
 	int rc = weft__sys->get_cpus(out), count = 0;
 
 	if (rc < 0)
 		return weft__fail(rc, "weft_runtime_new: this system cannot bind threads to CPUs");
-	if (text && !weft__cpus_read(&asked, text))
+	if (text && !weft__cpus_read(&requested, text))
 		return weft__fail(WEFT_EINVAL,
 		                  "weft_runtime_new: cpus must be a list such as \"0-3,6\"");
 	for (int i = 0; i < WEFT__CPUS_MAX / 64; i++) {
-		out->words[i] &= text ? asked.words[i] : UINT64_MAX;
+		out->words[i] &= text ? requested.words[i] : UINT64_MAX;
 		for (uint64_t left = out->words[i]; left; left &= left - 1)
 			count++;
 	}

@@ -18,7 +18,7 @@ struct weft__quiet {
 	uint64_t   wakes;  /* how often a loop has stopped being quiet */
 	bool       over;   /* a deadlock was reported: do not check again */
 	bool       fed;    /* other threads that can wake the loops were seen */
-	weft_loop *teller; /* the loop that must report it, or NULL */
+	weft_loop *reporter; /* the loop that must report it, or NULL */
 	char      *text;   /* the text of the report; NULL: no memory */
 	weft__a32  main_waits; /* the thread of weft_main() only waits */
 };

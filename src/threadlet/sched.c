@@ -154,9 +154,9 @@ bind_thread(struct weft__sched *sched, struct weft__thread *thread)
 WEFT__COLD static void
 switch_traced(struct weft__sched *sched, struct weft__threadlet *next)
 {
-	weft__trace_come(next);
+	weft__trace_resume(next);
 	weft__switch(&sched->context, &next->context);
-	weft__trace_leave(next, sched->dead == next);
+	weft__trace_suspend(next, sched->dead == next);
 }
 
 static void
@@ -202,7 +202,7 @@ sched_run(weft_loop *loop)
 
 /* In a signal handler on the loop's thread. */
 static void
-sched_tell_holder(weft_loop *loop, struct weft__holder *out)
+sched_describe_holder(weft_loop *loop, struct weft__holder *out)
 {
 	const struct weft__threadlet *t = weft__self();
 
@@ -262,7 +262,7 @@ static const struct weft__sched_ops sched_ops = {
 	.expire = weft__sched_expire,
 	.check = weft__sched_check,
 	.answer_listings = weft__sched_answer_listings,
-	.tell_holder = sched_tell_holder,
+	.describe_holder = sched_describe_holder,
 	.add_rest = weft__sched_add_rest,
 	.trace_mark = weft__threadlet_trace_mark,
 	.layout = weft_gdb_layout,

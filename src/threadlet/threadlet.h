@@ -491,8 +491,8 @@ bool weft__sched_is_stuck(weft_loop *loop, uint64_t *alive);
 uint64_t weft__threadlet_trace_mark(struct weft__threadlet *threadlet);
 
 /* In a traced loop iteration: a threadlet is about to run; it has suspended, or is dead. */
-void weft__trace_come(struct weft__threadlet *threadlet);
-void weft__trace_leave(struct weft__threadlet *threadlet, bool dead);
+void weft__trace_resume(struct weft__threadlet *threadlet);
+void weft__trace_suspend(struct weft__threadlet *threadlet, bool dead);
 
 /* A threadlet is started.  Called by any thread, before the ID is published. */
 void weft__trace_start(struct weft__threadlet *threadlet);

@@ -44,7 +44,7 @@ weft__trace_start(struct weft__threadlet *t)
 
 /* The first time a threadlet is seen, the reason why it suspended is not known. */
 void
-weft__trace_come(struct weft__threadlet *t)
+weft__trace_resume(struct weft__threadlet *t)
 {
 	uint64_t now_ns = weft__sys->now();
 	uint64_t mark = weft__threadlet_trace_mark(t);
@@ -57,7 +57,7 @@ weft__trace_come(struct weft__threadlet *t)
 }
 
 void
-weft__trace_leave(struct weft__threadlet *t, bool dead)
+weft__trace_suspend(struct weft__threadlet *t, bool dead)
 {
 	uint64_t now_ns = weft__sys->now();
 	const char *why = dead ? "end" : t->waiter ? weft__waiter_what(t->waiter) : "ready";
