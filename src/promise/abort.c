@@ -199,7 +199,7 @@ promise_abort_make(weft_loop *loop, size_t count)
 	struct weft__making how = { .loop = loop,
 		                    .size = sizeof(weft_abort) + count * sizeof(struct link),
 		                    .refs = 1,
-		                    .cared = true,
+		                    .handled = true,
 		                    .kind = WEFT__PROMISE_ABORT };
 	weft_abort *abort = (weft_abort *)(void *)weft__promise_make(&how);
 

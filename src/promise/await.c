@@ -51,9 +51,9 @@ promise_await_wait_for(weft_promise *promise, uint64_t deadline_ns)
 	bool is_pending = weft__promise_enter(promise);
 
 	if (is_pending)
-		weft__promise_care_inside(promise);
+		weft__promise_mark_handled_locked(promise);
 	else
-		weft__promise_care(promise);
+		weft__promise_mark_handled(promise);
 	if (is_pending && rc < 0)
 		weft__promise_leave(promise);
 	if (rc < 0)
@@ -79,7 +79,7 @@ weft_await(weft_promise *promise, weft_value *out, uint64_t deadline_ns)
 		if (rc < 0)
 			return rc;
 	} else {
-		weft__promise_care(promise);
+		weft__promise_mark_handled(promise);
 		(void)weft__stayed(weft__self());
 	}
 	if (weft__promise_outcome(promise) == WEFT_REJECTED)

@@ -210,7 +210,7 @@ watch(struct one *one, weft_promise *promise)
 		(void)weft_promise_unref(promise);
 		return;
 	}
-	weft__promise_care(promise);
+	weft__promise_mark_handled(promise);
 	run_one(&one->reaction, promise);
 }
 

@@ -16,7 +16,7 @@
  *   3. Each reaction runs exactly once.  A promise that would never settle is rejected: when
  *      its last reference is dropped (WEFT_ECLOSED), or as the loop stops (WEFT_ESHUTDOWN).
  *   4. An unhandled rejection is reported where the promise landed.  A thread that handles it
- *      later reports that, too, wherever that thread runs.  `care` orders nothing: it is
+ *      later reports that, too, wherever that thread runs.  `handled` orders nothing: it is
  *      changed with the lock held, so before there is anything to report (I, S), or by a
  *      thread that has found the promise settled, and so sees what it is settled with (S).
  *   5. After a promise has landed, its loop is touched only by calls that add reactions, which
@@ -40,7 +40,7 @@ be_late(weft_promise *promise)
 	promise->value = weft_value_error(WEFT_ESHUTDOWN);
 	promise->text = NULL;
 	promise->landed = true;
-	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	weft__store(&promise->handled, WEFT__HANDLED, WEFT__RELAXED);
 	weft__store(&promise->outcome, WEFT_REJECTED, WEFT__RELEASE); /* S */
 }
 
@@ -62,7 +62,7 @@ init(weft_promise *promise, struct weft__promise_owner *owner, const struct weft
 {
 	promise->refs = (weft__a32){ how->refs };
 	promise->outcome = (weft__a32){ WEFT_PENDING };
-	promise->care = (weft__a32){ how->cared ? WEFT__CARED : WEFT__UNCARED };
+	promise->handled = (weft__a32){ how->handled ? WEFT__HANDLED : WEFT__UNHANDLED };
 	promise->flags = 0;
 	promise->kind = how->kind;
 	if (how->travels)
@@ -128,17 +128,17 @@ promise_report(const weft_promise *promise, weft_report_kind kind, const char *w
 void
 weft__promise_report(weft_promise *promise)
 {
-	uint32_t care = WEFT__UNCARED;
+	uint32_t handled = WEFT__UNHANDLED;
 
-	if (weft__cas(&promise->care, &care, WEFT__REPORTED, WEFT__RELAXED))
+	if (weft__cas(&promise->handled, &handled, WEFT__REPORTED, WEFT__RELAXED))
 		promise_report(promise, WEFT_REPORT_UNHANDLED,
 		               "rejected, and no handler was attached");
 }
 
 void
-weft__promise_care_late(weft_promise *promise)
+weft__promise_mark_handled_slow(weft_promise *promise)
 {
-	uint32_t before = weft__exchange(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	uint32_t before = weft__exchange(&promise->handled, WEFT__HANDLED, WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
 		promise_report(promise, WEFT_REPORT_HANDLED,
@@ -184,7 +184,7 @@ weft__promise_land(weft_promise *promise)
 	if (promise->last)
 		queue_job(promise);
 	else if (weft__promise_outcome(promise) == WEFT_REJECTED
-	         && weft__load(&promise->care, WEFT__RELAXED) == WEFT__UNCARED)
+	         && weft__load(&promise->handled, WEFT__RELAXED) == WEFT__UNHANDLED)
 		weft__promise_watch_rejection(promise);
 }
 
@@ -396,10 +396,10 @@ bool
 weft__promise_react(weft_promise *promise, struct weft__reaction *reaction)
 {
 	if (!weft__promise_enter(promise)) {
-		weft__promise_care(promise);
+		weft__promise_mark_handled(promise);
 		return false;
 	}
-	weft__promise_care_inside(promise);
+	weft__promise_mark_handled_locked(promise);
 	weft__reaction_add(&promise->last, reaction);
 	weft__promise_leave(promise);
 	return true;

@@ -34,7 +34,7 @@ struct weft__awaiter {
 };
 
 /* Whether the rejection of a promise is handled: not yet, yes, or reported as unhandled. */
-enum { WEFT__UNCARED, WEFT__CARED, WEFT__REPORTED };
+enum { WEFT__UNHANDLED, WEFT__HANDLED, WEFT__REPORTED };
 
 /* The kind of a promise.  The last two are the first member of a larger struct. */
 enum {
@@ -53,7 +53,7 @@ enum {
 struct weft_promise {
 	weft__a32            refs;
 	weft__a32            outcome; /* see above; settled once, by the holder of the lock */
-	weft__a32            care;    /* WEFT__UNCARED, ... */
+	weft__a32            handled; /* WEFT__UNHANDLED, ... */
 	union {
 		uint32_t     flags;       /* all of the following, to clear them at once */
 		struct {
@@ -243,7 +243,7 @@ struct weft__making {
 	size_t     size;    /* of the memory that begins with the promise */
 	uint32_t   refs;
 	bool       travels; /* initial value of the member */
-	bool       cared;   /* its rejection counts as handled */
+	bool       handled; /* initial value of the member: WEFT__HANDLED */
 	uint8_t    kind;
 };
 
@@ -276,23 +276,23 @@ bool weft__promise_add(weft_promise *promise, struct weft__reaction *reaction);
 
 /* The rejection of a settled promise counts as handled from now on.  Reports that, if it was
  * reported as unhandled. */
-void weft__promise_care_late(weft_promise *promise);
+void weft__promise_mark_handled_slow(weft_promise *promise);
 
 static inline void
-weft__promise_care(weft_promise *promise)
+weft__promise_mark_handled(weft_promise *promise)
 {
 	if (weft__promise_outcome(promise) == WEFT_REJECTED
-	    && weft__load(&promise->care, WEFT__RELAXED) != WEFT__CARED)
-		weft__promise_care_late(promise);
+	    && weft__load(&promise->handled, WEFT__RELAXED) != WEFT__HANDLED)
+		weft__promise_mark_handled_slow(promise);
 }
 
 /* The same for a pending promise that the caller has locked.  Nothing was reported yet, and
  * the store comes before any report: invariant 4 of promise.c. */
 static inline void
-weft__promise_care_inside(weft_promise *promise)
+weft__promise_mark_handled_locked(weft_promise *promise)
 {
-	if (weft__load(&promise->care, WEFT__RELAXED) != WEFT__CARED)
-		weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	if (weft__load(&promise->handled, WEFT__RELAXED) != WEFT__HANDLED)
+		weft__store(&promise->handled, WEFT__HANDLED, WEFT__RELAXED);
 }
 
 /* Report an unhandled rejection, unless it is handled. */

@@ -114,7 +114,7 @@ break_promise(weft_promise *promise)
 		                      .keep_text = true,
 		                      .follower = true };
 
-	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	weft__store(&promise->handled, WEFT__HANDLED, WEFT__RELAXED);
 	weft__store(&promise->refs, 1, WEFT__RELAXED);
 	(void)weft__fail(WEFT_ECLOSED, "promise: its last reference was dropped before it settled");
 	(void)weft__promise_settle(promise, &how);

@@ -112,7 +112,7 @@ follow(weft_promise *promise, weft_promise *other, bool chain_is_free)
 	struct weft__reaction *reaction;
 
 	if (weft__promise_outcome(other) != WEFT_PENDING) {
-		weft__promise_care(other);
+		weft__promise_mark_handled(other);
 		settle_as(promise, other, true);
 		return;
 	}
@@ -304,10 +304,10 @@ chain_to_pending(weft_promise *promise, weft_promise *before)
 	bool gives;
 
 	if (!weft__promise_enter(before)) {
-		weft__promise_care(before);
+		weft__promise_mark_handled(before);
 		return false;
 	}
-	weft__promise_care_inside(before);
+	weft__promise_mark_handled_locked(before);
 	weft__reaction_add(&before->last, &promise->chain);
 	gives = is_chained(before) && !before->holds;
 	if (gives)

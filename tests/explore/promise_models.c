@@ -453,7 +453,7 @@ static void
 handle_badly(void *state)
 {
 	struct world *w = state;
-	uint32_t before = weft__exchange(&w->promise->care, WEFT__CARED, WEFT__RELAXED);
+	uint32_t before = weft__exchange(&w->promise->handled, WEFT__HANDLED, WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
 		on_report(NULL, &(weft_report){ .kind = WEFT_REPORT_HANDLED });
