@@ -65,8 +65,8 @@ init(weft_promise *promise, struct weft__promise_owner *owner, const struct weft
 	promise->handled = (weft__a32){ how->handled ? WEFT__HANDLED : WEFT__UNHANDLED };
 	promise->flags = 0;
 	promise->kind = how->kind;
-	if (how->travels)
-		promise->travels = true;
+	if (how->in_transit)
+		promise->in_transit = true;
 	promise->owner = owner;
 	promise->last = NULL;
 }
@@ -206,11 +206,11 @@ weft__promise_enter_slow(weft_promise *promise)
 }
 
 bool
-weft__promise_end_travel(weft_promise *promise)
+weft__promise_end_transit(weft_promise *promise)
 {
 	bool pending = weft__promise_enter(promise);
 
-	promise->travels = false;
+	promise->in_transit = false;
 	if (pending)
 		weft__promise_leave(promise);
 	return !pending;
@@ -332,7 +332,7 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 {
 	char *text = how->keep_text ? keep_text() : NULL;
 	struct weft__reaction *awaiters = NULL;
-	bool travels;
+	bool in_transit;
 
 	if (!weft__promise_enter(promise))
 		return refuse_settling(promise, how->value, text, how->gives);
@@ -342,9 +342,9 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	}
 	if (promise->awaited)
 		awaiters = claim_awaiters(promise);
-	travels = promise->travels;
+	in_transit = promise->in_transit;
 	write_outcome(promise, how, text);
-	if (travels) /* it lands when it arrives */
+	if (in_transit) /* it lands when it arrives */
 		promise_give_back(promise, how->gives);
 	else if (how->gives)
 		land_given(promise);

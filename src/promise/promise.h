@@ -58,7 +58,7 @@ struct weft_promise {
 		uint32_t     flags;       /* all of the following, to clear them at once */
 		struct {
 			uint8_t follows : 1; /* locked: only the promise it follows settles it */
-			uint8_t travels : 1; /* locked: it is on its way to the loop; if it is
+			uint8_t in_transit : 1; /* locked: it is on its way to the loop; if it is
 			                      * settled meanwhile, it lands on arrival */
 			uint8_t awaited : 1; /* locked: some of the reactions are awaiters */
 			uint8_t holds : 1;   /* locked: the reactions hold a reference, for their
@@ -102,7 +102,7 @@ struct weft__promise_owner {
 	weft_promise      *ready, **ready_end; /* landed, no memory for the job */
 	weft_promise      *rejected, **rejected_end; /* by `next`: perhaps unhandled */
 	struct weft__mailbox settled; /* promises that other threads have settled or chained */
-	struct weft__mailbox travels; /* of then.c: chains to settled promises */
+	struct weft__mailbox chains;  /* of then.c: chains to settled promises */
 
 	/* Memory of the promises made on the loop's thread. */
 	weft_promise      *free;    /* by `next` */
@@ -232,7 +232,7 @@ void weft__promise_watch_rejection(weft_promise *promise);
  * the reference is dropped. */
 void weft__promise_send(weft_promise *promise);
 
-/* A letter of `travels` has arrived; then.c. */
+/* A letter of `chains` has arrived; then.c. */
 void weft__promise_on_chained(struct weft__mailbox *box, struct weft__letter *letter);
 
 /* --- promise.c ---------------------------------------------------------- */
@@ -242,7 +242,7 @@ struct weft__making {
 	weft_loop *loop;    /* NULL: the caller's */
 	size_t     size;    /* of the memory that begins with the promise */
 	uint32_t   refs;
-	bool       travels; /* initial value of the member */
+	bool       in_transit; /* initial value of the member */
 	bool       handled; /* initial value of the member: WEFT__HANDLED */
 	uint8_t    kind;
 };
@@ -308,7 +308,7 @@ void weft__promise_run(void *promise);
 void weft__promise_land(weft_promise *promise);
 
 /* A promise has arrived at the loop.  True if it was settled on the way, and has to land. */
-bool weft__promise_end_travel(weft_promise *promise);
+bool weft__promise_end_transit(weft_promise *promise);
 
 /* Take a reference unless none is left; under a lock that keeps the memory valid. */
 bool weft__promise_try_ref(weft_promise *promise);

@@ -36,7 +36,7 @@ on_settled(struct weft__mailbox *box, struct weft__letter *letter)
 	                                                 - offsetof(weft_promise, letter));
 
 	(void)box;
-	if (weft__promise_end_travel(promise))
+	if (weft__promise_end_transit(promise))
 		weft__promise_land(promise);
 	(void)weft_promise_unref(promise);
 }
@@ -73,7 +73,7 @@ make_promise_owner(weft_loop *loop)
 	owner->rejected_end = &owner->rejected;
 	weft__store(&owner->left, ALIVE, WEFT__RELAXED);
 	weft__mailbox_init(&owner->settled, loop, on_settled);
-	weft__mailbox_init(&owner->travels, loop, weft__promise_on_chained);
+	weft__mailbox_init(&owner->chains, loop, weft__promise_on_chained);
 	part = weft__loop_attach(loop, WEFT__PART_PROMISES, &owner->part);
 	if (part == &owner->part)
 		return owner;
@@ -419,7 +419,7 @@ end_promises(weft_loop *loop)
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}
-	more = owner->own || !owner->closed || weft__mailbox_is_due(&owner->travels);
+	more = owner->own || !owner->closed || weft__mailbox_is_due(&owner->chains);
 	if (more) /* invariant 2: some may be about to leave */
 		weft__sys->yield();
 	return more;
@@ -429,7 +429,7 @@ static bool
 has_promises(weft_loop *loop)
 {
 	struct weft__promise_owner *owner = promise_owner_of(loop);
-	bool has = owner->own || weft__mailbox_is_due(&owner->travels);
+	bool has = owner->own || weft__mailbox_is_due(&owner->chains);
 
 	weft__lock_take(&owner->lock);
 	has |= owner->foreign != NULL;

@@ -135,7 +135,7 @@ abandon(weft_promise *promise)
 	} else if (is_here) {
 		break_promise(promise);
 	} else { /* the loop has to reject it */
-		promise->travels = true;
+		promise->in_transit = true;
 		weft__store(&promise->refs, 1, WEFT__RELEASE); /* T */
 		weft__promise_send(promise);
 	}

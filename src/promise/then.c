@@ -11,7 +11,7 @@
  *      chains of any length need no stack.
  *   3. A chain that another thread adds to a settled promise travels to the loop.  If the new
  *      promise is settled meanwhile, it lands when it arrives there.
- *   4. Such chains are letters in `travels`.  Before the loop chains to a settled promise
+ *   4. Such chains are letters in `chains`.  Before the loop chains to a settled promise
  *      itself, it drains that mailbox: so handlers run in the order in which they were chained,
  *      from whatever thread.  The loop does not end while the mailbox is due.
  */
@@ -339,7 +339,7 @@ chain_late(weft_promise *promise, weft_promise *before)
 /* --- from other threads ----------------------------------------------------- */
 
 /* A promise that is chained to a settled one, on its way to the loop. */
-struct travel {
+struct chain_letter {
 	struct weft__letter letter;     /* first */
 	weft_promise *promise, *before; /* both referenced */
 };
@@ -349,13 +349,13 @@ struct travel {
 void
 weft__promise_on_chained(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	struct travel *travel = (struct travel *)(void *)letter;
-	weft_promise *promise = travel->promise, *before = travel->before;
+	struct chain_letter *chain_letter = (struct chain_letter *)(void *)letter;
+	weft_promise *promise = chain_letter->promise, *before = chain_letter->before;
 	bool has_job = before->last != NULL;
 
 	(void)box;
-	weft__sys->release(travel);
-	if (weft__promise_end_travel(promise))
+	weft__sys->release(chain_letter);
+	if (weft__promise_end_transit(promise))
 		weft__promise_land(promise);
 	if (chain_late(promise, before) < 0) {
 		weft__reaction_add(&before->last, &promise->chain);
@@ -369,23 +369,23 @@ weft__promise_on_chained(struct weft__mailbox *box, struct weft__letter *letter)
 static int
 chain_in_order(weft_promise *promise, weft_promise *before)
 {
-	weft__mailbox_drain(&before->owner->travels);
+	weft__mailbox_drain(&before->owner->chains);
 	return chain_late(promise, before);
 }
 
-/* On another thread than the loop's; consumes `travel`.  Invariant 3. */
+/* On another thread than the loop's; consumes `chain_letter`.  Invariant 3. */
 static void
-chain_by_letter(weft_promise *promise, weft_promise *before, struct travel *travel)
+chain_by_letter(weft_promise *promise, weft_promise *before, struct chain_letter *chain_letter)
 {
 	if (!weft__promise_react(before, &promise->chain)) {
-		travel->promise = promise;
-		travel->before = weft_promise_ref(before);
-		(void)weft__mailbox_post(&promise->owner->travels, &travel->letter);
+		chain_letter->promise = promise;
+		chain_letter->before = weft_promise_ref(before);
+		(void)weft__mailbox_post(&promise->owner->chains, &chain_letter->letter);
 		return;
 	}
-	weft__sys->release(travel);
+	weft__sys->release(chain_letter);
 	(void)weft_promise_ref(promise);
-	if (weft__promise_end_travel(promise))
+	if (weft__promise_end_transit(promise))
 		weft__promise_send(promise);
 	else
 		(void)weft_promise_unref(promise);
@@ -420,7 +420,7 @@ make_next(const weft_promise *before, const struct handlers *handlers, bool is_h
 	struct weft__making how = { .loop = weft__promise_loop(before),
 		                    .size = sizeof(*before),
 		                    .refs = 2,
-		                    .travels = !is_here,
+		                    .in_transit = !is_here,
 		                    .kind = WEFT__PROMISE_THEN };
 	weft_promise *promise = how.loop ? weft__promise_make(&how) : NULL;
 
@@ -439,13 +439,13 @@ make_next(const weft_promise *before, const struct handlers *handlers, bool is_h
 static WEFT__NOINLINE weft_promise *
 chain_elsewhere(weft_promise *before, const struct handlers *handlers)
 {
-	struct travel *travel = weft__alloc_zero(sizeof(*travel));
-	weft_promise *promise = travel ? make_next(before, handlers, false) : NULL;
+	struct chain_letter *chain_letter = weft__alloc_zero(sizeof(*chain_letter));
+	weft_promise *promise = chain_letter ? make_next(before, handlers, false) : NULL;
 
 	if (promise)
-		chain_by_letter(promise, before, travel);
+		chain_by_letter(promise, before, chain_letter);
 	else
-		weft__sys->release(travel);
+		weft__sys->release(chain_letter);
 	(void)weft_promise_unref(before);
 	return promise;
 }
