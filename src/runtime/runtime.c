@@ -36,7 +36,8 @@ load_of(weft_loop *loop)
 {
 	const struct weft__sched *sched = weft__sched_at(loop);
 
-	return sched ? weft__loop_threadlets(loop) + weft__load(&sched->coming, WEFT__RELAXED) : 0;
+	return sched ? weft__loop_threadlets(loop) + weft__load(&sched->starting, WEFT__RELAXED)
+	             : 0;
 }
 
 /* Loops with the same load take turns. */

@@ -81,7 +81,7 @@ has_no_witness(const struct suspects *all, uint64_t *alive)
 {
 	struct weft__sched *sched = all->sched;
 
-	if (weft__load(&sched->coming, WEFT__RELAXED) > 0
+	if (weft__load(&sched->starting, WEFT__RELAXED) > 0
 	    || (sched->witness && is_witness(all, sched->witness)))
 		return false; /* invariant 1 */
 	for (struct weft__threadlet *t = sched->newest; t; t = t->older) {

@@ -187,7 +187,7 @@ set_name(struct weft__threadlet *t, const char *text)
 }
 
 static struct weft__threadlet *
-lies_at(const struct weft__stack *stack)
+threadlet_at_top(const struct weft__stack *stack)
 {
 	return (struct weft__threadlet *)(void *)stack->top - 1;
 }
@@ -195,22 +195,22 @@ lies_at(const struct weft__stack *stack)
 /* Set up a threadlet at the top of its stack.  It stays there from function to function, as
  * long as the stack keeps its pages. */
 WEFT__COLD static void
-lay(struct weft__stack *stack, uint64_t modes)
+prepare_stack(struct weft__stack *stack, uint64_t modes)
 {
-	struct weft__threadlet *t = lies_at(stack);
+	struct weft__threadlet *t = threadlet_at_top(stack);
 
 	*t = (struct weft__threadlet){ .stack = stack };
 	weft__context_make(&t->context, stack->base, (size_t)((char *)t - stack->base),
 	                   threadlet_main, t);
 	weft__context_renew(&t->context, modes);
-	stack->laid = true;
+	stack->prepared = true;
 }
 
 void
-weft__threadlet_unlay(struct weft__stack *stack)
+weft__threadlet_unprepare(struct weft__stack *stack)
 {
-	weft__context_fini(&lies_at(stack)->context);
-	stack->laid = false;
+	weft__context_fini(&threadlet_at_top(stack)->context);
+	stack->prepared = false;
 }
 
 /* Set what the caller gave, and all that an earlier function may have changed. */
@@ -252,7 +252,7 @@ link_to_sched(struct weft__sched *sched, weft_loop *loop, struct weft__threadlet
 
 /* Adopt a threadlet that has arrived, on its loop's thread. */
 static void
-enlist(struct weft__sched *sched, struct weft__threadlet *t)
+adopt(struct weft__sched *sched, struct weft__threadlet *t)
 {
 	weft_loop *loop = sched->loop;
 
@@ -267,13 +267,13 @@ enlist(struct weft__sched *sched, struct weft__threadlet *t)
 }
 
 static void
-on_arrival(void *arg)
+on_start_received(void *arg)
 {
 	struct weft__threadlet *t = arg;
 
-	weft__add(&t->sched->coming, (uint64_t)-1, WEFT__RELAXED);
+	weft__add(&t->sched->starting, (uint64_t)-1, WEFT__RELAXED);
 	t->since_ns = weft__loop_time(t->sched->loop);
-	enlist(t->sched, t);
+	adopt(t->sched, t);
 }
 
 /* Take a stack and a handle; NULL without memory. */
@@ -291,11 +291,11 @@ threadlet_go_make(struct weft__sched *sched, const struct weft__start *start, in
 			weft__stack_give(here ? &sched->stacks : NULL, stack);
 		return NULL;
 	}
-	t = lies_at(stack);
-	if (stack->laid)
+	t = threadlet_at_top(stack);
+	if (stack->prepared)
 		weft__context_renew(&t->context, modes);
 	else
-		lay(stack, modes);
+		prepare_stack(stack, modes);
 	threadlet_go_fill(t, start, sched, handle);
 	if (weft__tracing())
 		weft__trace_start(t);
@@ -304,7 +304,7 @@ threadlet_go_make(struct weft__sched *sched, const struct weft__start *start, in
 
 /* The threadlet will not run: the loop no longer accepts posts. */
 static void
-unmake(struct weft__threadlet *t)
+undo_start(struct weft__threadlet *t)
 {
 	struct weft__handle *handle = t->handle;
 	struct weft__stack *stack = t->stack;
@@ -316,7 +316,7 @@ unmake(struct weft__threadlet *t)
 }
 
 WEFT__COLD static weft_threadlet
-ship(struct weft__sched *sched, struct weft__threadlet *t)
+post_to_loop(struct weft__sched *sched, struct weft__threadlet *t)
 {
 	weft_node *node = (weft_node *)(void *)&t->node;
 	weft_threadlet id;
@@ -324,14 +324,14 @@ ship(struct weft__sched *sched, struct weft__threadlet *t)
 
 	id = weft__handle_show(t->handle, sched);
 	t->node = (struct weft__node){ 0 };
-	node->fn = on_arrival;
+	node->fn = on_start_received;
 	node->arg = t;
-	weft__add(&sched->coming, 1, WEFT__RELAXED);
+	weft__add(&sched->starting, 1, WEFT__RELAXED);
 	rc = weft_loop_post_node(sched->loop, node);
 	if (rc == 0)
 		return id;
-	weft__add(&sched->coming, (uint64_t)-1, WEFT__RELAXED);
-	unmake(t);
+	weft__add(&sched->starting, (uint64_t)-1, WEFT__RELAXED);
+	undo_start(t);
 	return rc;
 }
 
@@ -359,7 +359,7 @@ threadlet_go_check(const struct weft__start *start, weft_loop *loop, struct weft
 static bool
 is_full(const struct weft__sched *sched)
 {
-	return weft__loop_threadlets(sched->loop) + weft__load(&sched->coming, WEFT__RELAXED)
+	return weft__loop_threadlets(sched->loop) + weft__load(&sched->starting, WEFT__RELAXED)
 	       >= sched->max;
 }
 
@@ -394,9 +394,9 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	if (scope)
 		weft__scope_add(scope, t->handle);
 	if (!here)
-		return ship(sched, t);
+		return post_to_loop(sched, t);
 	t->since_ns = weft__loop_time(loop);
-	enlist(sched, t);
+	adopt(sched, t);
 	return weft__handle_show(t->handle, sched);
 }
 
@@ -414,13 +414,13 @@ go_here(const struct weft__start *start)
 	struct weft__handle *handle = sched ? sched->handles.free : NULL;
 	struct weft__threadlet *t;
 
-	if (!start->fn || !stack || !stack->laid || !handle
+	if (!start->fn || !stack || !stack->prepared || !handle
 	    || weft__loop_is_forked(weft__loop_here()) || weft__tracing()
 	    || weft__loop_is_stopping(weft__loop_here()) || is_full(sched))
 		return 0;
 	if (start->scope && (!scope || scope->owner->sched != sched || scope->why))
 		return 0;
-	t = lies_at(weft__stack_pop(&sched->stacks, sched->class));
+	t = threadlet_at_top(weft__stack_pop(&sched->stacks, sched->class));
 	weft__context_renew(&t->context, sched->modes);
 	threadlet_go_fill(t, start, sched, weft__handle_pop(&sched->handles));
 	if (scope)

@@ -71,7 +71,7 @@ keep_max(int class)
 
 /* Set up all stacks with their guards.  Returns false if the kernel refuses a guard. */
 static bool
-lay_out(struct weft__stack_slab *slab)
+init_stacks(struct weft__stack_slab *slab)
 {
 	for (uint32_t i = 0; i < slab->count; i++) {
 		char *guard = slab->memory + i * stride(slab->class);
@@ -103,7 +103,7 @@ make_slab(int class)
 	slab->class = class;
 	slab->count = (uint32_t)count;
 	slab->memory = weft__sys->stack_map(count * stride(class));
-	if (slab->memory && lay_out(slab))
+	if (slab->memory && init_stacks(slab))
 		return slab;
 	if (slab->memory)
 		weft__sys->stack_unmap(slab->memory, count * stride(class));
@@ -138,17 +138,17 @@ depot_get(int class)
 
 /* Invariant 2. */
 static void
-chill(struct weft__stack *stack)
+discard_pages(struct weft__stack *stack)
 {
-	if (!stack->laid)
+	if (!stack->prepared)
 		return;
-	weft__threadlet_unlay(stack);
+	weft__threadlet_unprepare(stack);
 	weft__sys->stack_discard(stack->base, weft__stack_bytes(stack->class));
 }
 
 /* Map a slab.  Returns one of its stacks; the others go to the depot. */
 static struct weft__stack *
-enlarge(int class)
+map_slab(int class)
 {
 	struct weft__stack_slab *slab = make_slab(class);
 
@@ -190,7 +190,7 @@ weft__stack_fetch(struct weft__stacks *cache, int class)
 		cache_put(cache, more);
 	}
 	weft__lock_give(&depot.lock);
-	return stack ? stack : enlarge(class);
+	return stack ? stack : map_slab(class);
 }
 
 /* Move `count` stacks from a cache to the depot. */
@@ -201,7 +201,7 @@ unload(struct weft__stacks *cache, int class, uint32_t count)
 
 	for (; count > 0; count--) {
 		stack = weft__stack_pop(cache, class);
-		chill(stack);
+		discard_pages(stack);
 		stack->next = list;
 		list = stack;
 	}
@@ -216,7 +216,7 @@ unload(struct weft__stacks *cache, int class, uint32_t count)
 void
 weft__stack_give_to_depot(struct weft__stack *stack)
 {
-	chill(stack);
+	discard_pages(stack);
 	weft__lock_take(&depot.lock);
 	depot_put(stack);
 	weft__lock_give(&depot.lock);
@@ -232,7 +232,7 @@ weft__stack_unload(struct weft__stacks *cache, int class)
 
 /* Remove the stacks of idle slabs from a list. */
 static void
-sift(struct weft__stack **list)
+drop_idle_slabs(struct weft__stack **list)
 {
 	while (*list) {
 		struct weft__stack_slab *slab = (*list)->slab;
@@ -251,7 +251,7 @@ unmap_idle(void)
 	struct weft__stack_slab **link = &depot.slabs, *slab;
 
 	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
-		sift(&depot.free[class]);
+		drop_idle_slabs(&depot.free[class]);
 	while ((slab = *link)) {
 		if (slab->idle < slab->count) {
 			link = &slab->next;

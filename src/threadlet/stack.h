@@ -31,7 +31,7 @@ struct weft__stack {
 	char                    *top;  /* where the usable part ends */
 	int                      class;
 	uint32_t                 keep; /* the most of its class that a cache keeps */
-	bool                     laid; /* it holds a threadlet; else it has no pages */
+	bool                     prepared; /* it holds a threadlet; else it has no pages */
 };
 
 /* Free stacks of a loop, by class. */
@@ -89,7 +89,7 @@ weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
 }
 
 /* The stack's pages are about to be released: finish the threadlet in it.  In go.c. */
-void weft__threadlet_unlay(struct weft__stack *stack);
+void weft__threadlet_unprepare(struct weft__stack *stack);
 
 /* Free what a cache and the depot hold. */
 void weft__stacks_fini(struct weft__stacks *cache);

@@ -137,7 +137,7 @@ struct weft__sched {
 	struct weft__thread    *thread;  /* that runs the loop, or NULL */
 	int                    *error;   /* that thread's errno, */
 	void                  **exceptions; /* and its C++ exceptions, or NULL */
-	weft__a64               coming;  /* started by other threads, not yet arrived */
+	weft__a64               starting;  /* started by other threads, not yet arrived */
 	struct weft__threadlet *newest;
 	struct weft__threadlet *mark;    /* where the last listing continues, or NULL */
 	struct weft__threadlet *witness; /* see deadlock.c; or NULL */
