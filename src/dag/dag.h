@@ -2,11 +2,11 @@
  *
  * Needs: runtime, work, promise, threadlet, loop, base.
  *
- * The files: build.c (building a template), check.c (checking it), run.c (one run from start to
- * end), dag_worker.c (the end of a step, and what follows), run_queue.c (run queues and the
- * threads that empty them), step.c (one attempt), group.c (steps that consist of other steps),
- * dag_loop.c (what is done on the loop), limit.c, write.c (graphs as text), list.c (all templates
- * of the process), trace.c.
+ * The files: dag_build.c (building a template), dag_check.c (checking it), dag_run.c (one run from
+ * start to end), dag_worker.c (the end of a step, and what follows), dag_run_queue.c (run queues
+ * and the threads that empty them), dag_step.c (one attempt), dag_group.c (steps that consist of
+ * other steps), dag_loop.c (what is done on the loop), dag_limit.c, dag_write.c (graphs as text),
+ * dag_list.c (all templates of the process), dag_trace.c.
  *
  * A template has an array of nodes, its inputs among them.  A run has a frame with one step for
  * each node.  A step that consists of several steps (a list's items, another graph, nodes added
@@ -62,7 +62,7 @@ struct weft__dag_limit {
 
 enum {
 	WEFT__DAG_INPUT   = 1 << 0,
-	WEFT__DAG_SPECIAL = 1 << 1, /* more than a function: see step.c */
+	WEFT__DAG_SPECIAL = 1 << 1, /* more than a function: see dag_step.c */
 	WEFT__DAG_GROUP   = 1 << 2, /* `map` or `subgraph`: its steps are in a frame below */
 	WEFT__DAG_TIMED   = 1 << 3, /* has a timeout */
 };
@@ -79,7 +79,7 @@ struct weft__dag_node {
 	struct weft__dag_more *more;
 };
 
-/* What was measured of a node while runs were observed; list.c. */
+/* What was measured of a node while runs were observed; dag_list.c. */
 struct weft__dag_measured {
 	weft__a64 count, failed; /* attempts; for a group the whole, once */
 	weft__a64 sum_ns, max_ns, last_ns;
@@ -101,7 +101,7 @@ struct weft_dag {
 	weft__a32   users;         /* runs, and nodes of other templates and of runs */
 	weft__a32   parents;       /* how many of them are nodes of templates */
 	uint64_t    id;            /* from 1, once it is checked */
-	weft_dag   *next_listed;   /* used by list.c, under its lock */
+	weft_dag   *next_listed;   /* used by dag_list.c, under its lock */
 	weft__a64   started;       /* runs */
 	weft__a64   failed, retries, late;
 	bool        checked;
@@ -149,7 +149,7 @@ struct weft__dag_step {
 struct weft__dag_times { /* of a step, if the run keeps them */
 	uint64_t begin_ns, end_ns; /* of its last attempt */
 	uintptr_t thread;          /* identifies the thread */
-	/* Used by trace.c.  A group has those of its last step. */
+	/* Used by dag_trace.c.  A group has those of its last step. */
 	uint64_t mark;             /* trace key of the thread or threadlet that ran it, or 0 */
 	uint64_t edges_ns;         /* where in its span edges begin; 0: it has none */
 };
@@ -168,7 +168,7 @@ struct weft__dag_frame {
 	const uint32_t *out;      /* dependents, as in a template */
 	struct weft__dag_step  *steps;
 	struct weft__dag_times *times; /* or NULL */
-	struct weft__dag_added *added; /* nodes added to this run, or NULL; group.c */
+	struct weft__dag_added *added; /* nodes added to this run, or NULL; dag_group.c */
 	weft_value      given;         /* the output of their owner, */
 	bool            given_on;      /* which has moved to the owner's step by now */
 	uint64_t        deadline_ns;   /* or WEFT_NEVER; under the run's lock: */
@@ -274,7 +274,7 @@ struct weft_dag_run {
 
 enum { WEFT__DAG_NEW, WEFT__DAG_GOING, WEFT__DAG_OVER }; /* state of a run */
 
-/* --- build.c, check.c ---------------------------------------------------- */
+/* --- dag_build.c, dag_check.c -------------------------------------------- */
 
 /* The index of a node or input by its name, or -1. */
 int64_t weft__dag_find(const weft_dag *dag, const char *name);
@@ -295,7 +295,7 @@ struct weft__dag_limit *weft__dag_find_limit(const weft_dag *dag, const char *na
 
 void weft__dag_unref(weft_dag *dag);
 
-/* --- list.c, write.c ----------------------------------------------------- */
+/* --- dag_list.c, dag_write.c --------------------------------------------- */
 
 /* Add a checked template to the list; remove it. */
 void weft__dag_enlist(weft_dag *dag);
@@ -311,13 +311,13 @@ void weft__dag_measure(struct weft__dag_node *node, uint64_t took_ns, bool faile
 /* Write a template as JSON, with its measurements.  Returns 0, or WEFT_ENOMEM. */
 int weft__dag_write_measured(const weft_dag *dag, weft_value *out);
 
-/* --- trace.c ------------------------------------------------------------- */
+/* --- dag_trace.c --------------------------------------------------------- */
 
 /* In a traced run: the caller has run a step; a group has ended. */
 void weft__dag_trace_step(const struct weft__dag_step *step, bool failed);
 void weft__dag_trace_group(const struct weft__dag_frame *group);
 
-/* --- run.c --------------------------------------------------------------- */
+/* --- dag_run.c ----------------------------------------------------------- */
 
 void weft__dag_run_ref(weft_dag_run *run);
 void weft__dag_run_unref(weft_dag_run *run);
@@ -426,7 +426,7 @@ weft__dag_pop(struct weft__dag_list *list)
 	return step;
 }
 
-/* --- run_queue.c -------------------------------------------------------------- */
+/* --- dag_run_queue.c ----------------------------------------------------- */
 
 #define WEFT__DAG_UNKNOWN_NS 100000u /* for a step that has never run */
 #define WEFT__DAG_BATCH_NS   2000u   /* of steps that a worker holds at once */
@@ -465,7 +465,7 @@ struct weft__dag_list weft__dag_take_all(struct weft__dag_run_queue *run_queue);
 /* Run steps of a run queue until it is empty.  The worker is counted in its `active`. */
 void weft__dag_work(struct weft__dag_worker *worker);
 
-/* --- step.c -------------------------------------------------------------- */
+/* --- dag_step.c ---------------------------------------------------------- */
 
 /* What a step does when it runs. */
 enum { WEFT__DAG_CALLS, WEFT__DAG_ITEMS, WEFT__DAG_SUB };
@@ -504,7 +504,7 @@ uint64_t weft__dag_deadline_of(const struct weft__dag_step *step);
 /* The value of an input. */
 weft_value *weft__dag_source(const struct weft__dag_step *step, size_t index);
 
-/* --- group.c ------------------------------------------------------------- */
+/* --- dag_group.c --------------------------------------------------------- */
 
 /* Open the group of a step.  Its dependents wait for the end of the group. */
 void weft__dag_open_group(struct weft__dag_worker *worker, struct weft__dag_step *step);
@@ -556,7 +556,7 @@ weft__dag_record_event(const struct weft__dag_step *step)
 		weft__dag_record_event_slow(step);
 }
 
-/* --- limit.c ------------------------------------------------------------- */
+/* --- dag_limit.c --------------------------------------------------------- */
 
 /* Take a slot for a step whose node has a limit; false if the step is queued for one. */
 bool weft__dag_enter_limit(struct weft__dag_step *step);

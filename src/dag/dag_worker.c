@@ -264,7 +264,7 @@ weft__dag_stop(struct weft__dag_worker *worker, struct weft__dag_frame *frame, i
 	(void)weft__cas(&frame->error, &none, (uint32_t)error, WEFT__RELAXED);
 	none = 0;
 	if (!weft__cas(&frame->stopped, &none, (uint32_t)error, WEFT__SEQ_CST))
-		return; /* S, in limit.c */
+		return; /* S, in dag_limit.c */
 	weft__lock_take(&run->lock);
 	if (weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_GOING) {
 		sweep_sleepers(worker);

@@ -1,4 +1,4 @@
-/* check.c - checking and freezing a template.
+/* dag_check.c - checking and freezing a template.
  *
  * Names become indices; sources and dependents become two arrays of indices.  An error text has
  * the names concerned.  A check that fails changes only what the next one computes again, so a

@@ -1,4 +1,4 @@
-/* write.c - graphs and runs as text: for Graphviz, as JSON, as a trace.
+/* dag_write.c - graphs and runs as text: for Graphviz, as JSON, as a trace.
  *
  * One line for each node and edge, in the order of adding, so that two texts can be compared.
  * Names are quoted: whatever they contain, the text is well-formed.

@@ -1,4 +1,4 @@
-/* limit.c - how many steps with the same named limit run at once, over all runs.
+/* dag_limit.c - how many steps with the same named limit run at once, over all runs.
  *
  * A slot that is freed goes to the first waiting step, so no step overtakes another.  That step
  * may belong to another run, which cannot end before the step has.

@@ -1,4 +1,4 @@
-/* run_queue.c - run queues: steps that wait for a thread, and the threads that run them.
+/* dag_run_queue.c - run queues: steps that wait for a thread, and the threads that run them.
  *
  * A run has a run queue for each kind of place.  Workers empty those of the pools: threads that
  * a work item in the queue of the pool has called, and, for the CPU, a plain thread that waits

@@ -1,4 +1,4 @@
-/* trace.c - steps of graphs in a trace (weft/trace.h).
+/* dag_trace.c - steps of graphs in a trace (weft/trace.h).
  *
  * A run that is made while a trace is recorded keeps times for it, with the track of the thread
  * or threadlet that ran each step.  When a step has ended, its span is recorded, and an arrow

@@ -1,4 +1,4 @@
-/* group.c - steps that consist of other steps: items of a list, graphs, nodes added by a step.
+/* dag_group.c - steps that consist of other steps: items of a list, graphs, nodes added by a step.
  *
  * Each has a frame of its own below its step.  The frame is kept until the run is freed,
  * because a late attempt may still read it.

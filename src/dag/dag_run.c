@@ -1,4 +1,4 @@
-/* run.c - one run: allocated in one piece, started once, ended once.
+/* dag_run.c - one run: allocated in one piece, started once, ended once.
  *
  * The caller waits through an op, which is finished; or it is a plain thread, which runs steps
  * of the CPU run queue and parks when there are none.  A run with a loop ends on the loop's

@@ -1,4 +1,4 @@
-/* step.c - one attempt at a step, and what its function can do.
+/* dag_step.c - one attempt at a step, and what its function can do.
  *
  * Most nodes are a function and nothing more; those take a short path.  The attempt, with its
  * output, is on the stack of the worker until it counts.  So one that is late (dag.h, invariant
@@ -287,7 +287,7 @@ is_last(const struct weft__dag_step *step, size_t index)
 	    || weft__load(&frame->run->late, WEFT__ACQUIRE) > 0) /* T */
 		return false;
 	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
-	/* Values from outside of a graph are borrowed: group.c. */
+	/* Values from outside of a graph are borrowed: dag_group.c. */
 	return from->out_count == 1 && !((from->flags & WEFT__DAG_INPUT) && frame->owner);
 }
 

@@ -1,4 +1,4 @@
-/* build.c - building a template.
+/* dag_build.c - building a template.
  *
  * Names are found through a hash table of indices, which runs use as well.  What the caller gives
  * is copied, so that a template depends on nothing of its caller's but the arguments of functions.

@@ -1,4 +1,4 @@
-/* list.c - the templates of the process, and the measurements of their nodes.
+/* dag_list.c - the templates of the process, and the measurements of their nodes.
  *
  *   1. A template is in the list from its check until it is freed, and is removed under the
  *      lock.  A caller that writes a template as text holds the lock meanwhile.  So listing
