@@ -215,7 +215,9 @@ typedef struct weft_report {
 	const char      *name;  /* of the threadlet or loop, or NULL */
 	const char      *text;  /* one line; several for BLOCKED and DEADLOCK */
 	weft_threadlet   threadlet; /* or 0 */
-	uint64_t         spare[3];  /* room for later versions */
+	weft_promise    *promise;   /* of UNHANDLED and HANDLED, else NULL; borrowed */
+	const struct weft_value *reason; /* of its rejection, borrowed; or NULL */
+	uint64_t         spare[1];  /* room for later versions */
 } weft_report;
 
 typedef struct weft_hooks {

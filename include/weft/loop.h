@@ -50,7 +50,10 @@ typedef struct weft_loop_opts {
 	const char *cpus;      /* "0-3,6": CPUs of the thread of weft_loop_start() */
 	uint64_t    watchdog_ns;   /* report a loop that is blocked this long, see above; default
 	                            * off */
-	uint64_t    spare[3];      /* must be zero: room for later versions */
+	void      (*on_report)(void *arg, const weft_report *report); /* for reports about this
+	                            * loop, instead of the hook of weft_set_hooks() */
+	void       *report_arg;
+	uint64_t    spare[1];      /* must be zero: room for later versions */
 } weft_loop_opts;
 
 typedef enum weft_state {

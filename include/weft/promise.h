@@ -11,9 +11,11 @@
  *      that owns the value.  The value is freed with the last of them.
  *   3. A rejection with an error keeps the message that weft_detail() had when the promise was
  *      rejected.  weft_detail() returns it in handlers, and after an await.
- *   4. A rejection without a handler at the end of the microtask checkpoint is reported
- *      (WEFT_REPORT_UNHANDLED).  If a handler is added later, that is reported, too
- *      (WEFT_REPORT_HANDLED).
+ *   4. A rejection without a handler at the end of the microtask checkpoint is reported with
+ *      its promise and reason (WEFT_REPORT_UNHANDLED).  If another thread made or settled the
+ *      promise, and a reference to it is left, the report comes a second later, because that
+ *      thread may be about to add a handler.  If a handler is added after the report, that is
+ *      reported, too (WEFT_REPORT_HANDLED).
  *   5. A pending promise does not keep weft_loop_run() from returning, but its loop must be
  *      stopped before it can be freed.  Once the loop is freed, only weft_promise_state(),
  *      weft_await(), ref and unref may be called on the promise.

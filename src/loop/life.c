@@ -21,6 +21,7 @@
  *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
 #include "base/fence.h"
+#include "base/report.h"
 #include "loop/producer.h"
 #include "loop/loop.h"
 
@@ -50,6 +51,17 @@ weft__loop_is_mine(const weft_loop *loop)
 	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED) & ~BRIEFLY;
 
 	return runner == (uintptr_t)weft__thread_self();
+}
+
+void
+weft__loop_report(const weft_report *report)
+{
+	const weft_loop *loop = report->loop;
+
+	if (loop && loop->on_report)
+		loop->on_report(loop->report_arg, report);
+	else
+		weft__report(report);
 }
 
 /* --- claims ------------------------------------------------------------- */

@@ -180,6 +180,8 @@ struct weft_loop {
 	uint32_t   forks;       /* weft__program.forks when the loop was made */
 	char       backend_name[8]; /* requested; "": the best one here */
 	uint64_t   watchdog_ns; /* 0: not watched */
+	void     (*on_report)(void *arg, const weft_report *report); /* or NULL */
+	void      *report_arg;
 	struct weft__watched watched;
 	weft__a64  pokes_to;    /* where the watchdog sends its signal: the runner; or 0 */
 
@@ -258,6 +260,10 @@ weft__loop_is_forked(const weft_loop *loop)
 {
 	return loop->forks != weft__load(&weft__program.forks, WEFT__RELAXED);
 }
+
+/* Pass a report to the hook of its loop, if it has a loop with a hook, else to weft__report().
+ * Safe in a signal handler. */
+void weft__loop_report(const weft_report *report);
 
 /* Whether this thread may use the loop now.  0, or WEFT_EINVAL, WEFT_EWRONGLOOP, WEFT_ESHUTDOWN. */
 int weft__loop_check(const weft_loop *loop, const char *call);

@@ -16,7 +16,6 @@
  *      loop, which is not freed meanwhile (invariant 3 of life.c).
  */
 #include <weft/schedule.h>
-#include "base/report.h"
 #include "loop/loop.h"
 
 #define FLOOD 100000u
@@ -24,7 +23,7 @@
 static void
 report_flood(weft_loop *loop)
 {
-	weft__report(&(weft_report){
+	weft__loop_report(&(weft_report){
 		.kind = WEFT_REPORT_MICROTASK_FLOOD,
 		.level = 1,
 		.loop = loop,

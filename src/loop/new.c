@@ -120,6 +120,8 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
 	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max : SCHED_DEFAULT;
 	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes : STACK_DEFAULT;
+	loop->on_report = opts->on_report;
+	loop->report_arg = opts->report_arg;
 	loop->hooks.told_ns = WEFT_NEVER;
 	loop->forks = loop->quick = weft__load(&weft__program.forks, WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN) && weft__sys->cpus() > 1;

@@ -18,7 +18,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include "base/report.h"
 #include "loop/producer.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
@@ -175,12 +174,12 @@ lose_backend(weft_loop *loop, int error)
 	weft__backend_fall(&loop->backend, error);
 	(void)snprintf(text, sizeof(text), "the loop's way to wait for events has failed: %s",
 	               (const char *)weft__load(&loop->tally.reason, WEFT__RELAXED));
-	weft__report(&(weft_report){ .kind = WEFT_REPORT_BACKEND,
-	                             .level = 1,
-	                             .error = error,
-	                             .loop = loop,
-	                             .name = loop->name,
-	                             .text = text });
+	weft__loop_report(&(weft_report){ .kind = WEFT_REPORT_BACKEND,
+	                                  .level = 1,
+	                                  .error = error,
+	                                  .loop = loop,
+	                                  .name = loop->name,
+	                                  .text = text });
 }
 
 WEFT__COLD static void

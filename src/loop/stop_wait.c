@@ -11,7 +11,6 @@
  *      claim fails and the runner does not touch the wait again.  Claimed waits are woken
  *      outside of the lock.
  */
-#include "base/report.h"
 #include "base/text.h"
 #include "loop/loop.h"
 
@@ -95,10 +94,10 @@ weft__loop_report_late(weft_loop *loop)
 	weft__text_add(&text, "has not stopped by the deadline");
 	if (weft__loop_sched(loop))
 		weft__loop_sched(loop)->add_rest(loop, &text);
-	weft__report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
-	                             .level = 1,
-	                             .error = WEFT_ETIMEDOUT,
-	                             .loop = loop,
-	                             .name = loop->name,
-	                             .text = buf });
+	weft__loop_report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
+	                                  .level = 1,
+	                                  .error = WEFT_ETIMEDOUT,
+	                                  .loop = loop,
+	                                  .name = loop->name,
+	                                  .text = buf });
 }

@@ -16,7 +16,6 @@
  *   4. A blocked loop is reported once, and not again before the loop has continued.
  */
 #include "base/os.h"
-#include "base/report.h"
 #include "loop/loop.h"
 #include "base/switch/frames.h"
 
@@ -198,7 +197,7 @@ watchdog_report(weft_loop *loop, uint64_t held_ns)
 		weft__text_add(&text, "; its thread did not answer, so the cause is unknown");
 	}
 	weft__text_end_line(&text);
-	weft__report(&about);
+	weft__loop_report(&about);
 }
 
 /* A thread runs the loop and does not sleep.  The low bit of `runner` marks a claim that is

@@ -15,17 +15,17 @@
  *      ones are queued one by one.  So reactions run in the order in which they were added.
  *   3. Each reaction runs exactly once.  A promise that would never settle is rejected: when
  *      its last reference is dropped (WEFT_ECLOSED), or as the loop stops (WEFT_ESHUTDOWN).
- *   4. An unhandled rejection is reported where the promise landed.  A thread that handles it
- *      later reports that, too, wherever that thread runs.  `handled` orders nothing: it is
- *      changed with the lock held, so before there is anything to report (I, S), or by a
- *      thread that has found the promise settled, and so sees what it is settled with (S).
+ *   4. An unhandled rejection is reported where the promise landed; later, if another thread
+ *      may be about to handle it (promise_owner.c).  A thread that handles it after the report
+ *      reports that, too, wherever that thread runs.  `handled` orders nothing: it is changed
+ *      with the lock held, so before there is anything to report (I, S), or by a thread that
+ *      has found the promise settled, and so sees what it is settled with (S).
  *   5. After a promise has landed, its loop is touched only by calls that add reactions, which
  *      are documented to do so.
  *   6. The job for the reactions holds a reference: one that was given with a reaction or by
  *      the settling call, if there was one, else a new one.
  */
 #include <string.h>
-#include "base/report.h"
 #include "base/text.h"
 #include "promise/promise.h"
 
@@ -117,12 +117,14 @@ promise_report(const weft_promise *promise, weft_report_kind kind, const char *w
 	weft__text_add(&to, what);
 	weft__text_add(&to, ": ");
 	weft__text_add(&to, weft_detail());
-	weft__report(&(weft_report){ .kind = kind,
-	                             .level = kind == WEFT_REPORT_UNHANDLED ? 0 : 2,
-	                             .error = error,
-	                             .loop = loop,
-	                             .name = loop ? weft__loop_name(loop) : NULL,
-	                             .text = text });
+	weft__loop_report(&(weft_report){ .kind = kind,
+	                                  .level = kind == WEFT_REPORT_UNHANDLED ? 0 : 2,
+	                                  .error = error,
+	                                  .loop = loop,
+	                                  .promise = (weft_promise *)(uintptr_t)promise,
+	                                  .reason = &promise->value,
+	                                  .name = loop ? weft__loop_name(loop) : NULL,
+	                                  .text = text });
 }
 
 void

@@ -14,6 +14,7 @@
 #define WEFT_PROMISE_PROMISE_H
 
 #include <weft/promise.h>
+#include <weft/timer.h>
 #include "base/build.h"
 #include "base/value.h"
 #include "loop/mailbox.h"
@@ -67,9 +68,10 @@ struct weft_promise {
 			uint8_t kind : 4;    /* WEFT__PROMISE_*; set once, like the next */
 			uint8_t foreign : 1; /* listed under owner->lock, in separately allocated
 			                      * memory */
-			bool    landed;      /* the loop's thread: the loop knows that it has
+			uint8_t landed : 1;  /* the loop's thread: the loop knows that it has
 			                      * settled, and has queued the job for all reactions
 			                      * until then */
+			uint8_t sent : 1;    /* the loop's thread: another thread sent it here */
 		};
 	};
 	struct weft__promise_owner *owner; /* promise state of the owner loop; outlives the loop */
@@ -79,7 +81,11 @@ struct weft_promise {
 		char         *text;   /* of its own rejection, or NULL */
 	};
 	struct weft__reaction *last;  /* of a ring; locked, and the loop's thread once settled */
-	weft_promise        *next, *prev; /* in one list of `owner` */
+	weft_promise        *next;        /* in one list of `owner` */
+	union {
+		weft_promise *prev;       /* in a list of pending promises */
+		uint64_t      report_ns;  /* in `expected`: when it is reported */
+	};
 	union {
 		struct weft__letter letter; /* while it is in `settled` of `owner` */
 		weft_promise *next_ready;   /* in `ready` of `owner` */
@@ -91,6 +97,11 @@ struct weft_promise {
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft_promise) == 128, "a promise is two cache lines");
 
+/* Settled promises, by `next`, each with a reference. */
+struct weft__promise_queue {
+	weft_promise *first, **end;
+};
+
 /* The promise state of a loop; made with its first promise. */
 struct weft__promise_owner {
 	struct weft__part part; /* first */
@@ -100,7 +111,9 @@ struct weft__promise_owner {
 	bool               closed;  /* the loop has stopped */
 	weft_promise      *own;     /* pending: made on the loop's thread */
 	weft_promise      *ready, **ready_end; /* landed, no memory for the job */
-	weft_promise      *rejected, **rejected_end; /* by `next`: perhaps unhandled */
+	struct weft__promise_queue rejected; /* to be checked at the end of the checkpoint */
+	struct weft__promise_queue expected; /* another thread may be about to handle them */
+	weft_timer         report;  /* for the first of them */
 	struct weft__mailbox settled; /* promises that other threads have settled or chained */
 	struct weft__mailbox chains;  /* of then.c: chains to settled promises */
 
@@ -225,7 +238,8 @@ void weft__promise_unlist(weft_promise *promise);
 /* Queue the job of a landed promise.  Consumes a reference to it. */
 void weft__promise_queue_job(weft_promise *promise);
 
-/* A rejected promise has landed: check at the end of the checkpoint whether it is handled. */
+/* A rejected promise has landed: check at the end of the checkpoint whether it is handled, and
+ * report it if not. */
 void weft__promise_watch_rejection(weft_promise *promise);
 
 /* Send a promise, with a reference, to its owner loop.  There it lands, if it is settled, and

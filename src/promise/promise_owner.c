@@ -8,7 +8,10 @@
  *      It is listed until the loop has taken the letter, so the loop does not end before.
  *   4. Promises made on the loop's thread have memory of the loop's slabs, which is kept for
  *      later ones.  Other threads return freed memory by a stack (R, in the same way).
- *   5. This state (struct weft__promise_owner) outlives its loop as long as a promise does.  `left`
+ *   5. A rejected promise is reported at the end of the checkpoint, unless it is handled.  If
+ *      another thread made or settled it and there are further references to it, that thread
+ *      may be just about to attach a handler: such a promise is reported HANDLER_WAIT later.
+ *   6. This state (struct weft__promise_owner) outlives its loop as long as a promise does.  `left`
  *      counts promises with memory of their own, plus ALIVE for the loop.  When the loop is
  *      freed, the slab promises that are not returned replace ALIVE in the count, and from
  *      then on each decrements the count as it is freed.  The thread that makes the count 0
@@ -17,10 +20,11 @@
 #include <string.h>
 #include "promise/promise.h"
 
-#define SLAB_BYTES ((size_t)1 << 16)
-#define LINE       64u
-#define ORPHANED   ((uintptr_t)1) /* value of `returned`: the loop was freed */
-#define ALIVE      (UINT64_C(1) << 48)
+#define SLAB_BYTES   ((size_t)1 << 16)
+#define LINE         64u
+#define HANDLER_WAIT WEFT_S
+#define ORPHANED     ((uintptr_t)1) /* value of `returned`: the loop was freed */
+#define ALIVE        (UINT64_C(1) << 48)
 
 struct weft__slab {
 	struct weft__slab *next;
@@ -36,6 +40,7 @@ on_settled(struct weft__mailbox *box, struct weft__letter *letter)
 	                                                 - offsetof(weft_promise, letter));
 
 	(void)box;
+	promise->sent = true;
 	if (weft__promise_end_transit(promise))
 		weft__promise_land(promise);
 	(void)weft_promise_unref(promise);
@@ -70,7 +75,8 @@ make_promise_owner(weft_loop *loop)
 	owner->part.ops = &promise_owner_ops;
 	weft__store(&owner->loop, (uintptr_t)loop, WEFT__RELAXED);
 	owner->ready_end = &owner->ready;
-	owner->rejected_end = &owner->rejected;
+	owner->rejected.end = &owner->rejected.first;
+	owner->expected.end = &owner->expected.first;
 	weft__store(&owner->left, ALIVE, WEFT__RELAXED);
 	weft__mailbox_init(&owner->settled, loop, on_settled);
 	weft__mailbox_init(&owner->chains, loop, weft__promise_on_chained);
@@ -87,6 +93,44 @@ weft__promise_owner_of(weft_loop *loop)
 	struct weft__promise_owner *owner = promise_owner_of(loop);
 
 	return owner ? owner : make_promise_owner(loop);
+}
+
+/* --- queues of rejected promises ---------------------------------------- */
+
+static void
+queue_add(struct weft__promise_queue *queue, weft_promise *promise)
+{
+	promise->next = NULL;
+	*queue->end = promise;
+	queue->end = &promise->next;
+}
+
+static weft_promise *
+queue_take(struct weft__promise_queue *queue)
+{
+	weft_promise *promise = queue->first;
+
+	queue->first = promise->next;
+	if (!queue->first)
+		queue->end = &queue->first;
+	return promise;
+}
+
+/* Report the first promise of the queue, if it is still not handled. */
+static void
+report_first(struct weft__promise_queue *queue)
+{
+	weft_promise *promise = queue_take(queue);
+
+	weft__promise_report(promise);
+	(void)weft_promise_unref(promise);
+}
+
+static void
+report_all(struct weft__promise_queue *queue)
+{
+	while (queue->first)
+		report_first(queue);
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -189,7 +233,7 @@ count_left(struct weft__promise_owner *owner, uint64_t more)
 	weft__sys->release(owner);
 }
 
-/* On another thread than the loop's.  Invariants 4 and 5. */
+/* On another thread than the loop's.  Invariants 4 and 6. */
 static WEFT__NOINLINE void
 return_promise(struct weft__promise_owner *owner, weft_promise *promise)
 {
@@ -221,14 +265,16 @@ weft__promise_release(weft_promise *promise)
 	}
 }
 
-/* The loop is freed.  Invariant 5. */
+/* The loop is freed.  Invariant 6. */
 static void
 promise_owner_loop_freed(weft_loop *loop, bool alone)
 {
 	struct weft__promise_owner *owner = promise_owner_of(loop);
 	uintptr_t returned;
 
-	(void)alone;
+	while (alone && owner->expected.first)
+		(void)weft_promise_unref(queue_take(&owner->expected)); /* the parent reports */
+	report_all(&owner->expected);
 	weft__store(&owner->loop, 0, WEFT__RELAXED);
 	returned = weft__exchange(&owner->returned, ORPHANED, WEFT__ACQUIRE);
 	for (weft_promise *p = (weft_promise *)returned; p; p = p->next)
@@ -323,9 +369,7 @@ weft__promise_watch_rejection(weft_promise *promise)
 {
 	struct weft__promise_owner *owner = promise->owner;
 
-	promise->next = NULL;
-	*owner->rejected_end = weft_promise_ref(promise);
-	owner->rejected_end = &promise->next;
+	queue_add(&owner->rejected, weft_promise_ref(promise));
 	weft__loop_set_promises_due(weft__promise_owner_loop(owner));
 }
 
@@ -346,19 +390,55 @@ run_ready(struct weft__promise_owner *owner)
 	return count;
 }
 
+static void
+on_report_due(weft_timer *timer, void *arg)
+{
+	struct weft__promise_owner *owner = arg;
+	weft_loop *loop = weft__promise_owner_loop(owner);
+	weft_promise *first;
+
+	while ((first = owner->expected.first) && first->report_ns <= weft_loop_now(loop))
+		report_first(&owner->expected);
+	if (first && weft_timer_start(loop, timer, first->report_ns, 0, on_report_due, owner) < 0)
+		report_all(&owner->expected);
+}
+
+/* Invariant 5.  The queue has one of the references. */
+static bool
+may_be_handled(const weft_promise *promise)
+{
+	return (promise->sent || promise->foreign) && weft__load(&promise->refs, WEFT__RELAXED) > 1
+	       && weft__load(&promise->handled, WEFT__RELAXED) == WEFT__UNHANDLED
+	       && !weft__loop_is_ending(weft__promise_loop(promise));
+}
+
+/* Report the first rejected promise HANDLER_WAIT from now. */
+static void
+report_later(struct weft__promise_owner *owner)
+{
+	weft_promise *promise = queue_take(&owner->rejected);
+	bool is_first = !owner->expected.first;
+
+	promise->report_ns = weft_after(HANDLER_WAIT);
+	queue_add(&owner->expected, promise);
+	if (!is_first)
+		return;
+	weft_timer_set_background(&owner->report, true);
+	if (weft_timer_start(weft__promise_owner_loop(owner), &owner->report, promise->report_ns, 0,
+	                     on_report_due, owner)
+	    < 0)
+		report_first(&owner->expected);
+}
+
 /* All microtasks have run: a rejection that is not handled by now counts as unhandled. */
 static void
 report_rejected(struct weft__promise_owner *owner)
 {
-	weft_promise *promise;
-
-	while ((promise = owner->rejected)) {
-		owner->rejected = promise->next;
-		if (!owner->rejected)
-			owner->rejected_end = &owner->rejected;
-		weft__promise_report(promise);
-		(void)weft_promise_unref(promise);
-	}
+	while (owner->rejected.first)
+		if (may_be_handled(owner->rejected.first))
+			report_later(owner);
+		else
+			report_first(&owner->rejected);
 }
 
 static uint64_t
@@ -370,7 +450,7 @@ run_due(weft_loop *loop)
 	count = run_ready(owner);
 	if (count == 0 && !weft__loop_has_microtasks(loop))
 		report_rejected(owner);
-	else if (owner->rejected)
+	else if (owner->rejected.first)
 		weft__loop_set_promises_due(loop);
 	return count;
 }
@@ -414,6 +494,7 @@ end_promises(weft_loop *loop)
 	weft_promise *promise;
 	bool more;
 
+	report_all(&owner->expected);
 	while ((promise = take_pending(owner))) {
 		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop is stopping");
 		(void)weft__promise_settle(promise, &how);

@@ -12,7 +12,6 @@
  *      exist.  Pool threads do neither, except in work, which is an op of some loop.
  *   3. A deadlock is reported once, unless the report hook resolves it.
  */
-#include "base/report.h"
 #include "runtime/runtime.h"
 #include "threadlet/threadlet.h"
 
@@ -122,7 +121,7 @@ weft__runtime_begin_rest(weft_loop *loop)
 static void
 runtime_quiet_report(weft_loop *loop, char *text)
 {
-	weft__report(&(weft_report){
+	weft__loop_report(&(weft_report){
 		.kind = WEFT_REPORT_DEADLOCK,
 		.error = WEFT_EDEADLK,
 		.loop = loop,

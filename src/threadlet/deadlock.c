@@ -13,7 +13,6 @@
  *   3. If a threadlet has run after a report, and not because of the report hook, then posts
  *      wake these threadlets.  That is how this loop works, and it is no longer checked.
  */
-#include "base/report.h"
 #include "threadlet/threadlet.h"
 
 #define TEXT_BYTES ((size_t)16384)
@@ -131,7 +130,7 @@ deadlock_report(struct weft__sched *sched)
 		weft__text_end_line(&text);
 		about.text = buf;
 	}
-	weft__report(&about);
+	weft__loop_report(&about);
 	weft__sys->release(buf);
 }
 

@@ -7,7 +7,6 @@
  *   3. A dead threadlet that is joined on another loop is posted there, with its stack.
  */
 #include "base/os.h"
-#include "base/report.h"
 #include "threadlet/threadlet.h"
 
 /* --- the end ------------------------------------------------------------ */
@@ -60,7 +59,7 @@ report_failure(const struct weft__threadlet *self, int error, const char *text)
 		weft__text_add(&name, self->name);
 	else
 		weft__os_add_symbol(&name, (const void *)(uintptr_t)self->fn);
-	weft__report(&(weft_report){
+	weft__loop_report(&(weft_report){
 		.kind = WEFT_REPORT_FAILED,
 		.error = error,
 		.loop = self->sched->loop,

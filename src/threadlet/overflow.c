@@ -12,7 +12,6 @@
  */
 #include "base/lock.h"
 #include "base/os.h"
-#include "base/report.h"
 #include "base/switch/frames.h"
 #include "threadlet/threadlet.h"
 
@@ -69,7 +68,7 @@ overflow_report(const struct weft__threadlet *t, const struct weft__moment *mome
 	weft__os_add_symbol_in_handler(&text, (const void *)(uintptr_t)t->fn);
 	weft__text_add(&text, ": ");
 	add_depth(&text, t, moment);
-	weft__report(&about);
+	weft__loop_report(&about);
 }
 
 static bool

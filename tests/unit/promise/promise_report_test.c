@@ -5,6 +5,7 @@
 /* Each report appends U (unhandled) or H (handled) to the trace.  The latest one is kept. */
 static weft_report last;
 static char text[256], name[64];
+static weft_value why;
 static weft_promise *p, *q;
 static struct token token;
 
@@ -16,6 +17,7 @@ on_report(void *arg, const weft_report *report)
 		return;
 	note(MARK(report->kind == WEFT_REPORT_UNHANDLED ? 'U' : 'H'));
 	last = *report;
+	why = *report->reason;
 	(void)snprintf(text, sizeof(text), "%s", report->text);
 	(void)snprintf(name, sizeof(name), "%s", report->name ? report->name : "-");
 }
@@ -67,6 +69,8 @@ TEST(an_unhandled_rejection_is_reported_at_the_end_of_the_checkpoint)
 	CHECK_EQ(last.error, WEFT_EPROTO);
 	CHECK_EQ(last.level, 0);
 	CHECK(last.loop == loop);
+	CHECK(last.promise == p);
+	CHECK(why.type == &weft_type_error && why.as.integer == WEFT_EPROTO);
 	CHECK_STR(name, "hero");
 	CHECK_STR(text,
 	          "a promise was rejected, and no handler was attached: the peer said nonsense");
@@ -278,6 +282,250 @@ TEST(a_reported_rejection_may_be_handled_after_its_loop_was_freed)
 	CHECK_STR(trace, "tmUH");
 	drop(p);
 	weft__hooks.on_report = NULL;
+}
+
+/* --- handled soon by another thread ------------------------------------------- */
+
+static const struct weft__sys *real;
+static uint64_t later_ns;
+
+static uint64_t
+later_now(void)
+{
+	return real->now() + later_ns;
+}
+
+/* The clock can be moved forward by later_ns. */
+static void
+move_clock(void)
+{
+	static struct weft__sys moved;
+
+	later_ns = 0;
+	real = weft__sys;
+	moved = *real;
+	moved.now = later_now;
+	weft__sys = &moved;
+}
+
+static void
+pass(weft_loop *loop, uint64_t delay_ns)
+{
+	later_ns += delay_ns;
+	turns(loop, 3);
+}
+
+static void
+on_thread(void *(*fn)(void *), void *arg)
+{
+	OK(pthread_join(thread(fn, arg), NULL));
+}
+
+static void *
+reject_p_there(void *arg)
+{
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPERM)));
+	return arg;
+}
+
+static void *
+make_and_reject_p_there(void *arg)
+{
+	p = weft_promise_new(arg);
+	return reject_p_there(arg);
+}
+
+static void *
+handle_p_there(void *arg)
+{
+	drop(weft_promise_then(hold(p), NULL, note_it, MARK('p')));
+	return arg;
+}
+
+static void
+make_p(void *arg)
+{
+	p = weft_promise_new(arg);
+}
+
+/* Each way in which another thread has a rejected promise that it can still handle. */
+static void
+way_made_there(weft_loop *loop)
+{
+	on_thread(make_and_reject_p_there, loop);
+}
+
+static void
+way_rejected_there(weft_loop *loop)
+{
+	call(loop, make_p);
+	on_thread(reject_p_there, NULL);
+}
+
+static void *
+make_p_there(void *arg)
+{
+	p = weft_promise_new(arg);
+	return arg;
+}
+
+static void
+reject_p_here(void *arg)
+{
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPERM)));
+	CHECK(arg != NULL);
+}
+
+static void
+way_rejected_here(weft_loop *loop)
+{
+	on_thread(make_p_there, loop);
+	call(loop, reject_p_here);
+}
+
+static void *
+chain_p_there(void *arg)
+{
+	p = weft_promise_then(p, NULL, NULL, NULL);
+	CHECK(p != NULL);
+	return arg;
+}
+
+static void
+way_chained_there(weft_loop *loop)
+{
+	way_made_there(loop);
+	on_thread(chain_p_there, NULL);
+}
+
+static void (*const ways[])(weft_loop *) = {
+	way_made_there,
+	way_rejected_there,
+	way_rejected_here,
+	way_chained_there,
+};
+
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
+TEST(a_rejection_that_another_thread_handles_within_a_second_is_not_reported)
+{
+	move_clock();
+	for (size_t i = 0; i < WAYS; i++) {
+		weft_loop *loop = make_heard();
+
+		ways[i](loop);
+		pass(loop, 0);
+		on_thread(handle_p_there, NULL);
+		pass(loop, 0);
+		CHECK_STR(trace, "p");
+		pass(loop, HOUR);
+		CHECK_STR(trace, "p");
+		drop(p);
+		end_heard(loop);
+	}
+	weft__sys = real;
+}
+
+TEST(a_rejection_that_another_thread_does_not_handle_is_reported_after_a_second)
+{
+	move_clock();
+	for (size_t i = 0; i < WAYS; i++) {
+		weft_loop *loop = make_heard();
+
+		ways[i](loop);
+		pass(loop, 0);
+		CHECK_STR(trace, "");
+		pass(loop, WEFT_S);
+		CHECK_STR(trace, "U");
+		CHECK(last.promise == p);
+		on_thread(handle_p_there, NULL);
+		pass(loop, 0);
+		CHECK_STR(trace, "UHp");
+		drop(p);
+		end_heard(loop);
+	}
+	weft__sys = real;
+}
+
+TEST(each_rejection_by_another_thread_is_reported_a_second_after_it)
+{
+	weft_loop *loop = make_heard();
+
+	move_clock();
+	way_made_there(loop);
+	pass(loop, 0);
+	q = p;
+	pass(loop, 600 * WEFT_MS);
+	way_made_there(loop);
+	pass(loop, 0);
+	CHECK_STR(trace, "");
+	pass(loop, 400 * WEFT_MS);
+	CHECK_STR(trace, "U");
+	CHECK(last.promise == q);
+	pass(loop, 600 * WEFT_MS);
+	CHECK_STR(trace, "UU");
+	CHECK(last.promise == p);
+	drop(p);
+	drop(q);
+	weft__sys = real;
+	end_heard(loop);
+}
+
+TEST(a_rejection_that_no_code_can_handle_any_longer_is_reported_at_once)
+{
+	weft_loop *loop = make_heard();
+
+	way_made_there(loop);
+	drop(p);
+	turns(loop, 3);
+	CHECK_STR(trace, "U");
+	end_heard(loop);
+}
+
+TEST(a_rejection_that_waits_for_a_handler_is_reported_as_the_loop_stops)
+{
+	weft_loop *loop = make_heard();
+
+	way_made_there(loop);
+	turns(loop, 3);
+	CHECK_STR(trace, "");
+	stop_idle(loop);
+	CHECK_STR(trace, "U");
+	drop(p);
+	loop = make_heard();
+	way_made_there(loop);
+	turns(loop, 3);
+	drop(p);
+	OK(weft_loop_run(loop)); /* a report that is due later does not keep the loop running */
+	CHECK_STR(trace, "");
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "U");
+	weft__hooks.on_report = NULL;
+}
+
+/* --- the hook of a loop --------------------------------------------------------- */
+
+static void
+on_loop_report(void *arg, const weft_report *report)
+{
+	if (report->kind == WEFT_REPORT_UNHANDLED)
+		note(arg);
+}
+
+TEST(a_loop_with_a_report_hook_reports_to_it_instead_of_the_hook_of_the_process)
+{
+	weft_loop_opts opts = { .on_report = on_loop_report, .report_arg = MARK('l') };
+	weft_loop *loop = make_heard(), *own = weft_loop_new(&opts);
+
+	call(loop, reject_p);
+	CHECK_STR(trace, "tmU");
+	drop(p);
+	trace[0] = '\0';
+	call(own, reject_p);
+	CHECK_STR(trace, "tml");
+	drop(p);
+	stop_idle(own);
+	end_heard(loop);
 }
 
 /* --- no report -------------------------------------------------------------- */

@@ -288,12 +288,12 @@ check_reasons(void)
 	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EREJECTED);
 	end_rejected(end, 9);
 	end_fulfilled(q, 10);
-	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
 TEST(a_handler_may_reject_with_its_own_reason_or_return_a_value)
 {
 	in_both_ways(return_reasons, check_reasons);
+	CHECK_EQ(owners(&token) + owners(&other), 0);
 }
 
 /* A promise as the reason of a rejection is not followed. */
