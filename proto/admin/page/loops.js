@@ -68,7 +68,8 @@ class Card {
 	show(loop) {
 		setText(this.name, nameOf(loop));
 		setText(this.state, `${loop.state}`);
-		setText(this.backend, `${loop.backend || "no backend yet"} · ${loop.backend_reason}`);
+		setText(this.backend,
+			`${loop.backend || "no backend yet"} · ${loop.backend_reason}`);
 		this.showFigures(loop);
 		this.showPhases(loop.phase_ns);
 		for (const [key, element] of Object.entries(this.counters))
