@@ -1,7 +1,7 @@
 /* trace.h - a recording of what the process does.  Private.
  *
  * trace.c records events; trace_index.c and trace_write.c convert them to text.  Layers above
- * add their own events: threadlet/trace.c, dag/dag_trace.c.
+ * add their own events: threadlet_trace.c, dag_trace.c.
  *
  * Needs: base.  Thread: any, unless a comment says otherwise.
  */

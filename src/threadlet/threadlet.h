@@ -3,7 +3,7 @@
  * The files: stack.c (memory), handle.c (IDs), sched.c (the threadlet scheduler of a loop),
  * wait.c (suspending and waking), go.c (start and end of a threadlet), scope.c, cancel.c,
  * call.c (yield, sleep, waiting for descriptors and ops), threadlet_list.c (listing threadlets),
- * dump.c and rest.c (the listing as text), trace.c, deadlock.c and overflow.c.
+ * dump.c and rest.c (the listing as text), threadlet_trace.c, deadlock.c and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -113,7 +113,7 @@ struct weft__threadlet {
 	uint64_t    seq;       /* order of arrival in the scheduler, from 1 */
 	const void *spawned_at;
 	char        name[32];
-	/* Used by trace.c. */
+	/* Used by threadlet_trace.c. */
 	uint64_t    trace_mark;
 	uint64_t    trace_ns;   /* when it was last resumed or suspended */
 	const char *trace_what; /* why it suspended */
@@ -225,7 +225,7 @@ struct weft__context *weft__switch_out_dead(struct weft__threadlet *self);
 /* First call on a new threadlet's stack: completes the switch to it. */
 void weft__switch_in(struct weft__threadlet *self);
 
-/* --- wait.c ------------------------------------------------------------- */
+/* --- wait.c -------------------------------------------------------------- */
 
 /* May the caller suspend?  Returns 0, or the error that the caller's call returns. */
 WEFT__SHARED int weft__may_wait(uint64_t deadline_ns);
@@ -365,7 +365,7 @@ void weft__sched_expire(weft_loop *loop, struct weft__place *place);
 /* The on_done of an op that a threadlet of the op's loop waits for; `arg` is the waiter. */
 void weft__op_waited(weft_op *op, int64_t result, void *arg);
 
-/* --- go.c --------------------------------------------------------------- */
+/* --- go.c ---------------------------------------------------------------- */
 
 /* The threadlet to start. */
 struct weft__start {
@@ -387,7 +387,7 @@ extern weft__aptr weft__go_anywhere;
 /* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
 void weft__threadlet_reap(struct weft__sched *sched, struct weft__threadlet *dead);
 
-/* --- cancel.c ----------------------------------------------------------- */
+/* --- cancel.c ------------------------------------------------------------ */
 
 /* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on. */
 void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
@@ -400,7 +400,7 @@ void weft__on_request(struct weft__mailbox *box, struct weft__letter *letter);
  * that its waits return. */
 int weft__threadlet_recheck(struct weft__threadlet *self);
 
-/* --- scope.c ------------------------------------------------------------ */
+/* --- scope.c ------------------------------------------------------------- */
 
 /* The open scope, if it belongs to the loop that runs here; or NULL. */
 struct weft__scope *weft__scope_here(const weft_scope *scope);
@@ -458,7 +458,7 @@ void weft__join_push(weft_threadlet id, struct weft__wait *wait);
 /* Close the scopes that its function left open.  Returns 0, or the first failure. */
 int weft__scopes_close(struct weft__threadlet *self);
 
-/* --- threadlet_list.c, dump.c ------------------------------------------- */
+/* --- threadlet_list.c, dump.c -------------------------------------------- */
 
 /* Answer the pending requests to list the threadlets of this loop. */
 void weft__sched_answer_listings(weft_loop *loop);
@@ -480,13 +480,13 @@ void weft__sched_add_rest(weft_loop *loop, struct weft__text *text);
 /* What a waiter waits for, as a short static text. */
 const char *weft__waiter_what(const struct weft__waiter *waiter);
 
-/* --- deadlock.c --------------------------------------------------------- */
+/* --- deadlock.c ---------------------------------------------------------- */
 
 /* All loops of a runtime sleep: does each threadlet of this loop wait for another threadlet of
  * the runtime?  Adds the number of those that keep a run going to `alive`. */
 bool weft__sched_is_stuck(weft_loop *loop, uint64_t *alive);
 
-/* --- trace.c ------------------------------------------------------------- */
+/* --- threadlet_trace.c --------------------------------------------------- */
 
 uint64_t weft__threadlet_trace_mark(struct weft__threadlet *threadlet);
 
@@ -497,12 +497,12 @@ void weft__trace_suspend(struct weft__threadlet *threadlet, bool dead);
 /* A threadlet is started.  Called by any thread, before the ID is published. */
 void weft__trace_start(struct weft__threadlet *threadlet);
 
-/* --- deadlock.c --------------------------------------------------------- */
+/* --- deadlock.c ---------------------------------------------------------- */
 
 /* The loop is about to sleep forever: report a deadlock if its threadlets cannot continue. */
 void weft__sched_check(weft_loop *loop);
 
-/* --- overflow.c --------------------------------------------------------- */
+/* --- overflow.c ---------------------------------------------------------- */
 
 extern weft__a32 weft__overflow_is_caught; /* 1: by weft_catch_overflow() */
 
@@ -512,7 +512,7 @@ void weft__overflow_catch_unasked(void);
 /* This thread is about to run threadlets: prepare it for an overflow. */
 void weft__overflow_prepare(struct weft__thread *self);
 
-/* --- layout.c ----------------------------------------------------------- */
+/* --- layout.c ------------------------------------------------------------ */
 
 struct weft__gdb_entry {
 	char      name[24];
@@ -521,7 +521,7 @@ struct weft__gdb_entry {
 
 extern const struct weft__gdb_entry weft_gdb_layout[];
 
-/* --- call.c, local.c ---------------------------------------------------- */
+/* --- call.c, local.c ----------------------------------------------------- */
 
 /* The op that a waiter waits for, or NULL. */
 const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);

@@ -1,4 +1,4 @@
-/* trace.c - threadlets in a trace.
+/* threadlet_trace.c - threadlets in a trace.
  *
  * The loop's track shows when a threadlet runs; the threadlet's own track shows what it waits
  * for.  So work that spans several waits, such as a step of a graph, can have a span there.

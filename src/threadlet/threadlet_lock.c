@@ -1,4 +1,4 @@
-/* lock.c - mutex and condition variable.
+/* threadlet_lock.c - mutex and condition variable.
  *
  * A lock is handed over: the caller that unlocks it makes the longest waiter the owner, and
  * wakes that waiter.  So a lock is never free while a caller waits for it.  Waiters are served
