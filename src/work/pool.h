@@ -3,7 +3,7 @@
  * Needs: loop, base.
  *
  * The files: pool.c (the queue and the threads), work.c (submitting work, and the pools of
- * loops), options.c (the configuration of a pool).
+ * loops), pool_options.c (the configuration of a pool).
  *
  * The queue holds struct weft__op.  The node of a waiting custom op is free for its owner, so
  * it holds the work: node.fn and node.arg, with node.next and `before` as links.  Nothing is
@@ -72,12 +72,12 @@ struct weft_pool {
 	struct weft__spin_backoff backoff;       /* adaptive spin */
 };
 
-/* --- options.c ---------------------------------------------------------- */
+/* --- pool_options.c ------------------------------------------------------ */
 
 /* Check the options and fill in defaults.  0, or an error with its text. */
 int weft__pool_setup(struct weft__pool_setup *out, const weft_pool_opts *opts);
 
-/* --- pool.c ------------------------------------------------------------- */
+/* --- pool.c -------------------------------------------------------------- */
 
 /* A new pool with that setup, or NULL without memory. */
 weft_pool *weft__pool_make(const struct weft__pool_setup *set);
@@ -125,7 +125,7 @@ void weft__pool_report_late(weft_pool *pool);
  * learns through weft_check_canceled() that it should return, and why. */
 bool weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why);
 
-/* --- work.c ------------------------------------------------------------- */
+/* --- work.c -------------------------------------------------------------- */
 
 /* The function of `op` has returned `result`; on the worker's thread.  For an op without a loop
  * this calls on_done there, and the pool does not access the op again. */

@@ -1,4 +1,4 @@
-/* options.c - the configuration of a pool.
+/* pool_options.c - the configuration of a pool.
  *
  * Options come from programs and, in the case of `cpus`, from users.  So an invalid option is
  * an error with a text and never aborts, not even in a debug build.

@@ -1,4 +1,4 @@
-/* serve.c - a complete simple server. */
+/* runtime_serve.c - a complete simple server. */
 #include <weft/listener.h>
 #include <weft/runtime.h>
 #include "base/thread.h"
