@@ -1,4 +1,4 @@
-/* token.c - the token: in a header, in a query, in a cookie.
+/* admin_token.c - the token: in a header, in a query, in a cookie.
  *
  * A token in a query would stay in histories and logs.  So the reply is a cookie, and a
  * redirect to the same path without the query.  The cookie has the token in hex, since a cookie

@@ -1,10 +1,10 @@
-/* page.c - the page: the embedded parts and the program's panels.
+/* admin_dashboard.c - the page: the embedded parts and the program's panels.
  *
  * It is one document that loads nothing else.  Scripts and styles need a nonce, which is random
  * for each reply, so injected ones do not run.
  */
 #include "admin_private.h"
-#include "page.h"
+#include "admin_dashboard.h"
 #include <stdio.h>
 #include <string.h>
 #include "os_admin.h"

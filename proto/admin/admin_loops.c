@@ -1,4 +1,4 @@
-/* loops.c - loops, the process and the program's metrics as JSON. */
+/* admin_loops.c - loops, the process and the program's metrics as JSON. */
 #include "admin_private.h"
 #include <stddef.h>
 #include <string.h>

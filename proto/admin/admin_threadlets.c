@@ -1,4 +1,4 @@
-/* threadlets.c - list all threadlets of all loops, a slice at a time.
+/* admin_threadlets.c - list all threadlets of all loops, a slice at a time.
  *
  *   1. A loop lists at most 64 threadlets at once.  The requesting threadlet yields before the
  *      next slice is requested or written.  So neither loop is blocked for longer than a slice

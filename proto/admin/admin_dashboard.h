@@ -1,6 +1,6 @@
-/* page.h - the embedded page.  Private. */
-#ifndef WEFT_ADMIN_PAGE_H
-#define WEFT_ADMIN_PAGE_H
+/* admin_dashboard.h - the embedded page.  Private. */
+#ifndef WEFT_ADMIN_DASHBOARD_H
+#define WEFT_ADMIN_DASHBOARD_H
 
 /* page.html, and the texts for its placeholders "style" and "script"; ended by NUL.  Made by
  * proto/admin/embed.cmake. */

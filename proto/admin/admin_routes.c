@@ -1,4 +1,4 @@
-/* routes.c - the routes of the admin endpoint, and replies. */
+/* admin_routes.c - the routes of the admin endpoint, and replies. */
 #include "admin_private.h"
 #include <stdio.h>
 #include <string.h>
