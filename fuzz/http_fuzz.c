@@ -14,7 +14,7 @@
 #include <string.h>
 #include "fuzz.h"
 #include "http/parse/uri.h"
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 #include "proto/feed.h"
 
 #define SMALL 700 /* up to this size also byte by byte, which takes quadratic time */

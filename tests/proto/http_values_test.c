@@ -1,6 +1,6 @@
 /* http_values_test.c - paths, queries, dates, ranges, entity tags, encodings. */
 #include "http/parse/uri.h"
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 #include "test.h"
 
 /* --- paths -------------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 
 #include <weft/http.h>
 #include "http/parse/parse_inner.h"
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 
 #define WEFT__HTTP_SLAB      8192u        /* bytes */
 #define WEFT__HTTP_SPARE     64u          /* spare slabs per loop */

@@ -9,7 +9,7 @@
  * checked.
  */
 #include "http/parse/parse_inner.h"
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 
 #define DAY 86400
 

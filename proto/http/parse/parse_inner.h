@@ -23,7 +23,7 @@ int weft__http_refuse(struct weft__http_fault *fault, int status, const char *te
 
 /* --- bytes and texts --------------------------------------------------------- */
 
-/* Byte classes (bytes.c). */
+/* Byte classes (http_bytes.c). */
 enum {
 	BYTE_TOKEN = 1 << 0, /* tchar of RFC 9110 */
 	BYTE_NAME  = 1 << 1, /* reg-name of RFC 3986, without "%" */

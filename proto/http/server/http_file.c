@@ -4,7 +4,7 @@
  * passed.  The kernel rejects links that lead out of the root (os_http.c).
  */
 #include "http/server/files.h"
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 
 #define INDEX  "/index.html"
 #define RANGES 16 /* ranges of a request that are parsed */

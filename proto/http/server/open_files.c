@@ -9,7 +9,7 @@
 #include "http/server/files.h"
 #include <weft/loop.h>
 #include <weft/work.h>
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 
 #define SLOTS    256u
 #define FRESH_NS WEFT_S

@@ -2,7 +2,7 @@
 #include "http/message/exchange.h"
 #include <weft/loop.h>
 #include "http/server/os_http.h"
-#include "http/parse/values.h"
+#include "http/parse/http_values.h"
 
 #define PHRASE(status, text) \
 	case status:         \

@@ -1,4 +1,4 @@
-/* bytes.c - byte classes, and short texts: tokens, lists, numbers. */
+/* http_bytes.c - byte classes, and short texts: tokens, lists, numbers. */
 #include "http/parse/parse_inner.h"
 
 #define LETTER (BYTE_TOKEN | BYTE_NAME | BYTE_ALPHA)

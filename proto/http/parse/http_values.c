@@ -1,5 +1,5 @@
-/* values.c - parse ranges, entity tags and Accept-Encoding. */
-#include "http/parse/values.h"
+/* http_values.c - parse ranges, entity tags and Accept-Encoding. */
+#include "http/parse/http_values.h"
 #include "http/parse/parse_inner.h"
 
 /* --- ranges ----------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* values.h - header values that a server has to parse.  Private.
+/* http_values.h - header values that a server has to parse.  Private.
  *
  * A value is bytes as the parser found them, not ended by NUL.
  */
