@@ -51,10 +51,10 @@ count_of(const weft_chan *chan)
 
 /* Count one value in this direction, which continues at `next`: I, O. */
 static inline void
-pass(weft_chan *chan, struct weft__chan_side *side, char *next)
+advance(weft_chan *chan, struct weft__chan_direction *direction, char *next)
 {
-	weft__put(side->at, next == chan->end ? chan->values : next);
-	weft__store(&side->count, weft__count_get(&side->count) + 1, WEFT__RELEASE);
+	weft__put(direction->at, next == chan->end ? chan->values : next);
+	weft__store(&direction->count, weft__count_get(&direction->count) + 1, WEFT__RELEASE);
 }
 
 static inline void
@@ -63,7 +63,7 @@ chan_put(weft_chan *chan, const void *value, size_t size)
 	char *at = weft__get(chan->in.at);
 
 	chan_copy(at, value, size);
-	pass(chan, &chan->in, at + size);
+	advance(chan, &chan->in, at + size);
 }
 
 static inline void
@@ -72,7 +72,7 @@ chan_take(weft_chan *chan, void *out, size_t size)
 	char *at = weft__get(chan->out.at);
 
 	chan_copy(out, at, size);
-	pass(chan, &chan->out, at + size);
+	advance(chan, &chan->out, at + size);
 }
 
 static inline __attribute__((always_inline)) int
@@ -134,19 +134,20 @@ chan_finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
  * if the last value seen does not already say no.  Inside the waitable, counts advance
  * without this check. */
 static bool
-is_ahead(struct weft__chan_side *side, const struct weft__chan_side *other, uint64_t by)
+is_ahead(struct weft__chan_direction *direction, const struct weft__chan_direction *other,
+         uint64_t by)
 {
-	uint64_t count = weft__count_get(&side->count);
+	uint64_t count = weft__count_get(&direction->count);
 
-	if ((int64_t)(count - weft__get(side->other)) < (int64_t)by)
+	if ((int64_t)(count - weft__get(direction->other)) < (int64_t)by)
 		return false;
-	weft__put(side->other, weft__load(&other->count, WEFT__ACQUIRE)); /* I, O */
-	return count - weft__get(side->other) == by;
+	weft__put(direction->other, weft__load(&other->count, WEFT__ACQUIRE)); /* I, O */
+	return count - weft__get(direction->other) == by;
 }
 
 /* Invariant 4: under one lock.  Returns false if both are needed. */
 static bool
-send_alone(weft_chan *chan, const void *value)
+send_with_one_lock(weft_chan *chan, const void *value)
 {
 	bool can;
 
@@ -160,7 +161,7 @@ send_alone(weft_chan *chan, const void *value)
 }
 
 static bool
-recv_alone(weft_chan *chan, void *out)
+recv_with_one_lock(weft_chan *chan, void *out)
 {
 	bool can;
 
@@ -174,26 +175,27 @@ recv_alone(weft_chan *chan, void *out)
 
 /* Invariant 7. */
 static void
-adapt_pauses(struct weft__chan_side *side, size_t capacity, uint64_t moved)
+adapt_pauses(struct weft__chan_direction *direction, size_t capacity, uint64_t moved)
 {
-	uint32_t pauses = weft__count_get(&side->pauses);
+	uint32_t pauses = weft__count_get(&direction->pauses);
 
 	if (moved >= capacity - capacity / 8)
 		pauses -= pauses / 4;
 	else if (moved < capacity / 2)
 		pauses += pauses / 4;
 	if (pauses >= PAUSES_MIN && pauses <= PAUSES_MAX)
-		weft__count_set(&side->pauses, pauses);
+		weft__count_set(&direction->pauses, pauses);
 }
 
 /* Invariant 6.  Returns whether the other direction has moved meanwhile. */
 static bool
-spin_for_move(struct weft__chan_side *side, const struct weft__chan_side *other, size_t capacity)
+spin_for_move(struct weft__chan_direction *direction, const struct weft__chan_direction *other,
+              size_t capacity)
 {
-	uint32_t pauses = weft__count_get(&side->pauses);
+	uint32_t pauses = weft__count_get(&direction->pauses);
 	uint64_t moved = 0, count;
 
-	if (!weft__waitable_may_spin(&side->backoff))
+	if (!weft__waitable_may_spin(&direction->backoff))
 		return false;
 	count = weft__load(&other->count, WEFT__RELAXED);
 	for (int i = 0; i < CHECKS && !moved; i++) {
@@ -201,43 +203,43 @@ spin_for_move(struct weft__chan_side *side, const struct weft__chan_side *other,
 			weft__pause();
 		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
-	weft__spin_learn(&side->backoff, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
+	weft__spin_learn(&direction->backoff, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
 	if (moved > 0)
-		adapt_pauses(side, capacity, moved);
+		adapt_pauses(direction, capacity, moved);
 	return moved > 0;
 }
 
 /* Under one lock, at once or after a spin.  A spin counts as a wait: see waitable.h. */
 static bool
-send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
+send_or_spin(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
-	if (send_alone(chan, value)) {
+	if (send_with_one_lock(chan, value)) {
 		(void)weft__stayed(weft__self());
 		return true;
 	}
 	if (deadline_ns == WEFT_NOWAIT || !spin_for_move(&chan->in, &chan->out, chan->capacity)
-	    || !send_alone(chan, value))
+	    || !send_with_one_lock(chan, value))
 		return false;
 	(void)weft__give_way(weft__self());
 	return true;
 }
 
 static bool
-recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
+recv_or_spin(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
-	if (recv_alone(chan, out)) {
+	if (recv_with_one_lock(chan, out)) {
 		(void)weft__stayed(weft__self());
 		return true;
 	}
 	if (deadline_ns == WEFT_NOWAIT || !spin_for_move(&chan->out, &chan->in, chan->capacity)
-	    || !recv_alone(chan, out))
+	    || !recv_with_one_lock(chan, out))
 		return false;
 	(void)weft__give_way(weft__self());
 	return true;
 }
 
 static inline bool
-has_sides(const weft_chan *chan)
+has_two_locks(const weft_chan *chan)
 {
 	return chan->pair.waitable.flags & WEFT__WAITABLE_PAIR;
 }
@@ -248,7 +250,7 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	struct weft__wait *wake;
 	int rc = weft__check_requests(deadline_ns);
 
-	if (rc == 0 && has_sides(chan) && send_by_side(chan, value, deadline_ns))
+	if (rc == 0 && has_two_locks(chan) && send_or_spin(chan, value, deadline_ns))
 		return 0;
 	if (rc == 0)
 		rc = weft__waitable_enter(weft__chan_waitable(chan));
@@ -271,7 +273,7 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 	struct weft__wait *wake;
 	int rc = weft__check_requests(deadline_ns);
 
-	if (rc == 0 && has_sides(chan) && recv_by_side(chan, out, deadline_ns))
+	if (rc == 0 && has_two_locks(chan) && recv_or_spin(chan, out, deadline_ns))
 		return 0;
 	if (rc == 0)
 		rc = weft__waitable_enter(weft__chan_waitable(chan));

@@ -9,7 +9,7 @@
 #include "threadlet/waitable.h"
 
 /* The state of one direction: sending or receiving. */
-struct weft__chan_side {
+struct weft__chan_direction {
 	weft__a64         count; /* of values that went through, ever */
 	char             *at; /* where the next value is stored, or taken from */
 	uint64_t          other; /* a lower bound of the other direction's count */
@@ -27,7 +27,7 @@ struct weft_chan {
 	void     *memory;      /* the allocation */
 	weft__a32 refs;
 	bool      closed;
-	struct weft__chan_side in, out;
+	struct weft__chan_direction in, out;
 	char      values[];
 };
 
