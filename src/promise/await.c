@@ -80,7 +80,7 @@ weft_await(weft_promise *promise, weft_value *out, uint64_t deadline_ns)
 			return rc;
 	} else {
 		weft__promise_mark_handled(promise);
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 	}
 	if (weft__promise_outcome(promise) == WEFT_REJECTED)
 		return weft__promise_error(promise);

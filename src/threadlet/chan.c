@@ -126,7 +126,7 @@ chan_finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 {
 	if (wake)
 		weft__waitable_wake(wake->waiter, 0);
-	(void)weft__stayed(self);
+	(void)weft__maybe_yield(self);
 	return rc;
 }
 
@@ -214,13 +214,13 @@ static bool
 send_or_spin(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
 	if (send_with_one_lock(chan, value)) {
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 		return true;
 	}
 	if (deadline_ns == WEFT_NOWAIT || !spin_for_move(&chan->in, &chan->out, chan->capacity)
 	    || !send_with_one_lock(chan, value))
 		return false;
-	(void)weft__give_way(weft__self());
+	(void)weft__yield(weft__self());
 	return true;
 }
 
@@ -228,13 +228,13 @@ static bool
 recv_or_spin(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
 	if (recv_with_one_lock(chan, out)) {
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 		return true;
 	}
 	if (deadline_ns == WEFT_NOWAIT || !spin_for_move(&chan->out, &chan->in, chan->capacity)
 	    || !recv_with_one_lock(chan, out))
 		return false;
-	(void)weft__give_way(weft__self());
+	(void)weft__yield(weft__self());
 	return true;
 }
 
@@ -332,14 +332,14 @@ __attribute__((noinline)) static int
 send_bytes(weft_chan *chan, const void *value, struct weft__threadlet *self)
 {
 	chan_put(chan, value, chan->value_bytes);
-	return weft__stayed(self);
+	return weft__maybe_yield(self);
 }
 
 __attribute__((noinline)) static int
 recv_bytes(weft_chan *chan, void *out, struct weft__threadlet *self)
 {
 	chan_take(chan, out, chan->value_bytes);
-	return weft__stayed(self);
+	return weft__maybe_yield(self);
 }
 
 static inline bool
@@ -362,7 +362,7 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	if (!has_words(chan))
 		return send_bytes(chan, value, self);
 	chan_put(chan, value, WORD);
-	return weft__stayed(self);
+	return weft__maybe_yield(self);
 }
 
 int
@@ -380,7 +380,7 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 	if (!has_words(chan))
 		return recv_bytes(chan, out, self);
 	chan_take(chan, out, WORD);
-	return weft__stayed(self);
+	return weft__maybe_yield(self);
 }
 
 /* --- creation, closing, references -------------------------------------- */

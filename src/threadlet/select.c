@@ -262,7 +262,7 @@ choose(struct choice *choice, uint64_t deadline_ns)
 	leave_waitables(choice, choice->waitables_count);
 	if (choice->wake)
 		weft__waitable_wake(choice->wake->waiter, 0);
-	(void)weft__stayed(weft__self());
+	(void)weft__maybe_yield(weft__self());
 	return rc;
 }
 

@@ -56,7 +56,7 @@ weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
 		return threadlet_sync_wait_for(c, "sem", deadline_ns);
 	weft__put(c->count, weft__get(c->count) - 1);
 	weft__waitable_leave(&c->waitable);
-	return weft__stayed(weft__self());
+	return weft__maybe_yield(weft__self());
 }
 
 /* Waiters get units first, so the count is 0 while there are waiters. */

@@ -264,14 +264,14 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 
 /* Let all ready threadlets run first, and the loop when this phase is over.  Returns 0, so that
  * it can be a tail call. */
-__attribute__((noinline)) int weft__give_way(struct weft__threadlet *self);
+__attribute__((noinline)) int weft__yield(struct weft__threadlet *self);
 
 /* For a call that did not suspend: yields if too many calls in a row have not
  * suspended.  Returns 0. */
 static inline int
-weft__stayed(struct weft__threadlet *self)
+weft__maybe_yield(struct weft__threadlet *self)
 {
-	return self && ++self->sched->streak >= 64 ? weft__give_way(self) : 0;
+	return self && ++self->sched->streak >= 64 ? weft__yield(self) : 0;
 }
 
 static inline bool

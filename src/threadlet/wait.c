@@ -162,7 +162,7 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 }
 
 int
-weft__give_way(struct weft__threadlet *self)
+weft__yield(struct weft__threadlet *self)
 {
 	self->sched->streak = 0;
 	weft__make_ready(weft__loop_here(), self);

@@ -153,7 +153,7 @@ weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
 	if (w->waiter.shared && spin_for_wake(w)) {
 		if (w->waiter.threadlet)
-			(void)weft__give_way(w->waiter.threadlet);
+			(void)weft__yield(w->waiter.threadlet);
 		return weft__get(w->waiter.result);
 	}
 	return w->waiter.threadlet ? weft__wait(&w->waiter, deadline_ns) : park(w, deadline_ns);

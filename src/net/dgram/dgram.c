@@ -65,7 +65,7 @@ weft__dgram_keep_error(weft_dgram *dgram, int error)
 int
 weft__dgram_return(int rc, const char *call)
 {
-	(void)weft__stayed(weft__self());
+	(void)weft__maybe_yield(weft__self());
 	return rc < 0 ? weft_fail(rc, "%s: %s", call, weft_strerror(rc)) : rc;
 }
 

@@ -391,7 +391,7 @@ weft__listener_next(weft_listener *listener, weft_stream **out, uint64_t deadlin
 
 	if (listener->ready) {
 		*out = weft__listener_take(listener);
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 		return 0;
 	}
 	if (!listener->error) {

@@ -59,7 +59,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 	if (n < 0 && n != -EAGAIN)
 		return told(stream, n);
 	if (n >= 0) {
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 		return n;
 	}
 	if (deadline_ns == WEFT_NOWAIT)
@@ -74,7 +74,7 @@ static int
 stay(weft_stream *stream)
 {
 	stream->guests++;
-	(void)weft__stayed(weft__self());
+	(void)weft__maybe_yield(weft__self());
 	return weft__guest_leave(stream);
 }
 

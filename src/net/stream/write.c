@@ -74,7 +74,7 @@ weft__send_wait(weft_stream *stream, struct weft__write write, uint64_t deadline
 	if (rc < 0)
 		return rc;
 	if (w.write.ended) {
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 		return w.write.result;
 	}
 	w.write.waiter = &w.waiter;
@@ -111,7 +111,7 @@ weft_stream_write(weft_stream *stream, const void *buf, size_t size, uint64_t de
 	if (sent < 0)
 		return sent;
 	if ((size_t)sent == size) {
-		(void)weft__stayed(weft__self());
+		(void)weft__maybe_yield(weft__self());
 		return (ssize_t)size;
 	}
 	if (deadline_ns == WEFT_NOWAIT)
