@@ -25,6 +25,7 @@
 #include <weft/loop.h>
 #include <weft/timer.h>
 #include <weft/watch.h>
+#include "call.h"
 #include "compat.h"
 #include "tls.h"
 
@@ -73,6 +74,7 @@ struct timer_handle {
 
 #define WEFTPY_DECLARE_NAME(name) PyObject *name;
 
+/* Every member before `kept` is a reference, and NULL before exec and after clear. */
 struct weftpy_state {
 	PyTypeObject *loop_type, *handle_type, *timer_type, *stream_type, *sock_type;
 	PyTypeObject *shared_type;    /* returned by call_soon_threadsafe() */
@@ -87,11 +89,11 @@ struct weftpy_state {
 	PyObject *context_argument;   /* ("context",): the tuple that was passed last */
 	PyObject *loop_argument;      /* ("loop",) */
 	struct { WEFTPY_NAMES(WEFTPY_DECLARE_NAME) } names;
+	struct weftpy_tls_state tls;
 	struct { /* freed handles and timers, kept for reuse */
 		struct handle *first; /* linked by `callback` */
 		unsigned count;
 	} kept[2];
-	struct weftpy_tls_state tls;
 };
 
 struct child;
@@ -142,6 +144,7 @@ struct timer_handle *weftpy_timer_new(struct loop_core *core, double when,
                                       PyObject *const *args, Py_ssize_t count,
                                       PyObject *context);
 int  weftpy_handle_run(struct loop_core *core, struct handle *handle);
+int  weftpy_report_failed(struct loop_core *core, PyObject *item); /* takes the exception */
 void weftpy_handle_cancel(struct handle *handle);
 int  weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer);
 void weftpy_timers_clear(struct loop_core *core);
@@ -206,8 +209,6 @@ PyObject *weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *
 
 /* reader.c */
 int  weftpy_reader_exec(struct weftpy_state *state);
-int  weftpy_reader_traverse(struct weftpy_state *state, visitproc visit, void *arg);
-void weftpy_reader_clear(struct weftpy_state *state);
 
 /* stream.c */
 int  weftpy_stream_exec(PyObject *module, struct weftpy_state *state);

@@ -86,24 +86,28 @@ discard(struct fd_entry *entry)
 }
 
 static void on_ready(weft_watch *watch, int what, void *arg);
-static int is_done(struct weftpy_state *state, PyObject *future);
+
+static int
+is_done(struct weftpy_state *state, PyObject *future)
+{
+	return weftpy_truth(weftpy_call(future, state->names.done));
+}
 
 /* Fails a wait when its socket was closed. */
 static void
 fail_wait(struct loop_core *core, PyObject *future)
 {
-	PyObject *error, *result = NULL;
-	int done = is_done(core->state, future);
+	PyObject *error;
+	int rc = is_done(core->state, future);
 
-	if (done == 0) {
+	if (rc == 0) {
 		(void)weftpy_error(WEFT_EBADF);
 		error = weftpy_fetch_exception();
-		result = PyObject_CallMethodOneArg(future, core->state->names.set_exception, error);
+		rc = weftpy_done(weftpy_call_one(future, core->state->names.set_exception, error));
 		Py_DECREF(error);
 	}
-	if (PyErr_Occurred())
+	if (rc < 0)
 		PyErr_WriteUnraisable(future);
-	Py_XDECREF(result);
 }
 
 /* The number refers to another file now: waits on the former one fail, and its readers and
@@ -139,33 +143,22 @@ arm(struct fd_entry *entry, uint32_t events)
 	return 0;
 }
 
-static int
-is_done(struct weftpy_state *state, PyObject *future)
-{
-	PyObject *done = PyObject_CallMethodNoArgs(future, state->names.done);
-	int rc = done ? PyObject_IsTrue(done) : -1;
-
-	Py_XDECREF(done);
-	return rc;
-}
-
 /* Wakes a wait.  If out of memory it stays, and the descriptor is reported ready again.  But if
  * the future itself failed to schedule its callbacks, they are lost; the exception is printed. */
 static void
 wake(struct fd_entry *entry, int side)
 {
 	struct loop_core *core = entry->core;
-	PyObject *future = Py_NewRef(entry->side[side]), *result = NULL;
-	int fd = entry->fd, done = is_done(core->state, future);
+	PyObject *future = Py_NewRef(entry->side[side]);
+	int fd = entry->fd, rc = is_done(core->state, future);
 
-	if (done == 0)
-		result = PyObject_CallMethodOneArg(future, core->state->names.set_result, Py_None);
+	if (rc == 0)
+		rc = weftpy_done(weftpy_call_one(future, core->state->names.set_result, Py_None));
 	/* Either call may have run code that freed the entry. */
-	if ((done == 1 || result) && core->fds[fd] == entry && entry->side[side] == future)
+	if (rc >= 0 && core->fds[fd] == entry && entry->side[side] == future)
 		Py_CLEAR(entry->side[side]);
-	if (PyErr_Occurred())
+	if (rc < 0)
 		PyErr_WriteUnraisable(future);
-	Py_XDECREF(result);
 	Py_DECREF(future);
 }
 
@@ -360,15 +353,13 @@ static struct fd_entry *
 entry_of(struct loop_core *core, PyObject *sock, int fd)
 {
 	struct fd_entry *entry = fds_find(core, fd);
-	PyObject *result;
 
 	if (entry && entry->sock && weftpy_refers_to(entry->sock, sock))
 		return entry;
-	result = PyObject_CallMethodObjArgs((PyObject *)core,
-	                                    core->state->names._ensure_fd_no_transport, sock, NULL);
-	if (!result)
+	if (weftpy_done(weftpy_call_one((PyObject *)core,
+	                                core->state->names._ensure_fd_no_transport, sock))
+	    < 0)
 		return NULL;
-	Py_DECREF(result);
 	entry = fds_find(core, fd);
 	if (entry && (!entry->sock || is_waited_for(core, entry)))
 		return entry;       /* shared with readers, writers or another object */

@@ -22,6 +22,7 @@
  */
 #include <math.h>
 #include "core.h"
+#include <structmember.h> /* after Python.h */
 
 #define KEPT_MAX 8192 /* about 1.5 MB, after a burst */
 
@@ -226,19 +227,19 @@ wait_for_call(struct handle *handle)
 /* --- running -------------------------------------------------------------- */
 
 /* Calls the exception handler.  Fails only with an exception that ends the loop's run. */
-static int
-py_handle_report(struct loop_core *core, struct handle *handle)
+int
+weftpy_report_failed(struct loop_core *core, PyObject *item)
 {
-	PyObject *error, *result;
+	PyObject *error;
+	int rc;
 
 	if (weftpy_is_fatal())
 		return -1;
 	error = weftpy_fetch_exception();
-	result = PyObject_CallMethodObjArgs(
-		(PyObject *)core, core->state->names._report_failed_callback, handle, error, NULL);
+	rc = weftpy_done(weftpy_call_two((PyObject *)core,
+	                                 core->state->names._report_failed_callback, item, error));
 	Py_XDECREF(error);
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return rc;
 }
 
 static PyObject *
@@ -271,7 +272,7 @@ weftpy_handle_run(struct loop_core *core, struct handle *handle)
 			Py_CLEAR(result);
 	}
 	if (!result)
-		rc = py_handle_report(core, handle);
+		rc = weftpy_report_failed(core, (PyObject *)handle);
 	handle->running = false;
 	if (core->waiting)
 		wake(core, NULL, handle);
@@ -285,15 +286,13 @@ static PyObject *
 handle_run(PyObject *self, PyObject *unused)
 {
 	struct handle *handle = (struct handle *)self;
+	int rc;
 
 	(void)unused;
 	Py_INCREF(self);
-	if (weftpy_handle_run((struct loop_core *)handle->loop, handle) < 0) {
-		Py_DECREF(self);
-		return NULL;
-	}
+	rc = weftpy_handle_run((struct loop_core *)handle->loop, handle);
 	Py_DECREF(self);
-	Py_RETURN_NONE;
+	return weftpy_none(rc);
 }
 
 /* --- canceling ------------------------------------------------------------ */
@@ -451,19 +450,6 @@ timer_when(PyObject *self, PyObject *unused)
 /* --- attributes of asyncio's classes -------------------------------------- */
 
 static PyObject *
-or_none(PyObject *object)
-{
-	return Py_NewRef(object ? object : Py_None);
-}
-
-static PyObject *
-get_callback(PyObject *self, void *unused)
-{
-	(void)unused;
-	return or_none(((struct handle *)self)->callback);
-}
-
-static PyObject *
 get_args(PyObject *self, void *unused)
 {
 	struct handle *handle = (struct handle *)self;
@@ -481,52 +467,10 @@ get_args(PyObject *self, void *unused)
 }
 
 static PyObject *
-get_cancelled(PyObject *self, void *unused)
-{
-	(void)unused;
-	return PyBool_FromLong(((struct handle *)self)->cancelled);
-}
-
-static PyObject *
-get_loop(PyObject *self, void *unused)
-{
-	(void)unused;
-	return or_none(((struct handle *)self)->loop);
-}
-
-static PyObject *
-get_context(PyObject *self, void *unused)
-{
-	(void)unused;
-	return or_none(((struct handle *)self)->context);
-}
-
-static PyObject *
-get_traceback(PyObject *self, void *unused)
-{
-	(void)unused;
-	return or_none(((struct handle *)self)->traceback);
-}
-
-static PyObject *
-get_repr(PyObject *self, void *unused)
-{
-	(void)unused;
-	return or_none(((struct handle *)self)->repr);
-}
-
-static PyObject *
 get_scheduled(PyObject *self, void *unused)
 {
 	(void)unused;
 	return PyBool_FromLong(((struct timer_handle *)self)->link != NULL);
-}
-
-static PyObject *
-get_when(PyObject *self, void *unused)
-{
-	(void)unused;
-	return timer_when(self, NULL);
 }
 
 /* --- types ---------------------------------------------------------------- */
@@ -632,106 +576,77 @@ static PyMethodDef timer_methods[] = {
 	{ 0 },
 };
 
-#define HANDLE_GETTERS                                                                            \
-	{ "_callback", get_callback, NULL, NULL, NULL }, { "_args", get_args, NULL, NULL, NULL }, \
-		{ "_cancelled", get_cancelled, NULL, NULL, NULL },                                \
-		{ "_loop", get_loop, NULL, NULL, NULL },                                          \
-		{ "_context", get_context, NULL, NULL, NULL },                                    \
-		{ "_source_traceback", get_traceback, NULL, NULL, NULL },                         \
-	{                                                                                         \
-		"_repr", get_repr, NULL, NULL, NULL                                               \
+#define MEMBER(name, kind, field)                                                \
+	{                                                                        \
+		name, kind, offsetof(struct timer_handle, field), READONLY, NULL \
 	}
 
-static PyGetSetDef handle_getters[] = { HANDLE_GETTERS, { 0 } };
-
-static PyGetSetDef timer_getters[] = {
-	HANDLE_GETTERS,
-	{ "_scheduled", get_scheduled, NULL, NULL, NULL },
-	{ "_when", get_when, NULL, NULL, NULL },
+/* The first entry of both lists is for timers only. */
+static PyMemberDef timer_members[] = {
+	MEMBER("_when", T_DOUBLE, when),
+	MEMBER("_callback", T_OBJECT, handle.callback),
+	MEMBER("_cancelled", T_BOOL, handle.cancelled),
+	MEMBER("_loop", T_OBJECT, handle.loop),
+	MEMBER("_context", T_OBJECT, handle.context),
+	MEMBER("_source_traceback", T_OBJECT, handle.traceback),
+	MEMBER("_repr", T_OBJECT, handle.repr),
 	{ 0 },
 };
 
-static PyType_Slot handle_slots[] = {
-	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
-	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, handle_methods },
-	{ Py_tp_getset, handle_getters },    { 0, NULL },
+static PyGetSetDef timer_getters[] = {
+	{ "_scheduled", get_scheduled, NULL, NULL, NULL },
+	{ "_args", get_args, NULL, NULL, NULL },
+	{ 0 },
 };
 
-static PyType_Slot shared_slots[] = {
-	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
-	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, shared_methods },
-	{ Py_tp_getset, handle_getters },    { 0, NULL },
-};
-
-static PyType_Slot timer_slots[] = {
-	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
-	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, timer_methods },
-	{ Py_tp_getset, timer_getters },     { 0, NULL },
-};
-
-#define HANDLE_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION)
-
-static PyType_Spec handle_spec = {
-	.name = "weft._core.Handle",
-	.basicsize = sizeof(struct handle),
-	.flags = HANDLE_FLAGS,
-	.slots = handle_slots,
-};
-
-static PyType_Spec shared_spec = {
-	.name = "weft._core.ThreadSafeHandle",
-	.basicsize = sizeof(struct handle),
-	.flags = HANDLE_FLAGS,
-	.slots = shared_slots,
-};
-
-static PyType_Spec timer_spec = {
-	.name = "weft._core.TimerHandle",
-	.basicsize = sizeof(struct timer_handle),
-	.flags = HANDLE_FLAGS,
-	.slots = timer_slots,
-};
-
+/* Makes a subclass of the class `base_name` of asyncio. */
 static PyTypeObject *
-make_type(PyObject *module, PyType_Spec *spec, PyObject *events, const char *base_name)
+make_type(PyObject *module, const char *base_name, const char *name, PyMethodDef *methods)
 {
-	PyObject *base = PyObject_GetAttrString(events, base_name);
-	PyTypeObject *type = NULL;
+	bool is_timer = methods == timer_methods;
+	PyType_Slot slots[] = {
+		{ Py_tp_traverse, handle_traverse },
+		{ Py_tp_clear, handle_clear },
+		{ Py_tp_dealloc, handle_dealloc },
+		{ Py_tp_methods, methods },
+		{ Py_tp_members, timer_members + !is_timer },
+		{ Py_tp_getset, timer_getters + !is_timer },
+		{ 0, NULL },
+	};
+	PyType_Spec spec = {
+		.name = name,
+		.basicsize = is_timer ? sizeof(struct timer_handle) : sizeof(struct handle),
+		.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC
+		         | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+		.slots = slots,
+	};
 
-	if (!base)
-		return NULL;
-	if (((PyTypeObject *)base)->tp_basicsize > (Py_ssize_t)offsetof(struct handle, loop))
-		PyErr_Format(PyExc_ImportError,
-		             "weft does not support this Python: asyncio.%s has unknown slots",
-		             base_name);
-	else
-		type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, base);
-	Py_DECREF(base);
-	return type;
+	return weftpy_make_type(module, &spec, "asyncio.events", base_name,
+	                        offsetof(struct handle, loop));
 }
 
 /* Rule 5. */
 static PyTypeObject *
-make_shared_type(PyObject *module, struct weftpy_state *state, PyObject *events)
+make_shared_type(PyObject *module, struct weftpy_state *state)
 {
-	if (PyObject_HasAttrString(events, "_ThreadSafeHandle"))
-		return make_type(module, &shared_spec, events, "_ThreadSafeHandle");
-	Py_INCREF(state->handle_type);
-	return state->handle_type;
+	PyObject *events = PyImport_ImportModule("asyncio.events");
+	bool separate = events && PyObject_HasAttrString(events, "_ThreadSafeHandle");
+
+	Py_XDECREF(events);
+	if (!separate)
+		return (PyTypeObject *)Py_NewRef(state->handle_type);
+	return make_type(module, "_ThreadSafeHandle", "weft._core.ThreadSafeHandle",
+	                 shared_methods);
 }
 
 int
 weftpy_handle_exec(PyObject *module, struct weftpy_state *state)
 {
-	PyObject *events = PyImport_ImportModule("asyncio.events");
-
-	if (!events)
-		return -1;
-	state->handle_type = make_type(module, &handle_spec, events, "Handle");
+	state->handle_type = make_type(module, "Handle", "weft._core.Handle", handle_methods);
 	if (state->handle_type)
-		state->timer_type = make_type(module, &timer_spec, events, "TimerHandle");
+		state->timer_type = make_type(module, "TimerHandle", "weft._core.TimerHandle",
+		                              timer_methods);
 	if (state->timer_type)
-		state->shared_type = make_shared_type(module, state, events);
-	Py_DECREF(events);
+		state->shared_type = make_shared_type(module, state);
 	return state->shared_type ? 0 : -1;
 }

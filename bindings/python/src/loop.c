@@ -69,25 +69,21 @@ find_context(struct weftpy_state *state, PyObject *const *args, Py_ssize_t count
 static int
 check_callback(struct loop_core *core, PyObject *callback, const char *method)
 {
-	PyObject *name = PyUnicode_FromString(method), *result;
+	PyObject *name = PyUnicode_FromString(method);
+	int rc;
 
 	if (!name)
 		return -1;
-	result = PyObject_CallMethodObjArgs((PyObject *)core, core->state->names._check_callback,
-	                                    callback, name, NULL);
+	rc = weftpy_done(weftpy_call_two((PyObject *)core, core->state->names._check_callback,
+	                                 callback, name));
 	Py_DECREF(name);
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return rc;
 }
 
 static int
 check_thread(struct loop_core *core)
 {
-	PyObject *result = PyObject_CallMethodNoArgs((PyObject *)core,
-	                                             core->state->names._check_thread);
-
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return weftpy_done(weftpy_call((PyObject *)core, core->state->names._check_thread));
 }
 
 static bool
@@ -156,15 +152,37 @@ call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 	return (PyObject *)handle;
 }
 
-static PyObject *
-schedule(struct loop_core *core, double when, PyObject *const *args, Py_ssize_t count,
-         PyObject *context)
+static double
+seconds(void)
 {
-	struct timer_handle *timer;
+	return (double)weft_now() * 1e-9;
+}
 
-	if (core->debug && (check_thread(core) < 0 || check_callback(core, args[0], "call_at") < 0))
+/* call_at() and call_later(). */
+static PyObject *
+schedule(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names, bool later)
+{
+	struct loop_core *core = core_of(self);
+	struct timer_handle *timer;
+	PyObject *context;
+	double when;
+
+	if (!has_callback(count, 2, later ? "call_later" : "call_at")
+	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
-	timer = weftpy_timer_new(core, when, args, count, context);
+	if (args[0] == Py_None) {
+		PyErr_SetString(PyExc_TypeError,
+		                later ? "delay must not be None" : "when cannot be None");
+		return NULL;
+	}
+	when = PyFloat_AsDouble(args[0]);
+	if ((when == -1 && PyErr_Occurred()) || !weftpy_is_open(core))
+		return NULL;
+	if (core->debug && (check_thread(core) < 0 || check_callback(core, args[1], "call_at") < 0))
+		return NULL;
+	if (later)
+		when += seconds();
+	timer = weftpy_timer_new(core, when, args + 1, count - 1, context);
 	if (timer && weftpy_timer_schedule(core, timer) < 0)
 		Py_CLEAR(timer);
 	return (PyObject *)timer;
@@ -173,47 +191,13 @@ schedule(struct loop_core *core, double when, PyObject *const *args, Py_ssize_t 
 static PyObject *
 call_at(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	struct loop_core *core = core_of(self);
-	PyObject *context;
-	double when;
-
-	if (!has_callback(count, 2, "call_at")
-	    || find_context(core->state, args, count, names, &context) < 0)
-		return NULL;
-	if (args[0] == Py_None) {
-		PyErr_SetString(PyExc_TypeError, "when cannot be None");
-		return NULL;
-	}
-	when = PyFloat_AsDouble(args[0]);
-	if ((when == -1 && PyErr_Occurred()) || !weftpy_is_open(core))
-		return NULL;
-	return schedule(core, when, args + 1, count - 1, context);
-}
-
-static double
-seconds(void)
-{
-	return (double)weft_now() * 1e-9;
+	return schedule(self, args, count, names, false);
 }
 
 static PyObject *
 call_later(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	struct loop_core *core = core_of(self);
-	PyObject *context;
-	double delay;
-
-	if (!has_callback(count, 2, "call_later")
-	    || find_context(core->state, args, count, names, &context) < 0)
-		return NULL;
-	if (args[0] == Py_None) {
-		PyErr_SetString(PyExc_TypeError, "delay must not be None");
-		return NULL;
-	}
-	delay = PyFloat_AsDouble(args[0]);
-	if ((delay == -1 && PyErr_Occurred()) || !weftpy_is_open(core))
-		return NULL;
-	return schedule(core, seconds() + delay, args + 1, count - 1, context);
+	return schedule(self, args, count, names, true);
 }
 
 static PyObject *
@@ -239,11 +223,8 @@ create_future(PyObject *self, PyObject *unused)
 static PyObject *
 add_callback(PyObject *self, PyObject *handle)
 {
-	PyObject *cancelled = PyObject_CallMethodNoArgs(handle,
-	                                                core_of(self)->state->names.cancelled);
-	int skip = cancelled ? PyObject_IsTrue(cancelled) : -1;
+	int skip = weftpy_truth(weftpy_call(handle, core_of(self)->state->names.cancelled));
 
-	Py_XDECREF(cancelled);
 	if (skip < 0 || (skip == 0 && weftpy_ring_push(core_of(self), handle) < 0))
 		return NULL;
 	Py_RETURN_NONE;
@@ -284,9 +265,7 @@ static PyObject *
 loop_run(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (!weftpy_is_open(core_of(self)) || weftpy_run(core_of(self)) < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(weftpy_is_open(core_of(self)) ? weftpy_run(core_of(self)) : -1);
 }
 
 /* --- descriptors and children --------------------------------------------- */
@@ -646,8 +625,6 @@ static PyType_Spec loop_spec = {
 int
 weftpy_loop_exec(PyObject *module, struct weftpy_state *state)
 {
-	state->loop_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &loop_spec, NULL);
-	if (!state->loop_type)
-		return -1;
-	return PyModule_AddObjectRef(module, "LoopCore", (PyObject *)state->loop_type);
+	state->loop_type = weftpy_make_type(module, &loop_spec, NULL, NULL, 0);
+	return state->loop_type ? 0 : -1;
 }

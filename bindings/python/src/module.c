@@ -35,15 +35,53 @@ weftpy_error(int error)
 }
 
 static PyObject *
-import(const char *module_name, const char *name)
+import(const char *module_name, const char *path)
 {
-	PyObject *module = PyImport_ImportModule(module_name), *object;
+	PyObject *object = PyImport_ImportModule(module_name);
+	char name[64];
 
-	if (!module)
-		return NULL;
-	object = PyObject_GetAttrString(module, name);
-	Py_DECREF(module);
+	while (object && *path) {
+		size_t size = strcspn(path, ".");
+
+		(void)snprintf(name, sizeof name, "%.*s", (int)size, path);
+		Py_SETREF(object, PyObject_GetAttrString(object, name));
+		path += size + (path[size] == '.');
+	}
 	return object;
+}
+
+int
+weftpy_import_all(const struct weftpy_import *imports)
+{
+	for (; imports->module; imports++) {
+		PyObject *found = import(imports->module, imports->path);
+
+		if (!found)
+			return -1;
+		*(PyObject **)imports->place = found;
+	}
+	return 0;
+}
+
+PyTypeObject *
+weftpy_make_type(PyObject *module, PyType_Spec *spec, const char *from, const char *base_name,
+                 size_t room)
+{
+	PyObject *base = from ? import(from, base_name) : Py_NewRef(&PyBaseObject_Type);
+	PyTypeObject *type = NULL;
+
+	if (!base)
+		return NULL;
+	if (from && ((PyTypeObject *)base)->tp_basicsize > (Py_ssize_t)room)
+		PyErr_Format(PyExc_ImportError,
+		             "weft does not support this Python: asyncio.%s has unknown slots",
+		             base_name);
+	else
+		type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, base);
+	Py_DECREF(base);
+	if (type && PyModule_AddType(module, type) < 0)
+		Py_CLEAR(type);
+	return type;
 }
 
 #define INTERN(name)                                                  \
@@ -60,17 +98,19 @@ intern_names(struct weftpy_state *state)
 static int
 import_all(struct weftpy_state *state)
 {
-	state->socket_type = import("socket", "socket");
-	state->future_type = import("asyncio", "Future");
-	state->buffered_type = import("asyncio", "BufferedProtocol");
-	state->extract_stack = import("asyncio.format_helpers", "extract_stack");
+	const struct weftpy_import imports[] = {
+		{ "socket", "socket", &state->socket_type },
+		{ "asyncio", "Future", &state->future_type },
+		{ "asyncio", "BufferedProtocol", &state->buffered_type },
+		{ "asyncio.format_helpers", "extract_stack", &state->extract_stack },
+		{ 0 },
+	};
+
 	state->context_argument = Py_BuildValue("(s)", "context");
 	state->loop_argument = Py_BuildValue("(s)", "loop");
-	return state->socket_type && state->future_type && state->buffered_type
-	                       && state->extract_stack && state->context_argument
-	                       && state->loop_argument
-	               ? 0
-	               : -1;
+	if (!state->context_argument || !state->loop_argument)
+		return -1;
+	return weftpy_import_all(imports);
 }
 
 static int
@@ -87,53 +127,26 @@ exec(PyObject *module)
 	return PyModule_AddStringConstant(module, "version", weft_version());
 }
 
-#define VISIT_NAME(name) Py_VISIT(state->names.name);
-#define CLEAR_NAME(name) Py_CLEAR(state->names.name);
+#define REFERENCES (offsetof(struct weftpy_state, kept) / sizeof(PyObject *))
 
 static int
 traverse(PyObject *module, visitproc visit, void *arg)
 {
-	struct weftpy_state *state = weftpy_state_of(module);
-	int rc;
+	PyObject **references = (PyObject **)weftpy_state_of(module);
 
-	if (!state)
-		return 0;
-	WEFTPY_NAMES(VISIT_NAME)
-	Py_VISIT(state->loop_type);
-	Py_VISIT(state->handle_type);
-	Py_VISIT(state->timer_type);
-	Py_VISIT(state->shared_type);
-	Py_VISIT(state->stream_type);
-	Py_VISIT(state->sock_type);
-	Py_VISIT(state->socket_type);
-	Py_VISIT(state->future_type);
-	Py_VISIT(state->buffered_type);
-	Py_VISIT(state->extract_stack);
-	rc = weftpy_reader_traverse(state, visit, arg);
-	return rc ? rc : weftpy_tls_traverse(&state->tls, visit, arg);
+	for (size_t i = 0; references && i < REFERENCES; i++)
+		Py_VISIT(references[i]);
+	return 0;
 }
 
 static int
 py_module_clear(PyObject *module)
 {
-	struct weftpy_state *state = weftpy_state_of(module);
+	PyObject **references = (PyObject **)weftpy_state_of(module);
 
-	weftpy_handles_free(state); /* while their types still exist */
-	WEFTPY_NAMES(CLEAR_NAME)
-	Py_CLEAR(state->loop_type);
-	Py_CLEAR(state->stream_type);
-	Py_CLEAR(state->sock_type);
-	Py_CLEAR(state->socket_type);
-	Py_CLEAR(state->future_type);
-	Py_CLEAR(state->buffered_type);
-	Py_CLEAR(state->extract_stack);
-	Py_CLEAR(state->context_argument);
-	Py_CLEAR(state->loop_argument);
-	Py_CLEAR(state->handle_type);
-	Py_CLEAR(state->timer_type);
-	Py_CLEAR(state->shared_type);
-	weftpy_reader_clear(state);
-	weftpy_tls_clear(&state->tls);
+	weftpy_handles_free(weftpy_state_of(module)); /* while their types still exist */
+	for (size_t i = 0; i < REFERENCES; i++)
+		Py_CLEAR(references[i]);
 	return 0;
 }
 

@@ -64,24 +64,17 @@ static int
 wake(struct weftpy_state *state, PyObject *reader)
 {
 	PyObject *waiter = PyObject_GetAttr(reader, state->names._waiter);
-	PyObject *result = NULL;
-	int cancelled;
+	int rc;
 
-	if (!waiter || waiter == Py_None) {
-		Py_XDECREF(waiter);
-		return waiter ? 0 : -1;
-	}
-	if (PyObject_SetAttr(reader, state->names._waiter, Py_None) == 0)
-		result = PyObject_CallMethodNoArgs(waiter, state->names.cancelled);
-	cancelled = result ? PyObject_IsTrue(result) : -1;
-	if (cancelled == 0) {
-		Py_SETREF(result,
-		          PyObject_CallMethodOneArg(waiter, state->names.set_result, Py_None));
-		cancelled = result ? 0 : -1;
-	}
-	Py_XDECREF(result);
+	if (!waiter || waiter == Py_None)
+		return weftpy_done(waiter);
+	rc = PyObject_SetAttr(reader, state->names._waiter, Py_None);
+	if (rc == 0)
+		rc = weftpy_truth(weftpy_call(waiter, state->names.cancelled));
+	if (rc == 0)
+		rc = weftpy_done(weftpy_call_one(waiter, state->names.set_result, Py_None));
 	Py_DECREF(waiter);
-	return cancelled < 0 ? -1 : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 static int
@@ -155,23 +148,4 @@ weftpy_reader_exec(struct weftpy_state *state)
 	Py_XDECREF(protocol);
 	Py_XDECREF(reader);
 	return PyErr_Occurred() ? -1 : 0;
-}
-
-int
-weftpy_reader_traverse(struct weftpy_state *state, visitproc visit, void *arg)
-{
-	Py_VISIT(state->reader.protocol_type);
-	Py_VISIT(state->reader.data_received);
-	Py_VISIT(state->reader.feed_data);
-	Py_VISIT(state->reader.wakeup_waiter);
-	return 0;
-}
-
-void
-weftpy_reader_clear(struct weftpy_state *state)
-{
-	Py_CLEAR(state->reader.protocol_type);
-	Py_CLEAR(state->reader.data_received);
-	Py_CLEAR(state->reader.feed_data);
-	Py_CLEAR(state->reader.wakeup_waiter);
 }

@@ -32,36 +32,18 @@ put_aside(struct loop_core *core)
 	core->over = true;
 }
 
-/* One of asyncio's own handles, such as those of signals. */
-static int
-run_foreign(struct loop_core *core, PyObject *item)
-{
-	PyObject *result = PyObject_CallMethodNoArgs(item, core->state->names._run);
-
-	Py_XDECREF(result);
-	return result ? 0 : -1;
-}
-
-static int
-run_in_debug(struct loop_core *core, PyObject *item)
-{
-	PyObject *result = PyObject_CallMethodOneArg((PyObject *)core,
-	                                             core->state->names._run_in_debug, item);
-
-	Py_XDECREF(result);
-	return result ? 0 : -1;
-}
-
 static int
 run_item(struct loop_core *core, PyObject *item)
 {
 	if (__builtin_expect(core->debug, 0))
-		return run_in_debug(core, item);
+		return weftpy_done(
+			weftpy_call_one((PyObject *)core, core->state->names._run_in_debug, item));
 	if (weftpy_is_handle(core->state, item))
 		return weftpy_handle_run(core, (struct handle *)item);
 	if (weftpy_stream_check(core->state, item))
 		return weftpy_stream_run(item);
-	return run_foreign(core, item);
+	/* One of asyncio's own handles, such as those of signals. */
+	return weftpy_done(weftpy_call(item, core->state->names._run));
 }
 
 static int
@@ -155,8 +137,7 @@ weftpy_run(struct loop_core *core)
 	raised = core->raised;
 	core->raised = NULL;
 	if (raised) {
-		PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
-		Py_DECREF(raised);
+		weftpy_raise(raised);
 		return -1;
 	}
 	if (rc < 0)

@@ -190,14 +190,9 @@ next(PyObject *self)
 static void
 give_up(struct sock_call *call)
 {
-	PyObject *result;
-
-	if (call->future) {
-		result = PyObject_CallMethodNoArgs(call->future, call->core->state->names.cancel);
-		if (!result)
-			PyErr_WriteUnraisable(call->future);
-		Py_XDECREF(result);
-	}
+	if (call->future
+	    && weftpy_done(weftpy_call(call->future, call->core->state->names.cancel)) < 0)
+		PyErr_WriteUnraisable(call->future);
 	over(call);
 }
 
@@ -256,12 +251,6 @@ sock_is_plain(struct loop_core *core, PyObject *sock)
 	return (PyObject *)Py_TYPE(sock) == core->state->socket_type && !core->debug;
 }
 
-static PyObject *
-in_python(struct loop_core *core, PyObject *name, PyObject *sock, PyObject *arg)
-{
-	return PyObject_CallMethodObjArgs((PyObject *)core, name, sock, arg, NULL);
-}
-
 PyObject *
 weftpy_sock_recv(struct loop_core *core, PyObject *sock, PyObject *size)
 {
@@ -271,7 +260,7 @@ weftpy_sock_recv(struct loop_core *core, PyObject *sock, PyObject *size)
 	if (!sock_is_plain(core, sock) || !PyLong_Check(size)
 	    || (bytes = PyLong_AsSsize_t(size)) < 0) {
 		PyErr_Clear();
-		return in_python(core, core->state->names._sock_recv, sock, size);
+		return weftpy_call_two((PyObject *)core, core->state->names._sock_recv, sock, size);
 	}
 	call = call_new(core, RECEIVES, sock);
 	if (call)
@@ -285,7 +274,8 @@ weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *data)
 	struct sock_call *call;
 
 	if (!sock_is_plain(core, sock))
-		return in_python(core, core->state->names._sock_sendall, sock, data);
+		return weftpy_call_two((PyObject *)core, core->state->names._sock_sendall, sock,
+		                       data);
 	call = call_new(core, SENDS, sock);
 	if (call)
 		call->data = Py_NewRef(data);
@@ -365,8 +355,6 @@ static PyType_Spec call_spec = {
 int
 weftpy_sock_exec(PyObject *module, struct weftpy_state *state)
 {
-	state->sock_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
-	if (!state->sock_type)
-		return -1;
-	return PyModule_AddObjectRef(module, "SockCall", (PyObject *)state->sock_type);
+	state->sock_type = weftpy_make_type(module, &call_spec, NULL, NULL, 0);
+	return state->sock_type ? 0 : -1;
 }

@@ -135,19 +135,6 @@ run_events(struct stream *s, uint32_t ready)
 	return rc;
 }
 
-/* Reports the exception as that of a failed callback. */
-static int
-py_stream_report(struct loop_core *core, struct stream *s)
-{
-	PyObject *error = weftpy_fetch_exception();
-	PyObject *result = PyObject_CallMethodObjArgs(
-		(PyObject *)core, core->state->names._report_failed_callback, s, error, NULL);
-
-	Py_XDECREF(error);
-	Py_XDECREF(result);
-	return result ? 0 : -1;
-}
-
 int
 weftpy_stream_run(PyObject *self)
 {
@@ -168,8 +155,8 @@ weftpy_stream_run(PyObject *self)
 		rc = run_events(s, ready);
 		(void)PyContext_Exit(context); /* cannot fail: we have entered it */
 	}
-	if (rc < 0 && !weftpy_is_fatal())
-		rc = py_stream_report(core, s);
+	if (rc < 0)
+		rc = weftpy_report_failed(core, self);
 	Py_DECREF(context);
 	Py_DECREF(core);
 	return rc;
@@ -184,9 +171,7 @@ stream_run(PyObject *self, PyObject *unused)
 	Py_INCREF(self);
 	rc = weftpy_stream_run(self);
 	Py_DECREF(self);
-	if (rc < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(rc);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -221,9 +206,7 @@ static PyObject *
 stream_close(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (weftpy_stream_close(stream_of(self)) < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(weftpy_stream_close(stream_of(self)));
 }
 
 static PyObject *
@@ -252,17 +235,15 @@ int
 weftpy_stream_fatal(struct stream *s, const char *message)
 {
 	PyObject *error = weftpy_fetch_exception();
-	PyObject *text = PyUnicode_FromString(message), *result = NULL;
+	PyObject *text = PyUnicode_FromString(message);
+	int rc = text ? 0 : -1;
 
-	if (text && s->core)
-		result = PyObject_CallMethodObjArgs(
-			(PyObject *)s, s->core->state->names._fatal_error, error, text, NULL);
-	else if (text)
-		result = Py_NewRef(Py_None); /* it has already ended */
+	if (text && s->core) /* else it has already ended */
+		rc = weftpy_done(weftpy_call_two((PyObject *)s, s->core->state->names._fatal_error,
+		                                 error, text));
 	Py_XDECREF(error);
 	Py_XDECREF(text);
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return rc;
 }
 
 /* Ends the connection: drops the references to the loop and the protocol. */
@@ -298,42 +279,35 @@ stream_start_reading(PyObject *self, PyObject *unused)
 
 	(void)unused;
 	s->reading = true;
-	if (weftpy_stream_update(s) < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(weftpy_stream_update(s));
 }
 
-static PyObject *
+static int
 set_paused(struct stream *s, bool paused)
 {
+	int rc = 0;
+
 	if (s->closing || s->paused == paused)
-		Py_RETURN_FALSE;
+		return 0;
 	s->paused = paused;
-	if (weftpy_stream_update(s) < 0) {
+	rc = weftpy_stream_update(s);
+	if (rc < 0)
 		s->paused = !paused;
-		return NULL;
-	}
-	Py_RETURN_TRUE;
+	return rc;
 }
 
 static PyObject *
 pause_reading(PyObject *self, PyObject *unused)
 {
-	PyObject *changed = set_paused(stream_of(self), true);
-
 	(void)unused;
-	Py_XDECREF(changed);
-	return changed ? Py_NewRef(Py_None) : NULL;
+	return weftpy_none(set_paused(stream_of(self), true));
 }
 
 static PyObject *
 resume_reading(PyObject *self, PyObject *unused)
 {
-	PyObject *changed = set_paused(stream_of(self), false);
-
 	(void)unused;
-	Py_XDECREF(changed);
-	return changed ? Py_NewRef(Py_None) : NULL;
+	return weftpy_none(set_paused(stream_of(self), false));
 }
 
 static PyObject *
@@ -353,17 +327,13 @@ is_closing(PyObject *self, PyObject *unused)
 static PyObject *
 stream_write(PyObject *self, PyObject *data)
 {
-	if (weftpy_stream_write(self, data) < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(weftpy_stream_write(self, data));
 }
 
 static PyObject *
 stream_writelines(PyObject *self, PyObject *items)
 {
-	if (weftpy_stream_writelines(stream_of(self), items) < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(weftpy_stream_writelines(stream_of(self), items));
 }
 
 static PyObject *
@@ -398,9 +368,7 @@ set_marks(PyObject *self, PyObject *args)
 		return NULL;
 	s->high = (size_t)high;
 	s->low = (size_t)low;
-	if (weftpy_stream_maybe_pause(s) < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(weftpy_stream_maybe_pause(s));
 }
 
 /* --- the protocol --------------------------------------------------------- */
@@ -410,13 +378,9 @@ set_protocol(PyObject *self, PyObject *protocol)
 {
 	struct stream *s = stream_of(self);
 	PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module);
-	struct weftpy_state *state;
-	int buffered;
+	struct weftpy_state *state = weftpy_state_of(module);
+	int buffered = PyObject_IsInstance(protocol, state->buffered_type);
 
-	if (!module)
-		return NULL;
-	state = weftpy_state_of(module);
-	buffered = PyObject_IsInstance(protocol, state->buffered_type);
 	if (buffered < 0)
 		return NULL;
 	s->taker = weftpy_tls_check(protocol)                          ? TAKES_TLS
@@ -431,10 +395,8 @@ set_protocol(PyObject *self, PyObject *protocol)
 static PyObject *
 get_protocol(PyObject *self, PyObject *unused)
 {
-	PyObject *protocol = stream_of(self)->protocol;
-
 	(void)unused;
-	return Py_NewRef(protocol ? protocol : Py_None);
+	return weftpy_or_none(stream_of(self)->protocol);
 }
 
 /* _start(loop, sock, protocol, server, context): if context is None, callbacks run in a copy of
@@ -524,39 +486,6 @@ stream_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-static PyObject *
-get_loop(PyObject *self, void *unused)
-{
-	PyObject *loop = (PyObject *)stream_of(self)->core;
-
-	(void)unused;
-	return Py_NewRef(loop ? loop : Py_None);
-}
-
-static PyObject *
-get_empty_waiter(PyObject *self, void *unused)
-{
-	PyObject *waiter = stream_of(self)->empty_waiter;
-
-	(void)unused;
-	return Py_NewRef(waiter ? waiter : Py_None);
-}
-
-static int
-set_empty_waiter(PyObject *self, PyObject *value, void *unused)
-{
-	(void)unused;
-	Py_XSETREF(stream_of(self)->empty_waiter,
-	           value && value != Py_None ? Py_NewRef(value) : NULL);
-	return 0;
-}
-
-static PyGetSetDef stream_getters[] = {
-	{ "_loop", get_loop, NULL, NULL, NULL },
-	{ "_empty_waiter", get_empty_waiter, set_empty_waiter, NULL, NULL },
-	{ 0 },
-};
-
 #define MEMBER(name, kind, field, flags)                                \
 	{                                                               \
 		name, kind, offsetof(struct stream, field), flags, NULL \
@@ -564,6 +493,8 @@ static PyGetSetDef stream_getters[] = {
 
 static PyMemberDef stream_members[] = {
 	MEMBER("__weaklistoffset__", T_PYSSIZET, weak, READONLY),
+	MEMBER("_loop", T_OBJECT, core, READONLY),
+	MEMBER("_empty_waiter", T_OBJECT, empty_waiter, 0),
 	MEMBER("_sock", T_OBJECT, sock, READONLY),
 	MEMBER("_sock_fd", T_INT, fd, READONLY),
 	MEMBER("_protocol", T_OBJECT, protocol, READONLY),
@@ -602,13 +533,9 @@ static PyMethodDef stream_methods[] = {
 };
 
 static PyType_Slot stream_slots[] = {
-	{ Py_tp_traverse, stream_traverse },
-	{ Py_tp_clear, stream_clear },
-	{ Py_tp_dealloc, stream_dealloc },
-	{ Py_tp_methods, stream_methods },
-	{ Py_tp_getset, stream_getters },
-	{ Py_tp_members, stream_members },
-	{ 0, NULL },
+	{ Py_tp_traverse, stream_traverse }, { Py_tp_clear, stream_clear },
+	{ Py_tp_dealloc, stream_dealloc },   { Py_tp_methods, stream_methods },
+	{ Py_tp_members, stream_members },   { 0, NULL },
 };
 
 static PyType_Spec stream_spec = {
@@ -627,20 +554,7 @@ weftpy_stream_check(struct weftpy_state *state, PyObject *object)
 int
 weftpy_stream_exec(PyObject *module, struct weftpy_state *state)
 {
-	PyObject *asyncio = PyImport_ImportModule("asyncio.transports"), *base;
-
-	base = asyncio ? PyObject_GetAttrString(asyncio, "_FlowControlMixin") : NULL;
-	Py_XDECREF(asyncio);
-	if (!base)
-		return -1;
-	if (((PyTypeObject *)base)->tp_basicsize != (Py_ssize_t)offsetof(struct stream, weak))
-		PyErr_SetString(PyExc_ImportError, "weft does not support this Python: asyncio's "
-		                                   "transports have unknown slots");
-	else
-		state->stream_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &stream_spec,
-		                                                              base);
-	Py_DECREF(base);
-	if (!state->stream_type)
-		return -1;
-	return PyModule_AddObjectRef(module, "Stream", (PyObject *)state->stream_type);
+	state->stream_type = weftpy_make_type(module, &stream_spec, "asyncio.transports",
+	                                      "_FlowControlMixin", offsetof(struct stream, weak));
+	return state->stream_type ? 0 : -1;
 }

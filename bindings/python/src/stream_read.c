@@ -4,9 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define READ_MAX   (256 * 1024)
-#define READ_SHORT 65536       /* unused */
-#define READ_LONG  (32 * 1024) /* from this size on, data is read into its bytes object directly */
+#define READ_LONG (32 * 1024) /* from this size on, data is read into its bytes object directly */
 
 /* Returns a count, 0 at the end, WEFT_EAGAIN, or -1 with an exception. */
 static ssize_t
@@ -69,12 +67,8 @@ failed(struct stream *s, const char *message)
 static int
 at_end(struct stream *s)
 {
-	PyObject *protocol = Py_NewRef(s->protocol);
-	PyObject *keep = PyObject_CallMethodNoArgs(protocol, s->core->state->names.eof_received);
-	int open = keep ? PyObject_IsTrue(keep) : -1;
+	int open = weftpy_truth(weftpy_call(s->protocol, s->core->state->names.eof_received));
 
-	Py_DECREF(protocol);
-	Py_XDECREF(keep);
 	if (open < 0)
 		return failed(s, "Fatal error: protocol.eof_received() call failed.");
 	s->reading = false; /* there is nothing more to read */
@@ -102,13 +96,7 @@ static const char not_received[] = "Fatal error: protocol.data_received() call f
 static int
 give_bytes(struct weftpy_state *state, PyObject *protocol, PyObject *bytes)
 {
-	PyObject *args[] = { Py_NewRef(protocol), bytes };
-	PyObject *result = PyObject_VectorcallMethod(state->names.data_received, args,
-	                                             2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-
-	Py_DECREF(protocol);
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return weftpy_done(weftpy_call_one(protocol, state->names.data_received, bytes));
 }
 
 static int
@@ -193,11 +181,9 @@ buffer_updated(struct stream *s, PyObject *protocol, ssize_t count)
 	PyObject *number = PyLong_FromSsize_t(count), *result = NULL;
 
 	if (number)
-		result = PyObject_CallMethodOneArg(protocol, s->core->state->names.buffer_updated,
-		                                   number);
+		result = weftpy_call_one(protocol, s->core->state->names.buffer_updated, number);
 	Py_XDECREF(number);
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return weftpy_done(result);
 }
 
 static int

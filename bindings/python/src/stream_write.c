@@ -123,21 +123,16 @@ send_queue(struct stream *s)
 static int
 tell_protocol(struct stream *s, PyObject *name)
 {
-	PyObject *protocol = Py_NewRef(s->protocol), *error, *result;
+	PyObject *error;
+	int rc = weftpy_done(weftpy_call(s->protocol, name));
 
-	result = PyObject_CallMethodNoArgs(protocol, name);
-	Py_DECREF(protocol);
-	if (!result) {
-		if (weftpy_is_fatal())
-			return -1;
-		error = weftpy_fetch_exception();
-		result = PyObject_CallMethodObjArgs((PyObject *)s,
-		                                    s->core->state->names._report_flow_control,
-		                                    error, name, NULL);
-		Py_XDECREF(error);
-	}
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	if (rc == 0 || weftpy_is_fatal())
+		return rc;
+	error = weftpy_fetch_exception();
+	rc = weftpy_done(weftpy_call_two((PyObject *)s, s->core->state->names._report_flow_control,
+	                                 error, name));
+	Py_XDECREF(error);
+	return rc;
 }
 
 int
@@ -164,8 +159,6 @@ maybe_resume(struct stream *s)
 static bool
 may_write(struct stream *s, int *rc)
 {
-	PyObject *result;
-
 	*rc = -1;
 	if (s->eof) {
 		PyErr_SetString(PyExc_RuntimeError, "Cannot call write() after write_eof()");
@@ -181,10 +174,8 @@ may_write(struct stream *s, int *rc)
 	if (s->lost++ >= LOST_SAID) {
 		PyObject *name = PyUnicode_FromString("_warn_lost");
 
-		result = name ? PyObject_CallMethodNoArgs((PyObject *)s, name) : NULL;
+		*rc = weftpy_done(name ? weftpy_call((PyObject *)s, name) : NULL);
 		Py_XDECREF(name);
-		Py_XDECREF(result);
-		*rc = result ? 0 : -1;
 	}
 	return false;
 }
@@ -302,18 +293,15 @@ weftpy_stream_writelines(struct stream *s, PyObject *list)
 static int
 flush_failed(struct stream *s)
 {
-	PyObject *error = weftpy_fetch_exception(), *result;
+	PyObject *error = weftpy_fetch_exception();
 	int rc;
 
 	weftpy_stream_drop_queue(s);
 	PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 	rc = weftpy_stream_fatal(s, write_error);
-	if (rc == 0 && s->empty_waiter) {
-		result = PyObject_CallMethodOneArg(s->empty_waiter,
-		                                   s->core->state->names.set_exception, error);
-		Py_XDECREF(result);
-		rc = result ? 0 : -1;
-	}
+	if (rc == 0 && s->empty_waiter)
+		rc = weftpy_done(weftpy_call_one(s->empty_waiter,
+		                                 s->core->state->names.set_exception, error));
 	Py_DECREF(error);
 	return rc;
 }
@@ -322,25 +310,20 @@ flush_failed(struct stream *s)
 static int
 drained(struct stream *s)
 {
-	PyObject *result = Py_NewRef(Py_None);
+	int rc = weftpy_stream_update(s);
 
-	if (weftpy_stream_update(s) < 0)
-		Py_CLEAR(result);
-	if (result && s->empty_waiter)
-		Py_SETREF(result,
-		          PyObject_CallMethodOneArg(s->empty_waiter,
-		                                    s->core->state->names.set_result, Py_None));
-	if (result && s->closing) {
+	if (rc == 0 && s->empty_waiter)
+		rc = weftpy_done(weftpy_call_one(s->empty_waiter, s->core->state->names.set_result,
+		                                 Py_None));
+	if (rc == 0 && s->closing) {
 		s->lost++;
-		Py_SETREF(result, PyObject_CallMethodOneArg(
-					  (PyObject *)s,
-					  s->core->state->names._call_connection_lost, Py_None));
-	} else if (result && s->eof && shutdown(s->fd, SHUT_WR) < 0) {
+		rc = weftpy_done(weftpy_call_one(
+			(PyObject *)s, s->core->state->names._call_connection_lost, Py_None));
+	} else if (rc == 0 && s->eof && shutdown(s->fd, SHUT_WR) < 0) {
 		PyErr_SetFromErrno(PyExc_OSError);
-		Py_CLEAR(result);
+		rc = -1;
 	}
-	Py_XDECREF(result);
-	return result ? 0 : -1;
+	return rc;
 }
 
 int

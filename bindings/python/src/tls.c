@@ -23,76 +23,37 @@ make_names(struct weftpy_tls_state *state)
 	return state->empty && state->wrap_names && state->exc_info_name ? 0 : -1;
 }
 
-/* An attribute of a module or a type, and the member to store it in. */
-struct wanted {
-	const char *name;
-	PyObject **place;
-};
-
-static int
-fetch(PyObject *from, const struct wanted *wanted)
-{
-	for (; wanted->name; wanted++) {
-		*wanted->place = PyObject_GetAttrString(from, wanted->name);
-		if (!*wanted->place)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-fetch_from(const char *module, const struct wanted *wanted)
-{
-	PyObject *imported = PyImport_ImportModule(module);
-	int rc = imported ? fetch(imported, wanted) : -1;
-
-	Py_XDECREF(imported);
-	return rc;
-}
-
-/* Imports from asyncio. */
 static int
 import_asyncio(struct weftpy_tls_state *state)
 {
-	const struct wanted names[] = {
-		{ "BufferedProtocol", &state->buffered_type },
-		{ "CancelledError", &state->cancelled_error },
-		{ "constants", &state->constants },
-		{ "sslproto", &state->sslproto },
-		{ NULL, NULL },
-	};
-	const struct wanted log[] = {
-		{ "logger", &state->logger },
-		{ NULL, NULL },
+	const struct weftpy_import imports[] = {
+		{ "asyncio", "BufferedProtocol", &state->buffered_type },
+		{ "asyncio", "CancelledError", &state->cancelled_error },
+		{ "asyncio", "constants", &state->constants },
+		{ "asyncio", "sslproto", &state->sslproto },
+		{ "asyncio.log", "logger", &state->logger },
+		{ 0 },
 	};
 
-	if (fetch_from("asyncio", names) < 0)
-		return -1;
-	return fetch_from("asyncio.log", log);
+	return weftpy_import_all(imports);
 }
 
 /* Imports the type of the object that wraps OpenSSL.  It is not part of the documented interface
- * of ssl; if it is not as expected, the code does without it. */
+ * of ssl; if it is not as expected, the code does without it: the type, which comes last, stays
+ * NULL. */
 static int
 import_inner(struct weftpy_tls_state *state)
 {
-	PyObject *type = NULL;
-	const struct wanted types[] = {
-		{ "_SSLSocket", &type },
-		{ NULL, NULL },
-	};
-	const struct wanted methods[] = {
-		{ "read", &state->inner_read },
-		{ "write", &state->inner_write },
-		{ "pending", &state->inner_pending },
-		{ NULL, NULL },
+	const struct weftpy_import imports[] = {
+		{ "_ssl", "_SSLSocket.read", &state->inner_read },
+		{ "_ssl", "_SSLSocket.write", &state->inner_write },
+		{ "_ssl", "_SSLSocket.pending", &state->inner_pending },
+		{ "_ssl", "_SSLSocket", &state->inner_type },
+		{ 0 },
 	};
 
-	if (fetch_from("_ssl", types) == 0 && fetch(type, methods) == 0) {
-		state->inner_type = type;
+	if (weftpy_import_all(imports) == 0)
 		return 0;
-	}
-	Py_XDECREF(type);
 	if (!PyErr_ExceptionMatches(PyExc_ImportError)
 	    && !PyErr_ExceptionMatches(PyExc_AttributeError))
 		return -1;
@@ -104,38 +65,25 @@ import_inner(struct weftpy_tls_state *state)
 static int
 import_ssl(struct weftpy_tls_state *state)
 {
-	PyObject *object_type = NULL;
-	const struct wanted names[] = {
-		{ "SSLError", &state->ssl_error },
-		{ "CertificateError", &state->certificate_error },
-		{ "SSLWantReadError", &state->want_read },
-		{ "SSLSyscallError", &state->syscall_error },
-		{ "SSLObject", &object_type },
-		{ "MemoryBIO", &state->bio_type },
-		{ NULL, NULL },
+	const struct weftpy_import imports[] = {
+		{ "ssl", "SSLError", &state->ssl_error },
+		{ "ssl", "CertificateError", &state->certificate_error },
+		{ "ssl", "SSLWantReadError", &state->want_read },
+		{ "ssl", "SSLSyscallError", &state->syscall_error },
+		{ "ssl", "MemoryBIO", &state->bio_type },
+		{ "ssl", "MemoryBIO.read", &state->bio_read },
+		{ "ssl", "MemoryBIO.write", &state->bio_write },
+		{ "ssl", "SSLObject.read", &state->object_read },
+		{ "ssl", "SSLObject.write", &state->object_write },
+		{ 0 },
 	};
-	const struct wanted bio[] = {
-		{ "read", &state->bio_read },
-		{ "write", &state->bio_write },
-		{ NULL, NULL },
-	};
-	const struct wanted object[] = {
-		{ "read", &state->object_read },
-		{ "write", &state->object_write },
-		{ NULL, NULL },
-	};
-	int rc = fetch_from("ssl", names);
 
-	if (rc < 0 && PyErr_ExceptionMatches(PyExc_ImportError)) {
-		PyErr_Clear();
-		return 0;
-	}
-	if (rc == 0 && fetch(state->bio_type, bio) == 0 && fetch(object_type, object) == 0)
-		rc = import_inner(state);
-	else
-		rc = -1;
-	Py_XDECREF(object_type);
-	return rc;
+	if (weftpy_import_all(imports) == 0)
+		return import_inner(state);
+	if (!PyErr_ExceptionMatches(PyExc_ImportError))
+		return -1;
+	PyErr_Clear();
+	return 0;
 }
 
 int
@@ -146,28 +94,6 @@ weftpy_tls_exec(PyObject *module, struct weftpy_tls_state *state)
 	if (weftpy_tls_span_exec(module, state) < 0 || weftpy_tls_transport_exec(module, state) < 0)
 		return -1;
 	return weftpy_tls_protocol_exec(module, state);
-}
-
-/* Every member is a pointer to an object. */
-#define MEMBER_COUNT (sizeof(struct weftpy_tls_state) / sizeof(PyObject *))
-
-int
-weftpy_tls_traverse(struct weftpy_tls_state *state, visitproc visit, void *arg)
-{
-	PyObject **members = (PyObject **)state;
-
-	for (size_t i = 0; i < MEMBER_COUNT; i++)
-		Py_VISIT(members[i]);
-	return 0;
-}
-
-void
-weftpy_tls_clear(struct weftpy_tls_state *state)
-{
-	PyObject **members = (PyObject **)state;
-
-	for (size_t i = 0; i < MEMBER_COUNT; i++)
-		Py_CLEAR(members[i]);
 }
 
 /* --- for transports --------------------------------------------------------------- */
@@ -196,7 +122,7 @@ feed(struct tls_protocol *self, Py_ssize_t count)
 
 	if (count) {
 		span->size = count;
-		rc = tls_done(PyObject_Vectorcall(self->state->bio_write, args, 2, NULL));
+		rc = weftpy_done(PyObject_Vectorcall(self->state->bio_write, args, 2, NULL));
 		span->size = TLS_SPAN_BYTES;
 	}
 	weftpy_tls_span_give(self->state, &self->span);

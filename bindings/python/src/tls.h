@@ -2,7 +2,7 @@
  *
  * TLSProtocol and SSLTransport are C versions of asyncio.sslproto's SSLProtocol and its
  * transport, with the same constructor, methods, messages and errors.  The module embeds a
- * struct weftpy_tls_state in its own state, and passes it to exec, traverse and clear below.
+ * struct weftpy_tls_state in its own state, and passes it to exec below.
  */
 #ifndef WEFTPY_TLS_H
 #define WEFTPY_TLS_H
@@ -57,10 +57,22 @@ struct weftpy_tls_state {
 extern struct PyModuleDef weftpy_module;
 struct weftpy_tls_state *weftpy_tls_state_of(PyObject *module);
 
+/* Make a type and add it to the module.  Its base class is `base_name` of the module `from`, or
+ * object if `from` is NULL.  The slots of the base class must fit into the first `room` bytes. */
+PyTypeObject *weftpy_make_type(PyObject *module, PyType_Spec *spec, const char *from,
+                               const char *base_name, size_t room);
+
+/* An attribute of a module, or of a type in it ("Type.method"), and the member to store it in. */
+struct weftpy_import {
+	const char *module, *path;
+	void *place; /* PyObject ** */
+};
+
+/* Import everything up to the entry without a module.  Returns 0, or -1 at the first failure. */
+int  weftpy_import_all(const struct weftpy_import *imports);
+
 /* Create the types and add them to the module.  Returns -1 with an exception set. */
 int  weftpy_tls_exec(PyObject *module, struct weftpy_tls_state *state);
-int  weftpy_tls_traverse(struct weftpy_tls_state *state, visitproc visit, void *arg);
-void weftpy_tls_clear(struct weftpy_tls_state *state);
 
 /* Whether the protocol is a TLSProtocol, as the next two functions require. */
 int  weftpy_tls_check(PyObject *protocol);

@@ -31,13 +31,20 @@ set_phase(struct tls_protocol *self, enum tls_phase phase)
 static int
 in_debug_mode(struct tls_protocol *self)
 {
-	PyObject *value = tls_call(self->loop, self->state->names.get_debug);
+	return weftpy_truth(weftpy_call(self->loop, self->state->names.get_debug));
+}
+
+/* Has the loop call a method soon. */
+int
+weftpy_tls_call_soon(struct tls_protocol *self, PyObject *object, PyObject *name)
+{
+	PyObject *callback = PyObject_GetAttr(object, name);
 	int rc;
 
-	if (!value)
+	if (!callback)
 		return -1;
-	rc = PyObject_IsTrue(value);
-	Py_DECREF(value);
+	rc = weftpy_done(weftpy_call_one(self->loop, self->state->names.call_soon, callback));
+	Py_DECREF(callback);
 	return rc;
 }
 
@@ -49,7 +56,7 @@ call_later(struct tls_protocol *self, PyObject *delay, PyObject *name)
 
 	if (!callback)
 		return NULL;
-	handle = tls_call_two(self->loop, self->state->names.call_later, delay, callback);
+	handle = weftpy_call_two(self->loop, self->state->names.call_later, delay, callback);
 	Py_DECREF(callback);
 	return handle;
 }
@@ -63,7 +70,7 @@ cancel_timer(struct tls_protocol *self, PyObject **handle)
 	if (!timer)
 		return 0;
 	*handle = NULL;
-	rc = tls_done(tls_call(timer, self->state->names.cancel));
+	rc = weftpy_done(weftpy_call(timer, self->state->names.cancel));
 	Py_DECREF(timer);
 	return rc;
 }
@@ -72,17 +79,15 @@ int
 weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error)
 {
 	struct weftpy_tls_state *state = self->state;
-	PyObject *waiter = self->waiter, *value;
+	PyObject *waiter = self->waiter;
 	int rc;
 
 	if (!waiter)
 		return 0;
 	self->waiter = NULL;
-	value = tls_call(waiter, state->names.cancelled);
-	rc = value ? PyObject_IsTrue(value) : -1;
-	Py_XDECREF(value);
+	rc = weftpy_truth(weftpy_call(waiter, state->names.cancelled));
 	if (rc == 0)
-		rc = tls_done(tls_call_one(
+		rc = weftpy_done(weftpy_call_one(
 			waiter, error ? state->names.set_exception : state->names.set_result,
 			error ? error : Py_None));
 	Py_DECREF(waiter);
@@ -109,7 +114,7 @@ log_text(struct tls_protocol *self, PyObject *level, const char *format, PyObjec
 	if (two)
 		args[count++] = two;
 	args[count] = error;
-	rc = tls_done(
+	rc = weftpy_done(
 		PyObject_VectorcallMethod(level, args, count, error ? state->exc_info_name : NULL));
 	Py_DECREF(args[1]);
 	return rc;
@@ -132,17 +137,20 @@ log_error(struct tls_protocol *self, PyObject *error, const char *message)
 	return rc;
 }
 
-static int
-report_error(struct tls_protocol *self, PyObject *error, const char *message)
+/* `transport` may be NULL. */
+int
+weftpy_tls_report(struct tls_protocol *self, PyObject *error, const char *message,
+                  PyObject *transport)
 {
-	PyObject *transport = self->transport ? self->transport : Py_None;
 	PyObject *context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message, "exception",
-	                                  error, "transport", transport, "protocol", self);
+	                                  error, "transport", transport ? transport : Py_None,
+	                                  "protocol", self);
 	int rc;
 
 	if (!context)
 		return -1;
-	rc = tls_done(tls_call_one(self->loop, self->state->names.call_exception_handler, context));
+	rc = weftpy_done(
+		weftpy_call_one(self->loop, self->state->names.call_exception_handler, context));
 	Py_DECREF(context);
 	return rc;
 }
@@ -151,39 +159,31 @@ report_error(struct tls_protocol *self, PyObject *error, const char *message)
 int
 weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *message)
 {
-	PyObject *transport = self->transport;
 	int rc;
 
-	if (transport) {
-		Py_INCREF(transport);
-		rc = tls_done(tls_call_one(transport, self->state->names._force_close, error));
-		Py_DECREF(transport);
-		if (rc < 0)
-			return -1;
-	}
+	if (self->transport
+	    && weftpy_done(weftpy_call_one(self->transport, self->state->names._force_close, error))
+	               < 0)
+		return -1;
 	if (PyObject_TypeCheck(error, (PyTypeObject *)PyExc_OSError))
 		return log_error(self, error, message);
 	rc = PyObject_IsInstance(error, self->state->cancelled_error);
-	return rc ? (rc < 0 ? -1 : 0) : report_error(self, error, message);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	return weftpy_tls_report(self, error, message, self->transport);
 }
 
 int
 weftpy_tls_abort(struct tls_protocol *self, PyObject *error)
 {
 	struct weftpy_tls_state *state = self->state;
-	PyObject *transport = self->transport;
-	int rc;
 
 	self->phase = UNWRAPPED;
-	if (!transport)
+	if (!self->transport)
 		return 0;
-	Py_INCREF(transport);
 	if (PY_VERSION_HEX < 0x030D0000 && error == Py_None)
-		rc = tls_done(tls_call(transport, state->names.abort));
-	else
-		rc = tls_done(tls_call_one(transport, state->names._force_close, error));
-	Py_DECREF(transport);
-	return rc;
+		return weftpy_done(weftpy_call(self->transport, state->names.abort));
+	return weftpy_done(weftpy_call_one(self->transport, state->names._force_close, error));
 }
 
 /* --- the handshake ---------------------------------------------------------------- */
@@ -210,7 +210,7 @@ log_handshake(struct tls_protocol *self)
 
 	if (rc <= 0 || !self->handshake_start)
 		return rc < 0 ? -1 : 0;
-	now = tls_call(self->loop, self->state->names.time);
+	now = weftpy_call(self->loop, self->state->names.time);
 	taken = now ? PyNumber_Subtract(now, self->handshake_start) : NULL;
 	Py_XDECREF(now);
 	millis = taken ? PyFloat_FromDouble(PyFloat_AsDouble(taken) * 1e3) : NULL;
@@ -228,8 +228,8 @@ static int
 note_extra(struct tls_protocol *self, PyObject *peercert)
 {
 	struct weftpy_tls_state *state = self->state;
-	PyObject *cipher = tls_call(self->sslobj, state->names.cipher);
-	PyObject *compression = cipher ? tls_call(self->sslobj, state->names.compression) : NULL;
+	PyObject *cipher = weftpy_call(self->sslobj, state->names.cipher);
+	PyObject *compression = cipher ? weftpy_call(self->sslobj, state->names.compression) : NULL;
 	int rc = -1;
 
 	if (compression && PyDict_SetItem(self->extra, state->names.peercert, peercert) == 0
@@ -244,17 +244,15 @@ note_extra(struct tls_protocol *self, PyObject *peercert)
 static int
 call_connection_made(struct tls_protocol *self)
 {
-	PyObject *app_protocol, *app_transport;
+	PyObject *app_transport;
 	int rc;
 
 	if (self->app_phase != APP_INIT || !self->app_protocol || !self->app_transport)
 		return 0;
 	self->app_phase = APP_MADE;
-	app_protocol = Py_NewRef(self->app_protocol);
 	app_transport = Py_NewRef((PyObject *)self->app_transport);
-	rc = tls_done(
-		tls_call_one(app_protocol, self->state->names.connection_made, app_transport));
-	Py_DECREF(app_protocol);
+	rc = weftpy_done(weftpy_call_one(self->app_protocol, self->state->names.connection_made,
+	                                 app_transport));
 	Py_DECREF(app_transport);
 	return rc;
 }
@@ -266,7 +264,7 @@ handshake_done(struct tls_protocol *self)
 	int rc;
 
 	if (set_phase(self, WRAPPED) == 0)
-		peercert = tls_call(self->sslobj, self->state->names.getpeercert);
+		peercert = weftpy_call(self->sslobj, self->state->names.getpeercert);
 	if (!peercert) {
 		if (!PyErr_ExceptionMatches(PyExc_Exception))
 			return -1;
@@ -285,7 +283,7 @@ handshake_done(struct tls_protocol *self)
 static int
 do_handshake(struct tls_protocol *self)
 {
-	PyObject *result = tls_call(self->sslobj, self->state->names.do_handshake);
+	PyObject *result = weftpy_call(self->sslobj, self->state->names.do_handshake);
 	PyObject *error;
 	int rc;
 
@@ -319,7 +317,7 @@ weftpy_tls_start_handshake(struct tls_protocol *self)
 		             NULL, NULL)
 		    < 0)
 			return -1;
-		self->handshake_start = tls_call(self->loop, state->names.time);
+		self->handshake_start = weftpy_call(self->loop, state->names.time);
 		if (!self->handshake_start)
 			return -1;
 	}
@@ -334,20 +332,15 @@ weftpy_tls_start_handshake(struct tls_protocol *self)
 int
 weftpy_tls_handshake_late(struct tls_protocol *self)
 {
-	PyObject *text, *error;
+	PyObject *error;
 	int rc;
 
 	if (self->phase != DO_HANDSHAKE)
 		return 0;
-	text = PyUnicode_FromFormat("SSL handshake is taking longer than %S seconds: "
-	                            "aborting the connection",
-	                            self->handshake_timeout);
-	if (!text)
-		return -1;
-	error = PyObject_CallOneArg(PyExc_ConnectionAbortedError, text);
-	Py_DECREF(text);
-	if (!error)
-		return -1;
+	PyErr_Format(PyExc_ConnectionAbortedError,
+	             "SSL handshake is taking longer than %S seconds: aborting the connection",
+	             self->handshake_timeout);
+	error = weftpy_fetch_exception();
 	rc = weftpy_tls_fatal_error(self, error, "Fatal error on transport");
 	Py_DECREF(error);
 	return rc;
@@ -358,17 +351,13 @@ weftpy_tls_handshake_late(struct tls_protocol *self)
 int
 weftpy_tls_call_eof_received(struct tls_protocol *self)
 {
-	PyObject *app_protocol, *keep, *error;
+	PyObject *error;
 	int rc;
 
 	if (self->app_phase != APP_MADE || !self->app_protocol)
 		return 0;
 	self->app_phase = APP_EOF;
-	app_protocol = Py_NewRef(self->app_protocol);
-	keep = tls_call(app_protocol, self->state->names.eof_received);
-	Py_DECREF(app_protocol);
-	rc = keep ? PyObject_IsTrue(keep) : -1;
-	Py_XDECREF(keep);
+	rc = weftpy_truth(weftpy_call(self->app_protocol, self->state->names.eof_received));
 	if (rc > 0)
 		rc = log_text(self, self->state->names.warning,
 		              "returning true from eof_received() has no effect when using ssl",
@@ -384,10 +373,6 @@ weftpy_tls_call_eof_received(struct tls_protocol *self)
 static int
 shutdown_done(struct tls_protocol *self)
 {
-	struct weftpy_tls_state *state = self->state;
-	PyObject *close;
-	int rc;
-
 	if ((!self->transport || !weftpy_bounds_end())
 	    && cancel_timer(self, &self->shutdown_handle) < 0)
 		return -1;
@@ -401,12 +386,7 @@ shutdown_done(struct tls_protocol *self)
 		if (!self->shutdown_handle)
 			return -1;
 	}
-	close = PyObject_GetAttr(self->transport, state->names.close);
-	if (!close)
-		return -1;
-	rc = tls_done(tls_call_one(self->loop, state->names.call_soon, close));
-	Py_DECREF(close);
-	return rc;
+	return weftpy_tls_call_soon(self, self->transport, self->state->names.close);
 }
 
 static int
@@ -425,7 +405,7 @@ do_shutdown(struct tls_protocol *self)
 
 	if (!self->eof_received) {
 		self->unsent = true;
-		result = tls_call(self->sslobj, self->state->names.unwrap);
+		result = weftpy_call(self->sslobj, self->state->names.unwrap);
 		if (!result && tls_clear_again(self->state))
 			return weftpy_tls_send(self);
 		if (!result && PyErr_ExceptionMatches(self->state->ssl_error)) {
@@ -434,7 +414,7 @@ do_shutdown(struct tls_protocol *self)
 			Py_XDECREF(error);
 			return rc;
 		}
-		if (tls_done(result) < 0)
+		if (weftpy_done(result) < 0)
 			return -1;
 	}
 	if (weftpy_tls_send(self) < 0 || weftpy_tls_call_eof_received(self) < 0)
@@ -462,7 +442,7 @@ shut_at_once(struct tls_protocol *self)
 
 	if (weftpy_tls_abort(self, Py_None) < 0)
 		PyErr_Clear(); /* the first error is reported */
-	tls_put_error(error);
+	weftpy_raise(error);
 	return -1;
 }
 
@@ -485,17 +465,15 @@ weftpy_tls_start_shutdown(struct tls_protocol *self)
 int
 weftpy_tls_shutdown_late(struct tls_protocol *self)
 {
-	PyObject *transport = self->transport, *error;
+	PyObject *error;
 	int rc;
 
-	if ((self->phase != FLUSHING && self->phase != SHUTDOWN) || !transport)
+	if ((self->phase != FLUSHING && self->phase != SHUTDOWN) || !self->transport)
 		return 0;
 	error = PyObject_CallFunction(PyExc_TimeoutError, "s", "SSL shutdown timed out");
 	if (!error)
 		return -1;
-	Py_INCREF(transport);
-	rc = tls_done(tls_call_one(transport, self->state->names._force_close, error));
-	Py_DECREF(transport);
+	rc = weftpy_done(weftpy_call_one(self->transport, self->state->names._force_close, error));
 	Py_DECREF(error);
 	return rc;
 }
@@ -569,7 +547,7 @@ after_eof(struct tls_protocol *self)
 int
 weftpy_tls_eof_received(struct tls_protocol *self)
 {
-	PyObject *error, *transport;
+	PyObject *error;
 	int rc;
 
 	self->eof_received = true;
@@ -577,12 +555,9 @@ weftpy_tls_eof_received(struct tls_protocol *self)
 	if (rc >= 0 || !self->transport || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
 	error = weftpy_fetch_exception();
-	transport = Py_NewRef(self->transport);
-	rc = tls_done(tls_call(transport, self->state->names.close));
-	Py_DECREF(transport);
-	if (rc < 0)
+	if (weftpy_done(weftpy_call(self->transport, self->state->names.close)) < 0)
 		PyErr_Clear(); /* the first error is reported */
-	tls_put_error(error);
+	weftpy_raise(error);
 	return -1;
 }
 
@@ -600,7 +575,7 @@ call_connection_lost(struct tls_protocol *self, PyObject *error)
 	callback = PyObject_GetAttr(self->app_protocol, state->names.connection_lost);
 	if (!callback)
 		return -1;
-	rc = tls_done(tls_call_two(self->loop, state->names.call_soon, callback, error));
+	rc = weftpy_done(weftpy_call_two(self->loop, state->names.call_soon, callback, error));
 	Py_DECREF(callback);
 	return rc;
 }
@@ -638,11 +613,12 @@ weftpy_tls_lost(struct tls_protocol *self, PyObject *error)
 	keep_first(weftpy_tls_wake_waiter(self, error == Py_None ? NULL : error), &first);
 	keep_first(cancel_timer(self, &self->shutdown_handle), &first);
 	keep_first(cancel_timer(self, &self->handshake_handle), &first);
-	keep_first(tls_done(PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1, NULL)),
-	           &first);
+	keep_first(
+		weftpy_done(PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1, NULL)),
+		&first);
 	self->unsent = false;
 	if (!first)
 		return 0;
-	tls_put_error(first);
+	weftpy_raise(first);
 	return -1;
 }

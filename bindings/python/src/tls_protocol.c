@@ -14,14 +14,6 @@ protocol_of(PyObject *object)
 	return (struct tls_protocol *)object;
 }
 
-static PyObject *
-none_or_error(int rc)
-{
-	if (rc < 0)
-		return NULL;
-	Py_RETURN_NONE;
-}
-
 /* --- creation --------------------------------------------------------------------- */
 
 /* The given timeout, or the default. */
@@ -119,9 +111,9 @@ set_context(struct tls_protocol *self, PyObject *context, PyObject *hostname)
 	if (given)
 		self->context = Py_NewRef(context);
 	else
-		self->context = tls_call_two(state->sslproto,
-		                             state->names._create_transport_context,
-		                             self->server_side ? Py_True : Py_False, hostname);
+		self->context = weftpy_call_two(state->sslproto,
+		                                state->names._create_transport_context,
+		                                self->server_side ? Py_True : Py_False, hostname);
 	if (!self->context)
 		return -1;
 	self->server_hostname = Py_NewRef(named && !self->server_side ? hostname : Py_None);
@@ -198,9 +190,9 @@ protocol_init(struct tls_protocol *self, struct arguments *given)
 	self->window = weftpy_tls_span_new(state, false);
 	if (!self->window || set_context(self, given->context, given->hostname) < 0
 	    || weftpy_tls_set_app_protocol(self, given->app_protocol) < 0 || make_bios(self) < 0
-	    || wrap(self) < 0 || weftpy_tls_read_limits(self, Py_None, Py_None) < 0
-	    || weftpy_tls_write_limits(self, Py_None, Py_None) < 0)
+	    || wrap(self) < 0)
 		return -1;
+	weftpy_tls_limits_init(self);
 	return make_app_transport(self);
 }
 
@@ -341,13 +333,13 @@ protocol_connection_made(PyObject *object, PyObject *transport)
 	struct tls_protocol *self = protocol_of(object);
 
 	Py_XSETREF(self->transport, Py_NewRef(transport));
-	return none_or_error(weftpy_tls_start_handshake(self));
+	return weftpy_none(weftpy_tls_start_handshake(self));
 }
 
 static PyObject *
 protocol_connection_lost(PyObject *object, PyObject *error)
 {
-	return none_or_error(weftpy_tls_lost(protocol_of(object), error));
+	return weftpy_none(weftpy_tls_lost(protocol_of(object), error));
 }
 
 static PyObject *
@@ -371,12 +363,12 @@ protocol_buffer_updated(PyObject *object, PyObject *number)
 	if (count == -1 && PyErr_Occurred())
 		return NULL;
 	if (!self->span) /* the connection was lost meanwhile */
-		return none_or_error(weftpy_tls_advance(self, 0));
+		return weftpy_none(weftpy_tls_advance(self, 0));
 	if (count < 0 || count > self->span->size) {
 		PyErr_SetString(PyExc_ValueError, "buffer_updated(): nbytes is out of range");
 		return NULL;
 	}
-	return none_or_error(weftpy_tls_received(object, count));
+	return weftpy_none(weftpy_tls_received(object, count));
 }
 
 static PyObject *
@@ -387,7 +379,7 @@ protocol_eof_received(PyObject *object, PyObject *unused)
 	(void)unused;
 	if (rc > 0)
 		Py_RETURN_TRUE;
-	return none_or_error(rc);
+	return weftpy_none(rc);
 }
 
 static PyObject *
@@ -415,7 +407,7 @@ protocol_resume_writing(PyObject *object, PyObject *unused)
 		return NULL;
 	}
 	self->ssl_writing_paused = false;
-	return none_or_error(weftpy_tls_send(self));
+	return weftpy_none(weftpy_tls_send(self));
 }
 
 /* --- methods of asyncio's class --------------------------------------------------- */
@@ -434,23 +426,19 @@ protocol_get_app_transport(PyObject *object, PyObject *unused)
 static PyObject *
 protocol_set_app_protocol(PyObject *object, PyObject *app_protocol)
 {
-	return none_or_error(weftpy_tls_set_app_protocol(protocol_of(object), app_protocol));
+	return weftpy_none(weftpy_tls_set_app_protocol(protocol_of(object), app_protocol));
 }
 
 PyObject *
 weftpy_tls_extra_info(struct tls_protocol *self, PyObject *name, PyObject *other)
 {
 	PyObject *value = PyDict_GetItemWithError(self->extra, name);
-	PyObject *transport;
 
 	if (value || PyErr_Occurred())
 		return Py_XNewRef(value);
 	if (!self->transport)
 		return Py_NewRef(other);
-	transport = Py_NewRef(self->transport);
-	value = tls_call_two(transport, self->state->names.get_extra_info, name, other);
-	Py_DECREF(transport);
-	return value;
+	return weftpy_call_two(self->transport, self->state->names.get_extra_info, name, other);
 }
 
 static PyObject *
@@ -467,7 +455,7 @@ static PyObject *
 protocol_start_shutdown(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	return none_or_error(weftpy_tls_start_shutdown(protocol_of(object)));
+	return weftpy_none(weftpy_tls_start_shutdown(protocol_of(object)));
 }
 
 static PyObject *
@@ -477,7 +465,7 @@ protocol_abort(PyObject *object, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "|O:_abort", &error))
 		return NULL;
-	return none_or_error(weftpy_tls_abort(protocol_of(object), error));
+	return weftpy_none(weftpy_tls_abort(protocol_of(object), error));
 }
 
 static PyObject *
@@ -488,28 +476,28 @@ protocol_fatal_error(PyObject *object, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "O|s:_fatal_error", &error, &message))
 		return NULL;
-	return none_or_error(weftpy_tls_fatal_error(protocol_of(object), error, message));
+	return weftpy_none(weftpy_tls_fatal_error(protocol_of(object), error, message));
 }
 
 static PyObject *
 protocol_check_handshake_timeout(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	return none_or_error(weftpy_tls_handshake_late(protocol_of(object)));
+	return weftpy_none(weftpy_tls_handshake_late(protocol_of(object)));
 }
 
 static PyObject *
 protocol_check_shutdown_timeout(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	return none_or_error(weftpy_tls_shutdown_late(protocol_of(object)));
+	return weftpy_none(weftpy_tls_shutdown_late(protocol_of(object)));
 }
 
 static PyObject *
 protocol_do_read(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	return none_or_error(weftpy_tls_read(protocol_of(object), 0));
+	return weftpy_none(weftpy_tls_read(protocol_of(object), 0));
 }
 
 static PyObject *
@@ -520,13 +508,13 @@ protocol_resume(PyObject *object, PyObject *unused)
 	(void)unused;
 	if (self->phase == DO_HANDSHAKE)
 		Py_RETURN_NONE;
-	return none_or_error(weftpy_tls_advance(self, 0));
+	return weftpy_none(weftpy_tls_advance(self, 0));
 }
 
 static PyObject *
 protocol_write_appdata(PyObject *object, PyObject *lines)
 {
-	return none_or_error(weftpy_tls_write_lines(protocol_of(object), lines));
+	return weftpy_none(weftpy_tls_write_lines(protocol_of(object), lines));
 }
 
 /* --- attributes ------------------------------------------------------------------- */
@@ -593,18 +581,13 @@ protocol_set_sslobj(PyObject *object, PyObject *value, void *unused)
 	return set_sslobj(self, value);
 }
 
-#define OBJECT(name, field)                                                          \
-	{                                                                            \
-		name, T_OBJECT, offsetof(struct tls_protocol, field), READONLY, NULL \
+#define MEMBER(name, kind, field)                                                \
+	{                                                                        \
+		name, kind, offsetof(struct tls_protocol, field), READONLY, NULL \
 	}
-#define FLAG(name, field)                                                          \
-	{                                                                          \
-		name, T_BOOL, offsetof(struct tls_protocol, field), READONLY, NULL \
-	}
-#define SIZE(name, field)                                                              \
-	{                                                                              \
-		name, T_PYSSIZET, offsetof(struct tls_protocol, field), READONLY, NULL \
-	}
+#define OBJECT(name, field) MEMBER(name, T_OBJECT, field)
+#define FLAG(name, field)   MEMBER(name, T_BOOL, field)
+#define SIZE(name, field)   MEMBER(name, T_PYSSIZET, field)
 
 static PyMemberDef protocol_members[] = {
 	OBJECT("_loop", loop),
@@ -629,12 +612,12 @@ static PyMemberDef protocol_members[] = {
 	FLAG("_app_writing_paused", app_writing_paused),
 	FLAG("_app_reading_paused", app_reading_paused),
 	SIZE("_write_buffer_size", backlog.bytes),
-	SIZE("_incoming_high_water", incoming_high),
-	SIZE("_incoming_low_water", incoming_low),
-	SIZE("_outgoing_high_water", outgoing_high),
-	SIZE("_outgoing_low_water", outgoing_low),
-	{ "_conn_lost", T_UINT, offsetof(struct tls_protocol, lost_writes), READONLY, NULL },
-	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct tls_protocol, weak), READONLY, NULL },
+	SIZE("_incoming_high_water", incoming_limits.high),
+	SIZE("_incoming_low_water", incoming_limits.low),
+	SIZE("_outgoing_high_water", outgoing_limits.high),
+	SIZE("_outgoing_low_water", outgoing_limits.low),
+	SIZE("__weaklistoffset__", weak),
+	MEMBER("_conn_lost", T_UINT, lost_writes),
 	{ NULL, 0, 0, 0, NULL },
 };
 
@@ -646,30 +629,25 @@ static PyGetSetDef protocol_getset[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
-#define METHOD(name, function, flags)       \
-	{                                   \
-		name, function, flags, NULL \
-	}
-
 static PyMethodDef protocol_methods[] = {
-	METHOD("connection_made", protocol_connection_made, METH_O),
-	METHOD("connection_lost", protocol_connection_lost, METH_O),
-	METHOD("get_buffer", protocol_get_buffer, METH_O),
-	METHOD("buffer_updated", protocol_buffer_updated, METH_O),
-	METHOD("eof_received", protocol_eof_received, METH_NOARGS),
-	METHOD("pause_writing", protocol_pause_writing, METH_NOARGS),
-	METHOD("resume_writing", protocol_resume_writing, METH_NOARGS),
-	METHOD("_get_app_transport", protocol_get_app_transport, METH_NOARGS),
-	METHOD("_set_app_protocol", protocol_set_app_protocol, METH_O),
-	METHOD("_get_extra_info", protocol_get_extra_info, METH_VARARGS),
-	METHOD("_start_shutdown", protocol_start_shutdown, METH_NOARGS),
-	METHOD("_abort", protocol_abort, METH_VARARGS),
-	METHOD("_fatal_error", protocol_fatal_error, METH_VARARGS),
-	METHOD("_check_handshake_timeout", protocol_check_handshake_timeout, METH_NOARGS),
-	METHOD("_check_shutdown_timeout", protocol_check_shutdown_timeout, METH_NOARGS),
-	METHOD("_do_read", protocol_do_read, METH_NOARGS),
-	METHOD("_resume", protocol_resume, METH_NOARGS),
-	METHOD("_write_appdata", protocol_write_appdata, METH_O),
+	{ "connection_made", protocol_connection_made, METH_O, NULL },
+	{ "connection_lost", protocol_connection_lost, METH_O, NULL },
+	{ "get_buffer", protocol_get_buffer, METH_O, NULL },
+	{ "buffer_updated", protocol_buffer_updated, METH_O, NULL },
+	{ "eof_received", protocol_eof_received, METH_NOARGS, NULL },
+	{ "pause_writing", protocol_pause_writing, METH_NOARGS, NULL },
+	{ "resume_writing", protocol_resume_writing, METH_NOARGS, NULL },
+	{ "_get_app_transport", protocol_get_app_transport, METH_NOARGS, NULL },
+	{ "_set_app_protocol", protocol_set_app_protocol, METH_O, NULL },
+	{ "_get_extra_info", protocol_get_extra_info, METH_VARARGS, NULL },
+	{ "_start_shutdown", protocol_start_shutdown, METH_NOARGS, NULL },
+	{ "_abort", protocol_abort, METH_VARARGS, NULL },
+	{ "_fatal_error", protocol_fatal_error, METH_VARARGS, NULL },
+	{ "_check_handshake_timeout", protocol_check_handshake_timeout, METH_NOARGS, NULL },
+	{ "_check_shutdown_timeout", protocol_check_shutdown_timeout, METH_NOARGS, NULL },
+	{ "_do_read", protocol_do_read, METH_NOARGS, NULL },
+	{ "_resume", protocol_resume, METH_NOARGS, NULL },
+	{ "_write_appdata", protocol_write_appdata, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 
@@ -702,25 +680,13 @@ weftpy_tls_check(PyObject *protocol)
 int
 weftpy_tls_protocol_exec(PyObject *module, struct weftpy_tls_state *state)
 {
-	PyTypeObject *base = (PyTypeObject *)state->buffered_type;
-	PyObject *size;
-	int rc;
+	PyObject *size = PyLong_FromLong(TLS_SPAN_BYTES);
+	int rc = -1;
 
-	if (base->tp_basicsize > (Py_ssize_t)sizeof(PyObject)) {
-		PyErr_SetString(
-			PyExc_ImportError,
-			"weft does not support this Python: asyncio.BufferedProtocol has unknown "
-			"slots");
-		return -1;
-	}
-	state->protocol_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &protocol_spec,
-	                                                                state->buffered_type);
-	size = PyLong_FromLong(TLS_SPAN_BYTES);
-	rc = -1;
+	state->protocol_type = weftpy_make_type(module, &protocol_spec, "asyncio",
+	                                        "BufferedProtocol", sizeof(PyObject));
 	if (state->protocol_type && size)
 		rc = PyObject_SetAttrString((PyObject *)state->protocol_type, "max_size", size);
 	Py_XDECREF(size);
-	if (rc < 0)
-		return -1;
-	return PyModule_AddType(module, state->protocol_type);
+	return rc;
 }

@@ -20,6 +20,7 @@
 #ifndef WEFTPY_TLS_PROTOCOL_H
 #define WEFTPY_TLS_PROTOCOL_H
 
+#include "call.h"
 #include "compat.h"
 #include "tls.h"
 
@@ -44,6 +45,10 @@ struct tls_backlog { /* a queue: items[first], and count - 1 after it */
 	PyObject **items;
 	Py_ssize_t first, count, room;
 	Py_ssize_t bytes;
+};
+
+struct tls_limits { /* watermarks, bytes */
+	Py_ssize_t high, low;
 };
 
 struct tls_transport {
@@ -76,7 +81,7 @@ struct tls_protocol {
 	struct weftpy_tls_span *span;   /* lent to the transport; else NULL */
 	struct tls_backlog backlog;
 	Py_ssize_t incoming_pending;    /* as the last read saw it */
-	Py_ssize_t incoming_high, incoming_low, outgoing_high, outgoing_low;
+	struct tls_limits incoming_limits, outgoing_limits;
 	unsigned lost_writes;
 	uint8_t phase, app_phase;
 	char server_side, eof_received;
@@ -107,6 +112,9 @@ int  weftpy_tls_eof_received(struct tls_protocol *self); /* 1: stay open */
 int  weftpy_tls_lost(struct tls_protocol *self, PyObject *error);
 int  weftpy_tls_abort(struct tls_protocol *self, PyObject *error);
 int  weftpy_tls_call_eof_received(struct tls_protocol *self);
+int  weftpy_tls_report(struct tls_protocol *self, PyObject *error, const char *message,
+                       PyObject *transport); /* calls the exception handler */
+int  weftpy_tls_call_soon(struct tls_protocol *self, PyObject *object, PyObject *name);
 int  weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error);
 int  weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *message);
 
@@ -133,50 +141,9 @@ Py_ssize_t weftpy_tls_write_size(struct tls_protocol *self);
 /* tls_transport.c */
 int  weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state);
 struct tls_transport *weftpy_tls_transport_new(struct tls_protocol *protocol);
-int  weftpy_tls_read_limits(struct tls_protocol *self, PyObject *high, PyObject *low);
-int  weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high, PyObject *low);
+void weftpy_tls_limits_init(struct tls_protocol *self);
 
 /* --- calls ------------------------------------------------------------------------- */
-
-/* Discard the result of a call. */
-static inline int
-tls_done(PyObject *result)
-{
-	if (!result)
-		return -1;
-	Py_DECREF(result);
-	return 0;
-}
-
-static inline PyObject *
-tls_call(PyObject *object, PyObject *name)
-{
-	return PyObject_VectorcallMethod(name, &object, 1, NULL);
-}
-
-static inline PyObject *
-tls_call_one(PyObject *object, PyObject *name, PyObject *argument)
-{
-	PyObject *args[] = { object, argument };
-
-	return PyObject_VectorcallMethod(name, args, 2, NULL);
-}
-
-static inline PyObject *
-tls_call_two(PyObject *object, PyObject *name, PyObject *one, PyObject *two)
-{
-	PyObject *args[] = { object, one, two };
-
-	return PyObject_VectorcallMethod(name, args, 3, NULL);
-}
-
-/* Restore an exception that was taken. */
-static inline void
-tls_put_error(PyObject *error)
-{
-	PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-	Py_DECREF(error);
-}
 
 /* Whether OpenSSL needs more data from the peer first; if so, clears the exception. */
 static inline bool

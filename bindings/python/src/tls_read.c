@@ -17,14 +17,7 @@ enum filled { FILL_FAILED = -1, FILL_DRAINED, FILL_FULL, FILL_ENDED };
 Py_ssize_t
 weftpy_tls_pending(struct tls_protocol *self, PyObject *bio)
 {
-	PyObject *value = PyObject_GetAttr(bio, self->state->names.pending);
-	Py_ssize_t pending;
-
-	if (!value)
-		return -1;
-	pending = PyLong_AsSsize_t(value);
-	Py_DECREF(value);
-	return pending;
+	return weftpy_size(PyObject_GetAttr(bio, self->state->names.pending));
 }
 
 /* Decrypts the rest of one record.  Returns the number of bytes, 0 at the end of the stream, -1
@@ -34,7 +27,6 @@ decrypt(struct tls_protocol *self, char *at, Py_ssize_t size)
 {
 	PyObject *length = PyLong_FromSsize_t(size), *result;
 	PyObject *args[] = { self->inner, length, (PyObject *)self->window };
-	Py_ssize_t count;
 
 	if (!length)
 		return -1;
@@ -46,11 +38,7 @@ decrypt(struct tls_protocol *self, char *at, Py_ssize_t size)
 	self->window->at = NULL;
 	Py_DECREF(args[0]);
 	Py_DECREF(length);
-	if (!result)
-		return -1;
-	count = PyLong_AsSsize_t(result);
-	Py_DECREF(result);
-	return count;
+	return weftpy_size(result);
 }
 
 /* Decrypts until the memory is full or nothing is left; adds to `used`. */
@@ -84,13 +72,8 @@ tls_read_fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *
 static Py_ssize_t
 left_over(struct tls_protocol *self)
 {
-	PyObject *value = PyObject_CallOneArg(self->state->inner_pending, self->inner);
-	Py_ssize_t held;
+	Py_ssize_t held = weftpy_size(PyObject_CallOneArg(self->state->inner_pending, self->inner));
 
-	if (!value)
-		return -1;
-	held = PyLong_AsSsize_t(value);
-	Py_DECREF(value);
 	if (held < 0)
 		return -1;
 	self->incoming_pending = weftpy_tls_pending(self, self->incoming);
@@ -143,7 +126,7 @@ pull_foreign(struct tls_protocol *self, bool *ended)
 
 	self->unsent = true;
 	while (rc == 0) {
-		PyObject *chunk = tls_call_one(self->sslobj, self->state->names.read, size);
+		PyObject *chunk = weftpy_call_one(self->sslobj, self->state->names.read, size);
 
 		if (!chunk) {
 			rc = tls_clear_again(self->state) ? 1 : -1;
@@ -158,7 +141,7 @@ pull_foreign(struct tls_protocol *self, bool *ended)
 	if (rc > 0 && PyList_GET_SIZE(chunks) == 1)
 		data = Py_NewRef(PyList_GET_ITEM(chunks, 0));
 	else if (rc > 0 && PyList_GET_SIZE(chunks) > 1)
-		data = tls_call_one(self->state->empty, self->state->names.join, chunks);
+		data = weftpy_call_one(self->state->empty, self->state->names.join, chunks);
 	Py_XDECREF(chunks);
 	Py_XDECREF(size);
 	return data;
@@ -191,7 +174,7 @@ static int
 read_copied(struct tls_protocol *self, Py_ssize_t hint)
 {
 	Py_ssize_t size = self->inner ? room_for(self, hint) : 0;
-	PyObject *data = NULL, *app_protocol;
+	PyObject *data = NULL;
 	bool ended = false;
 	int rc = 0;
 
@@ -205,11 +188,9 @@ read_copied(struct tls_protocol *self, Py_ssize_t hint)
 		self->incoming_pending = 0;
 	if (!data && PyErr_Occurred())
 		return -1;
-	if (data && self->app_protocol) {
-		app_protocol = Py_NewRef(self->app_protocol);
-		rc = tls_done(tls_call_one(app_protocol, self->state->names.data_received, data));
-		Py_DECREF(app_protocol);
-	}
+	if (data && self->app_protocol)
+		rc = weftpy_done(weftpy_call_one(self->app_protocol,
+		                                 self->state->names.data_received, data));
 	Py_XDECREF(data);
 	return rc == 0 && ended ? tls_read_end(self) : rc;
 }
@@ -219,15 +200,7 @@ read_copied(struct tls_protocol *self, Py_ssize_t hint)
 static int
 read_again_soon(struct tls_protocol *self)
 {
-	struct weftpy_tls_state *state = self->state;
-	PyObject *callback = PyObject_GetAttr((PyObject *)self, state->names._do_read);
-	int rc;
-
-	if (!callback)
-		return -1;
-	rc = tls_done(tls_call_one(self->loop, state->names.call_soon, callback));
-	Py_DECREF(callback);
-	return rc;
+	return weftpy_tls_call_soon(self, (PyObject *)self, self->state->names._do_read);
 }
 
 /* Decrypts into the program's memory. */
@@ -257,17 +230,12 @@ read_foreign(struct tls_protocol *self, PyObject *buffer, Py_ssize_t offset, Py_
 {
 	PyObject *rest = PySequence_GetSlice(buffer, offset, size);
 	PyObject *length = PyLong_FromSsize_t(size - offset), *result = NULL;
-	Py_ssize_t count;
 
 	if (rest && length)
-		result = tls_call_two(self->sslobj, self->state->names.read, length, rest);
+		result = weftpy_call_two(self->sslobj, self->state->names.read, length, rest);
 	Py_XDECREF(rest);
 	Py_XDECREF(length);
-	if (!result)
-		return -1;
-	count = PyLong_AsSsize_t(result);
-	Py_DECREF(result);
-	return count;
+	return weftpy_size(result);
 }
 
 static enum filled
@@ -322,7 +290,7 @@ read_buffered(struct tls_protocol *self)
 		rc = -1;
 	if (rc == 0 && used > 0) {
 		count = PyLong_FromSsize_t(used);
-		rc = count ? tls_done(PyObject_CallOneArg(updated, count)) : -1;
+		rc = count ? weftpy_done(PyObject_CallOneArg(updated, count)) : -1;
 		Py_XDECREF(count);
 	}
 	Py_DECREF(updated);
@@ -335,24 +303,18 @@ static int
 control(struct tls_protocol *self, Py_ssize_t size)
 {
 	struct weftpy_tls_state *state = self->state;
-	PyObject *transport = self->transport, *name;
-	int rc;
+	PyObject *name;
 
 	if (size < 0)
 		return -1;
-	if (size >= self->incoming_high && !self->ssl_reading_paused)
+	if (size >= self->incoming_limits.high && !self->ssl_reading_paused)
 		name = state->names.pause_reading;
-	else if (size <= self->incoming_low && self->ssl_reading_paused)
+	else if (size <= self->incoming_limits.low && self->ssl_reading_paused)
 		name = state->names.resume_reading;
 	else
 		return 0;
 	self->ssl_reading_paused = name == state->names.pause_reading;
-	if (!transport)
-		return 0;
-	Py_INCREF(transport);
-	rc = tls_done(tls_call(transport, name));
-	Py_DECREF(transport);
-	return rc;
+	return self->transport ? weftpy_done(weftpy_call(self->transport, name)) : 0;
 }
 
 int
@@ -396,17 +358,11 @@ weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint)
 int
 weftpy_tls_resume_reading(struct tls_protocol *self)
 {
-	struct weftpy_tls_state *state = self->state;
-	PyObject *callback;
 	int rc;
 
 	if (!self->app_reading_paused)
 		return 0;
-	callback = PyObject_GetAttr((PyObject *)self, state->names._resume);
-	if (!callback)
-		return -1;
-	rc = tls_done(tls_call_one(self->loop, state->names.call_soon, callback));
-	Py_DECREF(callback);
+	rc = weftpy_tls_call_soon(self, (PyObject *)self, self->state->names._resume);
 	if (rc == 0)
 		self->app_reading_paused = false;
 	return rc;

@@ -62,7 +62,7 @@ static PyType_Spec span_spec = {
 int
 weftpy_tls_span_exec(PyObject *module, struct weftpy_tls_state *state)
 {
-	state->span_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &span_spec, NULL);
+	state->span_type = weftpy_make_type(module, &span_spec, NULL, NULL, 0);
 	return state->span_type ? 0 : -1;
 }
 

@@ -30,13 +30,12 @@ hold_protocol(PyObject *object)
 	return protocol;
 }
 
+/* The result of a method.  Releases the protocol. */
 static PyObject *
 none_or_error(struct tls_protocol *held, int rc)
 {
 	Py_XDECREF(held);
-	if (rc < 0)
-		return NULL;
-	Py_RETURN_NONE;
+	return weftpy_none(rc);
 }
 
 /* --- limits ----------------------------------------------------------------------- */
@@ -58,11 +57,11 @@ to_size(PyObject *number, Py_ssize_t *size)
 	return 0;
 }
 
-/* Computes both limits; one that is not given is derived from the other. */
+/* Sets both limits; one that is not given is derived from the other, or is the default. */
 static int
-limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size, Py_ssize_t *low_size)
+limits_set(struct tls_limits *limits, PyObject *high, PyObject *low, Py_ssize_t default_high)
 {
-	Py_ssize_t wanted_high = *high_size, wanted_low = 0;
+	Py_ssize_t wanted_high = default_high, wanted_low = 0;
 
 	if (low != Py_None && to_size(low, &wanted_low) < 0)
 		return -1;
@@ -79,40 +78,19 @@ limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size, Py_ssize_t *low_
 		             wanted_high, wanted_low);
 		return -1;
 	}
-	*high_size = wanted_high;
-	*low_size = wanted_low;
+	*limits = (struct tls_limits){ wanted_high, wanted_low };
 	return 0;
 }
 
-int
-weftpy_tls_read_limits(struct tls_protocol *self, PyObject *high, PyObject *low)
+void
+weftpy_tls_limits_init(struct tls_protocol *self)
 {
-	Py_ssize_t high_size = READ_HIGH_BYTES, low_size;
-
-	if (limits_of(high, low, &high_size, &low_size) < 0)
-		return -1;
-	self->incoming_high = high_size;
-	self->incoming_low = low_size;
-	return 0;
+	(void)limits_set(&self->incoming_limits, Py_None, Py_None, READ_HIGH_BYTES);
+	(void)limits_set(&self->outgoing_limits, Py_None, Py_None, WRITE_HIGH_BYTES);
 }
-
-int
-weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high, PyObject *low)
-{
-	Py_ssize_t high_size = WRITE_HIGH_BYTES, low_size;
-
-	if (limits_of(high, low, &high_size, &low_size) < 0)
-		return -1;
-	self->outgoing_high = high_size;
-	self->outgoing_low = low_size;
-	return 0;
-}
-
-typedef int limits_fn(struct tls_protocol *protocol, PyObject *high, PyObject *low);
 
 static PyObject *
-set_limits(PyObject *object, PyObject *args, PyObject *kwargs, limits_fn *set,
-           int (*control)(struct tls_protocol *protocol))
+set_limits(PyObject *object, PyObject *args, PyObject *kwargs, bool incoming)
 {
 	static char *names[] = { "high", "low", NULL };
 	struct tls_protocol *protocol;
@@ -122,24 +100,32 @@ set_limits(PyObject *object, PyObject *args, PyObject *kwargs, limits_fn *set,
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, &high, &low))
 		return NULL;
 	protocol = hold_protocol(object);
-	if (protocol)
-		rc = set(protocol, high, low);
-	if (protocol && rc == 0)
-		rc = control(protocol);
+	if (protocol && incoming) {
+		rc = limits_set(&protocol->incoming_limits, high, low, READ_HIGH_BYTES);
+		rc = rc < 0 ? -1 : weftpy_tls_control_reading(protocol);
+	} else if (protocol) {
+		rc = limits_set(&protocol->outgoing_limits, high, low, WRITE_HIGH_BYTES);
+		rc = rc < 0 ? -1 : weftpy_tls_control_writing(protocol);
+	}
 	return none_or_error(protocol, rc);
 }
 
 static PyObject *
 transport_set_write_buffer_limits(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	return set_limits(object, args, kwargs, weftpy_tls_write_limits,
-	                  weftpy_tls_control_writing);
+	return set_limits(object, args, kwargs, false);
 }
 
 static PyObject *
 transport_set_read_buffer_limits(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	return set_limits(object, args, kwargs, weftpy_tls_read_limits, weftpy_tls_control_reading);
+	return set_limits(object, args, kwargs, true);
+}
+
+static PyObject *
+get_limits(const struct tls_limits *limits)
+{
+	return Py_BuildValue("nn", limits ? limits->low : 0, limits ? limits->high : 0);
 }
 
 static PyObject *
@@ -148,8 +134,7 @@ transport_get_write_buffer_limits(PyObject *object, PyObject *unused)
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
 	(void)unused;
-	return Py_BuildValue("nn", protocol ? protocol->outgoing_low : 0,
-	                     protocol ? protocol->outgoing_high : 0);
+	return get_limits(protocol ? &protocol->outgoing_limits : NULL);
 }
 
 static PyObject *
@@ -158,8 +143,7 @@ transport_get_read_buffer_limits(PyObject *object, PyObject *unused)
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
 	(void)unused;
-	return Py_BuildValue("nn", protocol ? protocol->incoming_low : 0,
-	                     protocol ? protocol->incoming_high : 0);
+	return get_limits(protocol ? &protocol->incoming_limits : NULL);
 }
 
 static PyObject *
@@ -311,17 +295,13 @@ static PyObject *
 transport_is_closing(PyObject *object, PyObject *unused)
 {
 	struct tls_transport *self = transport_of(object);
-	PyObject *below, *answer;
 
 	(void)unused;
 	if (self->closed || !self->protocol)
 		Py_RETURN_TRUE;
 	if (!self->protocol->transport)
 		Py_RETURN_FALSE;
-	below = Py_NewRef(self->protocol->transport);
-	answer = tls_call(below, self->protocol->state->names.is_closing);
-	Py_DECREF(below);
-	return answer;
+	return weftpy_call(self->protocol->transport, self->protocol->state->names.is_closing);
 }
 
 /* --- other methods ---------------------------------------------------------------- */
@@ -357,9 +337,7 @@ transport_get_protocol(PyObject *object, PyObject *unused)
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
 	(void)unused;
-	if (!protocol || !protocol->app_protocol)
-		Py_RETURN_NONE;
-	return Py_NewRef(protocol->app_protocol);
+	return weftpy_or_none(protocol ? protocol->app_protocol : NULL);
 }
 
 static PyObject *
@@ -532,25 +510,10 @@ set_abilities(PyObject *type, PyObject *constants)
 int
 weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state)
 {
-	PyObject *transports = PyImport_ImportModule("asyncio.transports");
-	PyObject *base = transports ? PyObject_GetAttrString(transports, "_FlowControlMixin")
-	                            : NULL;
-
-	Py_XDECREF(transports);
-	if (!base)
+	state->transport_type = weftpy_make_type(module, &transport_spec, "asyncio.transports",
+	                                         "_FlowControlMixin",
+	                                         offsetof(struct tls_transport, weak));
+	if (!state->transport_type)
 		return -1;
-	if (((PyTypeObject *)base)->tp_basicsize
-	    > (Py_ssize_t)offsetof(struct tls_transport, weak)) {
-		PyErr_SetString(PyExc_ImportError, "weft does not support this Python: asyncio's "
-		                                   "transports have unknown slots");
-		Py_DECREF(base);
-		return -1;
-	}
-	state->transport_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &transport_spec,
-	                                                                 base);
-	Py_DECREF(base);
-	if (!state->transport_type
-	    || set_abilities((PyObject *)state->transport_type, state->constants) < 0)
-		return -1;
-	return PyModule_AddType(module, state->transport_type);
+	return set_abilities((PyObject *)state->transport_type, state->constants);
 }

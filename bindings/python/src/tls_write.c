@@ -17,11 +17,7 @@
 static int
 transport_write(struct tls_protocol *self, PyObject *data)
 {
-	PyObject *transport = Py_NewRef(self->transport);
-	int rc = tls_done(tls_call_one(transport, self->state->names.write, data));
-
-	Py_DECREF(transport);
-	return rc;
+	return weftpy_done(weftpy_call_one(self->transport, self->state->names.write, data));
 }
 
 /* Takes all data that OpenSSL has for the peer. */
@@ -64,37 +60,23 @@ weftpy_tls_write_size(struct tls_protocol *self)
 static int
 report_control(struct tls_protocol *self, const char *message)
 {
-	PyObject *error, *context, *transport;
+	PyObject *error;
 	int rc;
 
 	if (weftpy_is_fatal())
 		return -1;
 	error = weftpy_fetch_exception();
-	transport = self->app_transport ? (PyObject *)self->app_transport : Py_None;
-	context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message, "exception", error,
-	                        "transport", transport, "protocol", self);
-	Py_XDECREF(error);
-	if (!context)
-		return -1;
-	rc = tls_done(tls_call_one(self->loop, self->state->names.call_exception_handler, context));
-	Py_DECREF(context);
+	rc = weftpy_tls_report(self, error, message, (PyObject *)self->app_transport);
+	Py_DECREF(error);
 	return rc;
 }
 
 static int
 call_control(struct tls_protocol *self, PyObject *name, const char *message)
 {
-	PyObject *app_protocol, *result;
-
-	if (!self->app_protocol)
+	if (!self->app_protocol || weftpy_done(weftpy_call(self->app_protocol, name)) == 0)
 		return 0;
-	app_protocol = Py_NewRef(self->app_protocol);
-	result = tls_call(app_protocol, name);
-	Py_DECREF(app_protocol);
-	if (!result)
-		return report_control(self, message);
-	Py_DECREF(result);
-	return 0;
+	return report_control(self, message);
 }
 
 int
@@ -104,12 +86,12 @@ weftpy_tls_control_writing(struct tls_protocol *self)
 
 	if (size < 0)
 		return -1;
-	if (size >= self->outgoing_high && !self->app_writing_paused) {
+	if (size >= self->outgoing_limits.high && !self->app_writing_paused) {
 		self->app_writing_paused = true;
 		return call_control(self, self->state->names.pause_writing,
 		                    "protocol.pause_writing() failed");
 	}
-	if (size <= self->outgoing_low && self->app_writing_paused) {
+	if (size <= self->outgoing_limits.low && self->app_writing_paused) {
 		self->app_writing_paused = false;
 		return call_control(self, self->state->names.resume_writing,
 		                    "protocol.resume_writing() failed");
@@ -246,20 +228,15 @@ encrypt(struct tls_protocol *self, PyObject *data)
 {
 	PyObject *sslobj = self->inner ? self->inner : self->sslobj, *result;
 	PyObject *args[] = { sslobj, data };
-	Py_ssize_t count;
 
 	self->unsent = true;
 	Py_INCREF(sslobj);
 	if (self->inner)
 		result = PyObject_Vectorcall(self->state->inner_write, args, 2, NULL);
 	else
-		result = tls_call_one(sslobj, self->state->names.write, data);
+		result = weftpy_call_one(sslobj, self->state->names.write, data);
 	Py_DECREF(sslobj);
-	if (!result)
-		return -1;
-	count = PyLong_AsSsize_t(result);
-	Py_DECREF(result);
-	return count;
+	return weftpy_size(result);
 }
 
 /* The first item was accepted, completely or in part. */
@@ -346,7 +323,7 @@ may_write(struct tls_protocol *self)
 	text = PyUnicode_FromString("SSL connection is closed");
 	if (!text)
 		return -1;
-	rc = tls_done(tls_call_one(self->state->logger, self->state->names.warning, text));
+	rc = weftpy_done(weftpy_call_one(self->state->logger, self->state->names.warning, text));
 	Py_DECREF(text);
 	return rc;
 }

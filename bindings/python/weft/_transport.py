@@ -132,4 +132,4 @@ class SocketTransport(_core.Stream):
         return self._empty_waiter
 
     def _reset_empty_waiter(self):
-        self._empty_waiter = None
+        del self._empty_waiter  # reads as None from now on
