@@ -22,12 +22,8 @@ weft__http_is_ours(const char *name)
 		"Keep-Alive",        "Proxy-Connection", "TE",     "Trailer",
 		"Transfer-Encoding", "Upgrade",          NULL,
 	};
-	struct text text = { name, strlen(name) };
 
-	for (const char *const *at = ours; *at; at++)
-		if (weft__http_same(text, *at))
-			return true;
-	return false;
+	return weft__http_is_one_of((struct text){ name, strlen(name) }, ours);
 }
 
 static int

@@ -13,17 +13,6 @@
 #include <errno.h>
 #include "http/client/http_client.h"
 
-static bool
-is_one_of(const char *name, const char *const *names)
-{
-	struct text text = { name, strlen(name) };
-
-	for (; *names; names++)
-		if (weft__http_same(text, *names))
-			return true;
-	return false;
-}
-
 bool
 weft__http_may_send(const struct weft__http_call *call, const char *name)
 {
@@ -36,10 +25,11 @@ weft__http_may_send(const struct weft__http_call *call, const char *name)
 		                               "Digest",
 		                               "Last-Modified",
 		                               NULL };
+	struct text text = { name, strlen(name) };
 
-	if (!call->with_secrets && is_one_of(name, secrets))
+	if (!call->with_secrets && weft__http_is_one_of(text, secrets))
 		return false;
-	return call->with_body || !is_one_of(name, of_body);
+	return call->with_body || !weft__http_is_one_of(text, of_body);
 }
 
 static bool

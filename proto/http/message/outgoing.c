@@ -15,14 +15,6 @@ draining(const struct weft__http_io *io)
 	return io->draining && __atomic_load_n(io->draining, __ATOMIC_RELAXED);
 }
 
-static bool
-is_head(const weft_http *http)
-{
-	struct text method = part_text(http->in.text, http->in.head.method);
-
-	return method.size == 4 && memcmp(method.data, "HEAD", 4) == 0;
-}
-
 /* Whether no other request can follow on this connection.  A client that still waits for 100
  * Continue may or may not send its body, so it is unknown what the next bytes are.  The next
  * request cannot be found behind a body that was lost either; nor, once the reply is `whole`,
@@ -49,7 +41,9 @@ frame_reply(weft_http *http, int status, uint64_t length)
 	if (length == WEFT__HTTP_UNKNOWN)
 		length = out->length;
 	out->status = status;
-	out->bodyless = empty || status == 101 || (http->in.text && is_head(http));
+	out->bodyless = empty || status == 101
+	                || (http->in.text
+	                    && text_is(part_text(http->in.text, http->in.head.method), "HEAD"));
 	out->left = length;
 	if (empty || status == 101)
 		out->framing = WEFT__HTTP_NO_BODY;

@@ -67,6 +67,14 @@ weft__http_same(struct text text, const char *name)
 	return name[text.size] == '\0';
 }
 
+bool
+weft__http_is_one_of(struct text text, const char *const *names)
+{
+	while (*names && !weft__http_same(text, *names))
+		names++;
+	return *names != NULL;
+}
+
 static struct text
 trimmed(const char *from, const char *to)
 {

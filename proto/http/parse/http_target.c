@@ -116,7 +116,7 @@ weft__http_target(struct weft__http_head *head, const char *data)
 
 	if (memchr(target.data, '#', target.size))
 		return bad_target(head);
-	if (method.size == 7 && memcmp(method.data, "CONNECT", 7) == 0) {
+	if (text_is(method, "CONNECT")) {
 		head->form = WEFT__HTTP_AUTHORITY;
 		head->host = head->target;
 		return weft__http_host_ok(target, true) ? 0 : bad_target(head);
@@ -126,8 +126,7 @@ weft__http_target(struct weft__http_head *head, const char *data)
 		set_path(head, data, head->target.at);
 		return 0;
 	}
-	if (target.size == 1 && target.data[0] == '*' && method.size == 7
-	    && memcmp(method.data, "OPTIONS", 7) == 0) {
+	if (text_is(target, "*") && text_is(method, "OPTIONS")) {
 		head->form = WEFT__HTTP_ASTERISK;
 		return 0;
 	}

@@ -57,11 +57,27 @@ part_text(const char *data, struct weft__http_part part)
 	return (struct text){ data + part.at, part.size };
 }
 
+static inline bool
+text_equal(struct text a, struct text b)
+{
+	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+/* Whether the text equals `name`, in the same case. */
+static inline bool
+text_is(struct text text, const char *name)
+{
+	return text_equal(text, (struct text){ name, strlen(name) });
+}
+
 /* Whether the text is a token: at least one byte, all of them BYTE_TOKEN. */
 bool weft__http_is_token(struct text text);
 
 /* Whether the text equals `name`, ignoring case. */
 bool weft__http_same(struct text text, const char *name);
+
+/* Whether it equals one of the names, which NULL ends, ignoring case. */
+bool weft__http_is_one_of(struct text text, const char *const *names);
 
 /* Remove the next element of a comma-separated list from the front of `list`, without the white
  * space around it.  An element may be empty.  Quotes have no special meaning: no list that is

@@ -50,13 +50,11 @@ static const char *const names[] = {
 	"retry-after",
 	"vary",
 	"warning",
+	NULL,
 };
 
 bool
 weft__http_not_a_trailer(struct text name)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (weft__http_same(name, names[i]))
-			return true;
-	return false;
+	return weft__http_is_one_of(name, names);
 }

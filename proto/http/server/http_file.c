@@ -112,8 +112,7 @@ may_send_range(weft_http *http, const struct weft__http_file *file)
 		return true;
 	if (weft__http_etag_match(value.data, value.size, file->etag, false))
 		return true;
-	return value.size == strlen(file->modified)
-	       && memcmp(value.data, file->modified, value.size) == 0;
+	return text_is(value, file->modified);
 }
 
 /* Choose the status and the part of the file to send. */

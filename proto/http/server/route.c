@@ -36,8 +36,7 @@ literal_child(const struct weft__http_node *node, struct text text)
 {
 	struct weft__http_node *child = node->literals;
 
-	while (child
-	       && (child->size != text.size || memcmp(child->text, text.data, text.size) != 0))
+	while (child && !text_equal((struct text){ child->text, child->size }, text))
 		child = child->next;
 	return child;
 }
@@ -234,32 +233,24 @@ struct methods {
 	size_t size, room;
 };
 
-static bool
-is_method(struct text method, const char *name)
-{
-	return strlen(name) == method.size && memcmp(name, method.data, method.size) == 0;
-}
-
 /* How well a route matches the method; 0: not at all. */
 static int
 rank(const struct weft__http_route *route, struct text method)
 {
 	if (route->method_size == 0)
 		return 1;
-	if (route->method_size == method.size
-	    && memcmp(route->method, method.data, method.size) == 0)
+	if (text_is(method, route->method))
 		return 3;
-	return is_method(method, "HEAD") && strcmp(route->method, "GET") == 0 ? 2 : 0;
+	return text_is(method, "HEAD") && strcmp(route->method, "GET") == 0 ? 2 : 0;
 }
 
 static bool
-has(const struct methods *methods, struct text method)
+has(const struct methods *methods, const char *method)
 {
 	struct text list = { methods->text, methods->size }, element;
 
 	while (weft__http_list_next(&list, &element))
-		if (element.size == method.size
-		    && memcmp(element.data, method.data, method.size) == 0)
+		if (text_is(element, method))
 			return true;
 	return false;
 }
@@ -270,7 +261,7 @@ note(struct methods *methods, const char *method)
 {
 	size_t size = strlen(method);
 
-	if (methods->size + size + 3 > methods->room || has(methods, (struct text){ method, size }))
+	if (methods->size + size + 3 > methods->room || has(methods, method))
 		return;
 	if (methods->size > 0) {
 		memcpy(methods->text + methods->size, ", ", 2);
@@ -283,6 +274,8 @@ note(struct methods *methods, const char *method)
 static void
 note_all(struct methods *methods, const struct weft__http_route *route)
 {
+	if (!route)
+		return;
 	for (; route; route = route->next) {
 		if (route->method_size > 0)
 			note(methods, route->method);
@@ -299,8 +292,7 @@ choose(struct search *search, const struct weft__http_route *route)
 	int best = 0;
 
 	if (search->methods) {
-		if (route)
-			note_all(search->methods, route);
+		note_all(search->methods, route);
 		return false;
 	}
 	for (; route; route = route->next) {
@@ -366,10 +358,8 @@ static void
 walk_all(struct methods *methods, const struct weft__http_node *node)
 {
 	for (; node; node = node->next) {
-		if (node->here)
-			note_all(methods, node->here);
-		if (node->rest)
-			note_all(methods, node->rest);
+		note_all(methods, node->here);
+		note_all(methods, node->rest);
 		walk_all(methods, node->literals);
 		walk_all(methods, node->param);
 	}
