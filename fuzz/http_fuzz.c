@@ -160,13 +160,11 @@ check_value(const char *data, size_t size, uint64_t total)
 {
 	struct weft__http_range ranges[8];
 	int count = weft__http_range_parse(data, size, total, ranges, 8);
-	int weight = weft__http_accept_weight(data, size, "gzip");
 
 	for (int i = 0; i < count; i++)
 		ORACLE(ranges[i].size > 0 && ranges[i].first < total
 		               && ranges[i].size <= total - ranges[i].first,
 		       "range outside of its body");
-	ORACLE(weight >= 0 && weight <= 1000, "weight %d", weight);
 	ORACLE(!weft__http_etag_match(data, size, "\"a\"", false)
 	               || weft__http_etag_match(data, size, "\"a\"", true),
 	       "a strong match that is no weak one");

@@ -355,36 +355,3 @@ TEST(malformed_entity_tag_list_matches_nothing)
 	CHECK(!match("\"a\", *", "\"a\"", true));
 	CHECK(!match("\"", "\"\"", true));
 }
-
-static int
-weight(const char *list, const char *coding)
-{
-	return weft__http_accept_weight(list, strlen(list), coding);
-}
-
-TEST(encodings_are_accepted_by_their_weight)
-{
-	CHECK_EQ(weight("gzip", "gzip"), 1000);
-	CHECK_EQ(weight("GZip", "gzip"), 1000);
-	CHECK_EQ(weight("deflate, gzip;q=0.5, br", "gzip"), 500);
-	CHECK_EQ(weight("gzip ; q=0.123", "gzip"), 123);
-	CHECK_EQ(weight("gzip;Q=1.000", "gzip"), 1000);
-	CHECK_EQ(weight("gzip;q=0", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=0.", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=0.000, *", "gzip"), 0);
-	CHECK_EQ(weight("*;q=0.2", "gzip"), 200);
-	CHECK_EQ(weight("xgzip, gzipx", "gzip"), 0);
-	CHECK_EQ(weight("", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=2", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=1.001", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=0.1234", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=", "gzip"), 0);
-	CHECK_EQ(weight("gzip;x", "gzip"), 0);
-	CHECK_EQ(weight("gzip;q=0x5", "gzip"), 0);
-	CHECK_EQ(weight("", "identity"), 1000);
-	CHECK_EQ(weight("gzip", "identity"), 1000);
-	CHECK_EQ(weight("identity;q=0", "identity"), 0);
-	CHECK_EQ(weight("*;q=0", "identity"), 0);
-	CHECK_EQ(weight("*;q=0.5", "identity"), 1000);
-	CHECK_EQ(weight("*;q=0, identity;q=0.3", "identity"), 300);
-}

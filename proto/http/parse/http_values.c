@@ -1,4 +1,4 @@
-/* http_values.c - parse ranges, entity tags and Accept-Encoding. */
+/* http_values.c - parse ranges and entity tags. */
 #include "http/parse/http_values.h"
 #include "http/parse/parse_inner.h"
 
@@ -141,77 +141,8 @@ weft__http_etag_match(const char *value, size_t size, const char *etag, bool wea
 		if (!is_quoted(tag)
 		    || (list.size > 0 && *list.data != ',' && !is_blank(*list.data)))
 			return false;
-		if (tag.size == own.size && memcmp(tag.data, own.data, own.size) == 0
-		    && (weak || (!tag_weak && !own_weak)))
+		if (text_equal(tag, own) && (weak || (!tag_weak && !own_weak)))
 			found = true;
 	}
 	return found;
-}
-
-/* --- encodings --------------------------------------------------------------- */
-
-/* A weight such as "0.5", in thousandths; -1 if it is malformed. */
-static int
-weight_of(struct text text)
-{
-	int weight = 0;
-
-	if (text.size == 0 || text.size > 5 || (text.data[0] != '0' && text.data[0] != '1')
-	    || (text.size > 1 && text.data[1] != '.'))
-		return -1;
-	for (size_t i = 2; i < 5; i++) {
-		if (i < text.size && !byte_is(text.data[i], BYTE_DIGIT))
-			return -1;
-		weight = weight * 10 + (i < text.size ? text.data[i] - '0' : 0);
-	}
-	if (text.data[0] == '1')
-		return weight == 0 ? 1000 : -1;
-	return weight;
-}
-
-/* Cut ";q=0.5" off the end of an element.  Returns the weight; -1 if it is malformed. */
-static int
-cut_weight(struct text *element)
-{
-	const char *mark = memchr(element->data, ';', element->size);
-	struct text rest;
-
-	if (!mark)
-		return 1000;
-	rest.data = mark + 1;
-	rest.size = element->size - (size_t)(rest.data - element->data);
-	element->size = (size_t)(mark - element->data);
-	while (element->size > 0 && is_blank(element->data[element->size - 1]))
-		element->size--;
-	while (rest.size > 0 && is_blank(*rest.data)) {
-		rest.data++;
-		rest.size--;
-	}
-	if (rest.size < 2 || (rest.data[0] | 0x20) != 'q' || rest.data[1] != '=')
-		return -1;
-	return weight_of((struct text){ rest.data + 2, rest.size - 2 });
-}
-
-int
-weft__http_accept_weight(const char *value, size_t size, const char *coding)
-{
-	struct text list = { value, size }, element;
-	bool identity = strcmp(coding, "identity") == 0;
-	int named = -1, any = -1;
-
-	while (weft__http_list_next(&list, &element)) {
-		int weight = cut_weight(&element);
-
-		if (weight < 0)
-			continue;
-		if (weft__http_same(element, coding))
-			named = weight;
-		else if (element.size == 1 && *element.data == '*')
-			any = weight;
-	}
-	if (named >= 0)
-		return named;
-	if (any >= 0 && !(identity && any > 0))
-		return any;
-	return identity ? 1000 : 0;
 }

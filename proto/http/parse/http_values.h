@@ -41,15 +41,11 @@ struct weft__http_range {
 int weft__http_range_parse(const char *value, size_t size, uint64_t total,
                            struct weft__http_range *out, int room);
 
-/* --- entity tags and encodings ----------------------------------------------- */
+/* --- entity tags ------------------------------------------------------------- */
 
 /* Whether a list of entity tags, or "*", contains `etag`, which has its quotes and perhaps
  * "W/".  The weak comparison is for If-None-Match.  The strong comparison, in which weak tags
  * match nothing, is for If-Match and If-Range.  A malformed list contains nothing. */
 bool weft__http_etag_match(const char *value, size_t size, const char *etag, bool weak);
-
-/* The weight that an Accept-Encoding gives `coding` ("gzip", in lower case): 0, not acceptable,
- * to 1,000.  "identity" is acceptable unless it is refused explicitly. */
-int weft__http_accept_weight(const char *value, size_t size, const char *coding);
 
 #endif
