@@ -40,8 +40,9 @@ note_host(struct weft__http_head *head, struct text value, struct weft__http_par
 }
 
 static int
-note_length(struct weft__http_head *head, struct text value)
+note_length(struct weft__http_head *head, struct text value, struct weft__http_part part)
 {
+	(void)part;
 	if (head->seen & SEEN_LENGTH)
 		return framing_refuse(head, "several Content-Length headers");
 	if (!weft__http_decimal(value, &head->length))
@@ -51,10 +52,11 @@ note_length(struct weft__http_head *head, struct text value)
 }
 
 static int
-note_coding(struct weft__http_head *head, struct text list)
+note_coding(struct weft__http_head *head, struct text list, struct weft__http_part part)
 {
 	struct text coding, name;
 
+	(void)part;
 	while (weft__http_list_next(&list, &coding)) {
 		name = coding;
 		for (size_t i = 0; i < coding.size; i++)
@@ -77,10 +79,11 @@ note_coding(struct weft__http_head *head, struct text list)
 }
 
 static int
-note_connection(struct weft__http_head *head, struct text list)
+note_connection(struct weft__http_head *head, struct text list, struct weft__http_part part)
 {
 	struct text option;
 
+	(void)part;
 	while (weft__http_list_next(&list, &option)) {
 		if (option.size == 0)
 			continue;
@@ -97,68 +100,46 @@ note_connection(struct weft__http_head *head, struct text list)
 }
 
 static int
-note_expect(struct weft__http_head *head, struct text value)
+note_expect(struct weft__http_head *head, struct text value, struct weft__http_part part)
 {
+	(void)part;
 	head->seen |= weft__http_same(value, "100-continue") ? SEEN_CONTINUE : SEEN_EXPECT;
 	return 0;
 }
 
 static int
-note_upgrade(struct weft__http_head *head, struct weft__http_part value)
+note_upgrade(struct weft__http_head *head, struct text value, struct weft__http_part part)
 {
+	(void)value;
 	if (head->upgrade.size == 0)
-		head->upgrade = value;
+		head->upgrade = part;
 	return 0;
 }
 
-/* A check of the length and the first letter spares most headers the comparison. */
-static bool
-may_matter(struct text name)
-{
-	static const char first[18] = {
-		[4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'
-	};
-
-	return name.size < sizeof(first) && first[name.size] == (name.data[0] | 0x20);
-}
+/* By the size of the name.  The size and the first letter spare most headers the comparison. */
+static const struct {
+	const char *name;
+	int (*note)(struct weft__http_head *head, struct text value, struct weft__http_part part);
+} notes[] = {
+	[4] = { "host", note_host },
+	[6] = { "expect", note_expect },
+	[7] = { "upgrade", note_upgrade },
+	[10] = { "connection", note_connection },
+	[14] = { "content-length", note_length },
+	[17] = { "transfer-encoding", note_coding },
+};
 
 int
 weft__http_note_field(struct weft__http_head *head, const char *data,
                       const struct weft__http_field *field)
 {
 	struct text name = part_text(data, field->name);
-	struct text value = part_text(data, field->value);
+	const char *noted = name.size < sizeof(notes) / sizeof(*notes) ? notes[name.size].name
+	                                                               : NULL;
 
-	if (!may_matter(name))
+	if (!noted || *noted != (*name.data | 0x20) || !weft__http_same(name, noted))
 		return 0;
-	switch (name.size) {
-	case 4:
-		if (weft__http_same(name, "host"))
-			return note_host(head, value, field->value);
-		return 0;
-	case 6:
-		if (weft__http_same(name, "expect"))
-			return note_expect(head, value);
-		return 0;
-	case 7:
-		if (weft__http_same(name, "upgrade"))
-			return note_upgrade(head, field->value);
-		return 0;
-	case 10:
-		if (weft__http_same(name, "connection"))
-			return note_connection(head, value);
-		return 0;
-	case 14:
-		if (weft__http_same(name, "content-length"))
-			return note_length(head, value);
-		return 0;
-	case 17:
-		if (weft__http_same(name, "transfer-encoding"))
-			return note_coding(head, value);
-		return 0;
-	default:
-		return 0;
-	}
+	return notes[name.size].note(head, part_text(data, field->value), field->value);
 }
 
 /* Rules 2 and 3, which need all headers. */
