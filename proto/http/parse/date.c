@@ -8,8 +8,9 @@
  * year.  Names are case-sensitive.  Whether the day of the week matches the date is not
  * checked.
  */
-#include "http/parse/parse_inner.h"
 #include "http/parse/http_values.h"
+#include <stdio.h>
+#include "http/parse/parse_inner.h"
 
 #define DAY 86400
 
@@ -53,42 +54,25 @@ date_of(int64_t count, struct moment *out)
 	out->year = year + era * 400 + (out->month <= 2);
 }
 
-static char *
-put_digits(char *at, int64_t number, int digits)
-{
-	for (int i = digits - 1; i >= 0; i--, number /= 10)
-		at[i] = (char)('0' + number % 10);
-	return at + digits;
-}
-
-static char *
-date_put_text(char *at, const char *text, size_t size)
-{
-	memcpy(at, text, size);
-	return at + size;
-}
-
 int
 weft__http_date_format(int64_t seconds, char out[WEFT__HTTP_DATE_SIZE])
 {
 	int64_t count = seconds / DAY - (seconds % DAY < 0);
 	int64_t rest = seconds - count * DAY;
+	char text[96];
 	struct moment x;
-	char *at = out;
+	int weekday;
 
 	if (count < days_to(0, 1, 1) || count > days_to(9999, 12, 31))
 		return weft_fail(WEFT_EINVAL, "http: date out of range");
 	date_of(count, &x);
 	/* 1970-01-01 was a Thursday.  Year 0 is some 103,000 weeks earlier, so the sum is
 	 * positive. */
-	at = date_put_text(at, days + (count + 3 + INT64_C(7) * 200000) % 7 * 3, 3);
-	at = put_digits(date_put_text(at, ", ", 2), x.day, 2);
-	at = date_put_text(date_put_text(at, " ", 1), months + (x.month - 1) * 3, 3);
-	at = put_digits(date_put_text(at, " ", 1), x.year, 4);
-	at = put_digits(date_put_text(at, " ", 1), rest / 3600, 2);
-	at = put_digits(date_put_text(at, ":", 1), rest / 60 % 60, 2);
-	at = put_digits(date_put_text(at, ":", 1), rest % 60, 2);
-	(void)date_put_text(at, " GMT", 5);
+	weekday = (int)((count + 3 + INT64_C(7) * 200000) % 7);
+	(void)snprintf(text, sizeof(text), "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+	               days + weekday * 3, x.day, months + (x.month - 1) * 3, (int)x.year,
+	               (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+	memcpy(out, text, WEFT__HTTP_DATE_SIZE);
 	return 0;
 }
 
@@ -101,10 +85,8 @@ struct reader {
 };
 
 static void
-expect(struct reader *r, const char *text)
+expect(struct reader *r, const char *text, size_t size)
 {
-	size_t size = strlen(text);
-
 	if ((size_t)(r->end - r->at) < size || memcmp(r->at, text, size) != 0)
 		r->bad = true;
 	else
@@ -142,48 +124,6 @@ name(struct reader *r, const char *names)
 	return 0;
 }
 
-static void
-time_of_day(struct reader *r, struct moment *out)
-{
-	out->hour = digits(r, 2);
-	expect(r, ":");
-	out->minute = digits(r, 2);
-	expect(r, ":");
-	out->second = digits(r, 2);
-}
-
-static void
-read_fixdate(struct reader *r, struct moment *out)
-{
-	expect(r, ", ");
-	out->day = digits(r, 2);
-	expect(r, " ");
-	out->month = name(r, months);
-	expect(r, " ");
-	out->year = digits(r, 4);
-	expect(r, " ");
-	time_of_day(r, out);
-	expect(r, " GMT");
-}
-
-static void
-read_asctime(struct reader *r, struct moment *out)
-{
-	expect(r, " ");
-	out->month = name(r, months);
-	expect(r, " ");
-	if (r->at < r->end && *r->at == ' ') {
-		r->at++;
-		out->day = digits(r, 1);
-	} else {
-		out->day = digits(r, 2);
-	}
-	expect(r, " ");
-	time_of_day(r, out);
-	expect(r, " ");
-	out->year = digits(r, 4);
-}
-
 /* The full year for one of two digits: the latest that is not more than 50 years after now. */
 static int64_t
 full_year(int two, int64_t now)
@@ -200,18 +140,43 @@ full_year(int two, int64_t now)
 	return year;
 }
 
+/* Read a date of a form: %d is a day, %e one that a space may begin, %b a month, %y and %Y a year,
+ * and %T a time of day. */
 static void
-read_rfc850(struct reader *r, int64_t now, struct moment *out)
+read_form(struct reader *r, const char *form, int64_t now, struct moment *out)
 {
-	expect(r, ", ");
-	out->day = digits(r, 2);
-	expect(r, "-");
-	out->month = name(r, months);
-	expect(r, "-");
-	out->year = full_year(digits(r, 2), now);
-	expect(r, " ");
-	time_of_day(r, out);
-	expect(r, " GMT");
+	for (; *form; form++) {
+		if (*form != '%') {
+			expect(r, form, 1);
+			continue;
+		}
+		switch (*++form) {
+		case 'e':
+			if (r->at < r->end && *r->at == ' ') {
+				r->at++;
+				out->day = digits(r, 1);
+				break;
+			} /* fallthrough */
+		case 'd':
+			out->day = digits(r, 2);
+			break;
+		case 'b':
+			out->month = name(r, months);
+			break;
+		case 'y':
+			out->year = full_year(digits(r, 2), now);
+			break;
+		case 'Y':
+			out->year = digits(r, 4);
+			break;
+		default:
+			out->hour = digits(r, 2);
+			expect(r, ":", 1);
+			out->minute = digits(r, 2);
+			expect(r, ":", 1);
+			out->second = digits(r, 2);
+		}
+	}
 }
 
 static bool
@@ -232,13 +197,13 @@ weft__http_date_parse(const char *value, size_t size, int64_t now, int64_t *out)
 	int day = name(&r, days);
 
 	if (!r.bad && r.at < r.end && *r.at == ',') {
-		read_fixdate(&r, &x);
+		read_form(&r, ", %d %b %Y %T GMT", now, &x);
 	} else if (!r.bad && r.at < r.end && *r.at == ' ') {
-		read_asctime(&r, &x);
+		read_form(&r, " %b %e %T %Y", now, &x);
 	} else if (!r.bad) {
 		r.at = value;
-		expect(&r, long_days[day - 1]);
-		read_rfc850(&r, now, &x);
+		expect(&r, long_days[day - 1], strlen(long_days[day - 1]));
+		read_form(&r, ", %d-%b-%y %T GMT", now, &x);
 	}
 	if (r.bad || r.at != r.end || !is_real(&x))
 		return weft_fail(WEFT_EINVAL, "http: bad date");
