@@ -16,11 +16,8 @@ struct variant {
 
 static const struct variant variants[] = {
 	{ "swar", weft__http_text_swar, weft__http_word_swar, weft__http_name_swar },
-#if WEFT__HTTP_SSE2
-	{ "sse2", weft__http_text_sse2, weft__http_word_sse2, weft__http_name_sse2 },
-#endif
-#if WEFT__HTTP_NEON
-	{ "neon", weft__http_text_neon, weft__http_word_neon, weft__http_name_neon },
+#if WEFT__HTTP_WIDE
+	{ "wide", weft__http_text_wide, weft__http_word_wide, weft__http_name_wide },
 #endif
 	{ "chosen", weft__http_scan_text, weft__http_scan_word, weft__http_scan_name },
 };

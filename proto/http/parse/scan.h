@@ -10,8 +10,8 @@
  *   name   stops at a byte that is not a letter or "-": header names rarely contain
  *          anything else, and end before a colon
  *
- * All variants of a scan return the same result.  Each variant that the CPU supports has a name
- * of its own, so that a test can compare them.
+ * All variants of a scan return the same result.  Each has a name of its own, so that a test can
+ * compare them: _bytes (one at a time, the definition), _swar (eight), _wide (sixteen).
  */
 #ifndef WEFT_HTTP_SCAN_H
 #define WEFT_HTTP_SCAN_H
@@ -23,15 +23,12 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
-#define WEFT__HTTP_SSE2 1
-#else
-#define WEFT__HTTP_SSE2 0
-#endif
-#if defined(__ARM_NEON) && defined(__aarch64__)
+#define WEFT__HTTP_WIDE 1
+#elif defined(__ARM_NEON) && defined(__aarch64__)
 #include <arm_neon.h>
-#define WEFT__HTTP_NEON 1
+#define WEFT__HTTP_WIDE 1
 #else
-#define WEFT__HTTP_NEON 0
+#define WEFT__HTTP_WIDE 0
 #endif
 
 /* A test counts the scanned bytes, to check that their number is linear. */
@@ -58,32 +55,6 @@ static inline bool
 weft__http_stops_name(unsigned char byte)
 {
 	return ((byte | 0x20) < 'a' || (byte | 0x20) > 'z') && byte != '-';
-}
-
-/* --- one byte at a time: the definition, and the remainder of the wider scans --- */
-
-static inline size_t
-weft__http_text_bytes(const char *data, size_t at, size_t size)
-{
-	while (at < size && !weft__http_stops_text((unsigned char)data[at]))
-		at++;
-	return at;
-}
-
-static inline size_t
-weft__http_word_bytes(const char *data, size_t at, size_t size)
-{
-	while (at < size && !weft__http_stops_word((unsigned char)data[at]))
-		at++;
-	return at;
-}
-
-static inline size_t
-weft__http_name_bytes(const char *data, size_t at, size_t size)
-{
-	while (at < size && !weft__http_stops_name((unsigned char)data[at]))
-		at++;
-	return at;
 }
 
 /* --- eight at a time ------------------------------------------------------- */
@@ -132,103 +103,74 @@ weft__http_name_stops8(uint64_t word)
 	return ~(letters | weft__http_bytes_equal(word, '-')) & WEFT__HTTP_EACH(0x80);
 }
 
-/* Skip groups of eight bytes of which none stops the scan.  Which byte of the next group stops it
- * is found byte by byte, so that the byte order of a word does not matter. */
-static inline __attribute__((always_inline)) size_t
-weft__http_skip8(const char *data, size_t at, size_t size, uint64_t (*stops8)(uint64_t word))
-{
-	uint64_t word;
-
-	for (; size - at >= 8; at += 8) {
-		memcpy(&word, data + at, 8);
-		if (stops8(word))
-			break;
+/* Groups of eight bytes of which none stops the scan are skipped.  Which byte of the next group
+ * stops it is found byte by byte, so that the byte order of a word does not matter. */
+#define WEFT__HTTP_DEFINE_SWAR(kind)                                                       \
+	static inline size_t                                                               \
+	weft__http_##kind##_bytes(const char *data, size_t at, size_t size)                \
+	{                                                                                  \
+		while (at < size && !weft__http_stops_##kind((unsigned char)data[at]))     \
+			at++;                                                              \
+		return at;                                                                 \
+	}                                                                                  \
+	static inline size_t                                                               \
+	weft__http_##kind##_swar(const char *data, size_t at, size_t size)                 \
+	{                                                                                  \
+		uint64_t word;                                                             \
+                                                                                           \
+		for (; size - at >= 8; at += 8) {                                          \
+			memcpy(&word, data + at, 8);                                       \
+			if (weft__http_##kind##_stops8(word))                              \
+				break;                                                     \
+		}                                                                          \
+		return weft__http_##kind##_bytes(data, at, size);                          \
 	}
-	return at;
-}
 
-static inline size_t
-weft__http_text_swar(const char *data, size_t at, size_t size)
+WEFT__HTTP_DEFINE_SWAR(text)
+WEFT__HTTP_DEFINE_SWAR(word)
+WEFT__HTTP_DEFINE_SWAR(name)
+
+/* --- sixteen at a time: a mask with WEFT__HTTP_MASK_BITS bits for each byte that stops the scan,
+ * those of the first byte lowest --- */
+
+#if defined(__SSE2__)
+#define WEFT__HTTP_MASK_BITS 1
+#define WEFT__HTTP_LOAD(at)  _mm_loadu_si128((const __m128i *)(const void *)(at))
+
+static inline uint64_t
+weft__http_text_stops16(__m128i x)
 {
-	at = weft__http_skip8(data, at, size, weft__http_text_stops8);
-	return weft__http_text_bytes(data, at, size);
+	__m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+	__m128i tab = _mm_cmpeq_epi8(x, _mm_set1_epi8('\t'));
+	__m128i del = _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f));
+
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_andnot_si128(tab, low), del));
 }
 
-static inline size_t
-weft__http_word_swar(const char *data, size_t at, size_t size)
-{
-	at = weft__http_skip8(data, at, size, weft__http_word_stops8);
-	return weft__http_word_bytes(data, at, size);
-}
-
-static inline size_t
-weft__http_name_swar(const char *data, size_t at, size_t size)
-{
-	at = weft__http_skip8(data, at, size, weft__http_name_stops8);
-	return weft__http_name_bytes(data, at, size);
-}
-
-/* --- sixteen at a time ----------------------------------------------------- */
-
-#if WEFT__HTTP_SSE2
-static inline size_t
-weft__http_text_sse2(const char *data, size_t at, size_t size)
-{
-	const __m128i last_control = _mm_set1_epi8(0x1f), tab = _mm_set1_epi8('\t');
-	const __m128i del = _mm_set1_epi8(0x7f);
-
-	for (; size - at >= 16; at += 16) {
-		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(data + at));
-		__m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, last_control), x);
-		__m128i stop = _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(x, tab), low),
-		                            _mm_cmpeq_epi8(x, del));
-		unsigned mask = (unsigned)_mm_movemask_epi8(stop);
-
-		if (mask)
-			return at + (size_t)__builtin_ctz(mask);
-	}
-	return weft__http_text_swar(data, at, size);
-}
-
-static inline size_t
-weft__http_word_sse2(const char *data, size_t at, size_t size)
+static inline uint64_t
+weft__http_word_stops16(__m128i x)
 {
 	/* As signed bytes, those above 127 are below the space too. */
-	const __m128i first = _mm_set1_epi8(0x21), del = _mm_set1_epi8(0x7f);
+	__m128i low = _mm_cmplt_epi8(x, _mm_set1_epi8(0x21));
+	__m128i del = _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f));
 
-	for (; size - at >= 16; at += 16) {
-		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(data + at));
-		__m128i stop = _mm_or_si128(_mm_cmplt_epi8(x, first), _mm_cmpeq_epi8(x, del));
-		unsigned mask = (unsigned)_mm_movemask_epi8(stop);
-
-		if (mask)
-			return at + (size_t)__builtin_ctz(mask);
-	}
-	return weft__http_word_swar(data, at, size);
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, del));
 }
 
-static inline size_t
-weft__http_name_sse2(const char *data, size_t at, size_t size)
+static inline uint64_t
+weft__http_name_stops16(__m128i x)
 {
-	const __m128i a = _mm_set1_epi8('a'), case_bit = _mm_set1_epi8(0x20);
-	const __m128i count = _mm_set1_epi8(25), dash = _mm_set1_epi8('-');
+	__m128i small = _mm_or_si128(x, _mm_set1_epi8(0x20));
+	__m128i from_a = _mm_sub_epi8(small, _mm_set1_epi8('a'));
+	__m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+	__m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
 
-	for (; size - at >= 16; at += 16) {
-		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(data + at));
-		__m128i from_a = _mm_sub_epi8(_mm_or_si128(x, case_bit), a);
-		__m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, count), from_a);
-		__m128i good = _mm_or_si128(letter, _mm_cmpeq_epi8(x, dash));
-		unsigned mask = (unsigned)_mm_movemask_epi8(good) ^ 0xffff;
-
-		if (mask)
-			return at + (size_t)__builtin_ctz(mask);
-	}
-	return weft__http_name_swar(data, at, size);
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(letter, dash)) ^ 0xffff;
 }
-#endif
+#elif WEFT__HTTP_WIDE
+#define WEFT__HTTP_MASK_BITS 4
+#define WEFT__HTTP_LOAD(at)  vld1q_u8((const uint8_t *)(at))
 
-#if WEFT__HTTP_NEON
-/* Four bits for each byte that stops the scan; the first byte's are the lowest. */
 static inline uint64_t
 weft__http_neon_mask(uint8x16_t stop)
 {
@@ -237,92 +179,69 @@ weft__http_neon_mask(uint8x16_t stop)
 	return vget_lane_u64(vreinterpret_u64_u8(narrow), 0);
 }
 
-static inline size_t
-weft__http_text_neon(const char *data, size_t at, size_t size)
+static inline uint64_t
+weft__http_text_stops16(uint8x16_t x)
 {
-	const uint8x16_t space = vdupq_n_u8(0x20), tab = vdupq_n_u8('\t');
-	const uint8x16_t del = vdupq_n_u8(0x7f);
+	uint8x16_t tab = vceqq_u8(x, vdupq_n_u8('\t')), del = vceqq_u8(x, vdupq_n_u8(0x7f));
+	uint8x16_t low = vbicq_u8(vcltq_u8(x, vdupq_n_u8(0x20)), tab);
 
-	for (; size - at >= 16; at += 16) {
-		uint8x16_t x = vld1q_u8((const uint8_t *)data + at);
-		uint8x16_t low = vbicq_u8(vcltq_u8(x, space), vceqq_u8(x, tab));
-		uint64_t mask = weft__http_neon_mask(vorrq_u8(low, vceqq_u8(x, del)));
-
-		if (mask)
-			return at + (size_t)__builtin_ctzll(mask) / 4;
-	}
-	return weft__http_text_swar(data, at, size);
+	return weft__http_neon_mask(vorrq_u8(low, del));
 }
 
-static inline size_t
-weft__http_word_neon(const char *data, size_t at, size_t size)
+static inline uint64_t
+weft__http_word_stops16(uint8x16_t x)
 {
-	const uint8x16_t first = vdupq_n_u8(0x21), del = vdupq_n_u8(0x7f);
+	uint8x16_t low = vcltq_u8(x, vdupq_n_u8(0x21)), high = vcgeq_u8(x, vdupq_n_u8(0x7f));
 
-	for (; size - at >= 16; at += 16) {
-		uint8x16_t x = vld1q_u8((const uint8_t *)data + at);
-		uint8x16_t stop = vorrq_u8(vcltq_u8(x, first), vcgeq_u8(x, del));
-		uint64_t mask = weft__http_neon_mask(stop);
-
-		if (mask)
-			return at + (size_t)__builtin_ctzll(mask) / 4;
-	}
-	return weft__http_word_swar(data, at, size);
+	return weft__http_neon_mask(vorrq_u8(low, high));
 }
 
-static inline size_t
-weft__http_name_neon(const char *data, size_t at, size_t size)
+static inline uint64_t
+weft__http_name_stops16(uint8x16_t x)
 {
-	const uint8x16_t a = vdupq_n_u8('a'), case_bit = vdupq_n_u8(0x20);
-	const uint8x16_t count = vdupq_n_u8(25), dash = vdupq_n_u8('-');
+	uint8x16_t from_a = vsubq_u8(vorrq_u8(x, vdupq_n_u8(0x20)), vdupq_n_u8('a'));
+	uint8x16_t letter = vcleq_u8(from_a, vdupq_n_u8(25));
 
-	for (; size - at >= 16; at += 16) {
-		uint8x16_t x = vld1q_u8((const uint8_t *)data + at);
-		uint8x16_t from_a = vsubq_u8(vorrq_u8(x, case_bit), a);
-		uint8x16_t good = vorrq_u8(vcleq_u8(from_a, count), vceqq_u8(x, dash));
-		uint64_t mask = weft__http_neon_mask(vmvnq_u8(good));
-
-		if (mask)
-			return at + (size_t)__builtin_ctzll(mask) / 4;
-	}
-	return weft__http_name_swar(data, at, size);
+	return weft__http_neon_mask(vmvnq_u8(vorrq_u8(letter, vceqq_u8(x, vdupq_n_u8('-')))));
 }
 #endif
 
-#if WEFT__HTTP_SSE2
-#define WEFT__HTTP_SCAN(kind) weft__http_##kind##_sse2
-#elif WEFT__HTTP_NEON
-#define WEFT__HTTP_SCAN(kind) weft__http_##kind##_neon
+#if WEFT__HTTP_WIDE
+#define WEFT__HTTP_DEFINE_WIDE(kind)                                                       \
+	static inline size_t                                                               \
+	weft__http_##kind##_wide(const char *data, size_t at, size_t size)                 \
+	{                                                                                  \
+		for (; size - at >= 16; at += 16) {                                        \
+			uint64_t mask = weft__http_##kind##_stops16(WEFT__HTTP_LOAD(data + at)); \
+                                                                                           \
+			if (mask)                                                          \
+				return at + (size_t)__builtin_ctzll(mask) / WEFT__HTTP_MASK_BITS; \
+		}                                                                          \
+		return weft__http_##kind##_swar(data, at, size);                           \
+	}
+
+WEFT__HTTP_DEFINE_WIDE(text)
+WEFT__HTTP_DEFINE_WIDE(word)
+WEFT__HTTP_DEFINE_WIDE(name)
+
+#define WEFT__HTTP_SCAN(kind) weft__http_##kind##_wide
 #else
 #define WEFT__HTTP_SCAN(kind) weft__http_##kind##_swar
 #endif
 
 /* The first offset in data[at..size) at which the scan stops, or `size`. */
-static inline size_t
-weft__http_scan_text(const char *data, size_t at, size_t size)
-{
-	size_t stop = WEFT__HTTP_SCAN(text)(data, at, size);
+#define WEFT__HTTP_DEFINE_SCAN(kind)                                                       \
+	static inline size_t                                                               \
+	weft__http_scan_##kind(const char *data, size_t at, size_t size)                   \
+	{                                                                                  \
+		size_t stop = WEFT__HTTP_SCAN(kind)(data, at, size);                       \
+                                                                                           \
+		WEFT__HTTP_COUNT_SCANNED(stop - at + 1);                                       \
+		return stop;                                                               \
+	}
 
-	WEFT__HTTP_COUNT_SCANNED(stop - at + 1);
-	return stop;
-}
-
-static inline size_t
-weft__http_scan_word(const char *data, size_t at, size_t size)
-{
-	size_t stop = WEFT__HTTP_SCAN(word)(data, at, size);
-
-	WEFT__HTTP_COUNT_SCANNED(stop - at + 1);
-	return stop;
-}
-
-static inline size_t
-weft__http_scan_name(const char *data, size_t at, size_t size)
-{
-	size_t stop = WEFT__HTTP_SCAN(name)(data, at, size);
-
-	WEFT__HTTP_COUNT_SCANNED(stop - at + 1);
-	return stop;
-}
+WEFT__HTTP_DEFINE_SCAN(text)
+WEFT__HTTP_DEFINE_SCAN(word)
+WEFT__HTTP_DEFINE_SCAN(name)
 
 #endif
