@@ -102,30 +102,28 @@ weft__http_date_line(struct weft__http_local *local)
 	return (struct text){ local->date, local->date_size };
 }
 
-char *
-weft__http_put_number(char *at, uint64_t number)
+static char *
+put_in_base(char *at, uint64_t number, unsigned base)
 {
 	char digits[20];
 	size_t count = 0;
 
 	do
-		digits[count++] = (char)('0' + number % 10);
-	while (number /= 10);
+		digits[count++] = "0123456789abcdef"[number % base];
+	while (number /= base);
 	while (count > 0)
 		*at++ = digits[--count];
 	return at;
 }
 
 char *
+weft__http_put_number(char *at, uint64_t number)
+{
+	return put_in_base(at, number, 10);
+}
+
+char *
 weft__http_put_hex(char *at, uint64_t number)
 {
-	char digits[16];
-	size_t count = 0;
-
-	do
-		digits[count++] = "0123456789abcdef"[number & 15];
-	while (number >>= 4);
-	while (count > 0)
-		*at++ = digits[--count];
-	return at;
+	return put_in_base(at, number, 16);
 }
