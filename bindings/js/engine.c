@@ -262,6 +262,7 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 	memset(js, 0, sizeof(*js));
 	js->refs = WEFT__REFS_ONE;
 	weft__link_init(&js->links);
+	weft__link_init(&js->held);
 	js->loop = weft_loop_ref(loop);
 	(void)pthread_mutex_init(&js->lock, NULL);
 	set_options(js, opts);

@@ -74,7 +74,6 @@ struct weft__js_load {
 	bool resolves; /* its text is parsed, and its imports are being resolved */
 };
 
-struct weft__js_held;
 struct weft__js_link;
 struct weft__js_net;
 
@@ -115,7 +114,7 @@ struct weft_js {
 	struct weft__js_tasks tasks;
 	struct weft__js_rejections rejections;
 	struct weft__link links;     /* C promises that scripts wait for */
-	struct weft__js_held *held;
+	struct weft__link held;      /* values that C holds */
 	struct weft__js_net *net; /* state of fetch, or NULL */
 	struct weft__js_load *loading; /* the innermost load; module.c explains these three */
 	JSValue broken; /* object that maps names to errors; or undefined */
@@ -244,6 +243,8 @@ int weft__js_to(weft_js *js, JSValueConst value, weft_value *out);
 int weft__js_to_all(weft_js *js, int count, JSValueConst *values,
                     weft_value *out);
 
+void weft__js_drop(weft_value *values, size_t count);
+
 int weft__js_value_init(weft_js *js);
 
 /* --- held.c -------------------------------------------------------------- */
@@ -319,9 +320,6 @@ JSValue weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value,
                                   int count, JSValueConst *args);
 JSValue weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count,
                              JSValueConst *args);
-
-/* A new Uint8Array with a copy of the data. */
-JSValue weft__js_new_bytes(JSContext *ctx, const void *data, size_t size);
 
 /* The bytes of a Uint8Array, borrowed.  Returns false and throws if it is not one. */
 bool weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out);

@@ -16,13 +16,6 @@ struct call {
 	weft_value args[];
 };
 
-static void
-drop_args(weft_value *args, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		weft_value_drop(&args[i]);
-}
-
 static int
 make_args(weft_js *js, int count, JSValueConst *args, weft_value *out)
 {
@@ -30,7 +23,7 @@ make_args(weft_js *js, int count, JSValueConst *args, weft_value *out)
 
 	if (rc < 0 || !weft__js_is_over(js))
 		return rc;
-	drop_args(out, (size_t)count);
+	weft__js_drop(out, (size_t)count);
 	return WEFT_EINTR; /* never visible: the script is being ended */
 }
 
@@ -62,7 +55,7 @@ call_now(weft_js *js, const struct exposed *exposed, int count, JSValueConst *ar
 	if (rc == 0) {
 		(void)weft_fail(0, "%s", ""); /* clear the error text of an earlier call */
 		rc = exposed->fn(js, given, (size_t)count, &out, exposed->arg);
-		drop_args(given, (size_t)count);
+		weft__js_drop(given, (size_t)count);
 	}
 	if (given != few)
 		weft_release(given);
@@ -76,7 +69,7 @@ end_call(struct call *call)
 {
 	weft_js *js = call->js;
 
-	drop_args(call->args, call->count);
+	weft__js_drop(call->args, call->count);
 	weft_release(call);
 	weft__js_unref(js);
 }

@@ -13,22 +13,11 @@
 struct weft__js_held {
 	struct weft__refs refs;
 	weft_js *js;
-	JSValue value;                      /* loop's thread only */
-	struct weft__js_held *next, **link; /* loop's thread only; NULL: not in the list */
-	weft_node node;                     /* posts it, once dropped */
-	bool refused;                       /* by the loop; under the lock */
+	JSValue value;               /* loop's thread only */
+	struct weft__link of_engine; /* loop's thread only */
+	weft_node node;              /* posts it, once dropped */
+	bool refused;                /* by the loop; under the lock */
 };
-
-static void
-take_off(struct weft__js_held *held)
-{
-	if (!held->link)
-		return;
-	*held->link = held->next;
-	if (held->next)
-		held->next->link = held->link;
-	held->link = NULL;
-}
 
 static void
 held_end(struct weft__js_held *held)
@@ -46,8 +35,8 @@ end_here(void *arg)
 	struct weft__js_held *held = arg;
 	JSRuntime *rt = held->js->rt;
 
-	if (held->link) {
-		take_off(held);
+	if (!weft__list_is_empty(&held->of_engine)) {
+		weft__link_remove(&held->of_engine);
 		JS_FreeValueRT(rt, held->value);
 	}
 	held_end(held);
@@ -105,12 +94,8 @@ weft__js_hold(weft_js *js, JSValueConst value, weft_value *out)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	*held = (struct weft__js_held){ .refs = WEFT__REFS_ONE,
 		                        .js = weft__js_ref(js),
-		                        .value = JS_DupValue(js->ctx, value),
-		                        .next = js->held,
-		                        .link = &js->held };
-	if (js->held)
-		js->held->link = &held->next;
-	js->held = held;
+		                        .value = JS_DupValue(js->ctx, value) };
+	weft__link_after(&js->held, &held->of_engine);
 	*out = weft_value_ptr(&weft_type_js, held);
 	return 0;
 }
@@ -129,16 +114,16 @@ weft__js_held_value(weft_js *js, const weft_value *value)
 static bool
 end_first(weft_js *js)
 {
-	struct weft__js_held *held;
+	struct weft__js_held *held = NULL;
 	JSValue value = JS_UNDEFINED;
 	bool refused = false;
 
 	(void)pthread_mutex_lock(&js->lock);
-	held = js->held;
-	if (held) {
+	if (!weft__list_is_empty(&js->held)) {
+		held = WEFT__LINK_OF(weft__js_held, of_engine, js->held.next);
 		value = held->value;
 		refused = held->refused;
-		take_off(held);
+		weft__link_remove(&held->of_engine);
 	} else {
 		js->held_closed = true;
 	}

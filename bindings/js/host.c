@@ -86,23 +86,15 @@ promise_state(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 {
 	static const char *const names[] = { "pending", "fulfilled", "rejected" };
 	int state = (int)JS_PromiseState(ctx, args[0]);
-	JSValue array = JS_NewArray(ctx);
+	JSValue parts[2];
 
 	(void)this_value;
 	(void)count;
 	if (state < 0 || state > 2)
 		state = 0;
-	if (JS_DefinePropertyValueUint32(ctx, array, 0, JS_NewString(ctx, names[state]),
-	                                 JS_PROP_C_W_E)
-	            < 0
-	    || (state > 0
-	        && JS_DefinePropertyValueUint32(ctx, array, 1, JS_PromiseResult(ctx, args[0]),
-	                                        JS_PROP_C_W_E)
-	                   < 0)) {
-		JS_FreeValue(ctx, array);
-		return JS_EXCEPTION;
-	}
-	return array;
+	parts[0] = JS_NewString(ctx, names[state]);
+	parts[1] = state > 0 ? JS_PromiseResult(ctx, args[0]) : JS_UNDEFINED;
+	return JS_NewArrayFrom(ctx, 2, parts);
 }
 
 static const JSCFunctionListEntry functions[] = {
@@ -117,27 +109,6 @@ static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("utf8Decode", 2, weft__js_utf8_decode),
 	JS_CFUNC_DEF("promiseState", 1, promise_state),
 };
-
-static JSValue
-freeze(JSContext *ctx, JSValue object)
-{
-	JSPropertyEnum *names;
-	uint32_t count;
-
-	if (JS_GetOwnPropertyNames(ctx, &names, &count, object, JS_GPN_STRING_MASK) < 0) {
-		JS_FreeValue(ctx, object);
-		return JS_EXCEPTION;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		(void)JS_DefineProperty(ctx, object, names[i].atom, JS_UNDEFINED, JS_UNDEFINED,
-		                        JS_UNDEFINED,
-		                        JS_PROP_HAS_CONFIGURABLE | JS_PROP_HAS_WRITABLE);
-		JS_FreeAtom(ctx, names[i].atom);
-	}
-	js_free(ctx, names);
-	(void)JS_PreventExtensions(ctx, object);
-	return object;
-}
 
 JSValue
 weft__js_make_host(weft_js *js)
@@ -154,9 +125,9 @@ weft__js_make_host(weft_js *js)
 	                         weft__js_date_ms() - (double)(weft_now() - js->began_ns) / 1e6),
 		    JS_PROP_C_W_E)
 	            < 0
-	    || weft__js_net_init(js, host) < 0) {
+	    || weft__js_net_init(js, host) < 0 || JS_FreezeObject(ctx, host) < 0) {
 		JS_FreeValue(ctx, host);
 		return JS_EXCEPTION;
 	}
-	return freeze(ctx, host);
+	return host;
 }

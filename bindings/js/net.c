@@ -16,7 +16,7 @@
 
 struct weft__js_net {
 	weft_http_client *client;
-	struct exchange *first;
+	struct weft__link exchanges;
 	struct weft__refs refs; /* held by the engine and by exchanges */
 };
 
@@ -26,7 +26,7 @@ struct exchange {
 	weft_http *http; /* NULL: not open */
 	struct weft__refs refs;
 	bool busy, ended;
-	struct exchange *next, *prev; /* list of the engine's exchanges */
+	struct weft__link of_net;
 };
 
 /* --- the client ----------------------------------------------------------------- */
@@ -53,6 +53,7 @@ net_of(weft_js *js)
 		return NULL;
 	*net = (struct weft__js_net){ .client = weft_http_client_new(&opts),
 		                      .refs = WEFT__REFS_ONE };
+	weft__link_init(&net->exchanges);
 	if (net->client)
 		return js->net = net;
 	weft_release(net);
@@ -60,28 +61,6 @@ net_of(weft_js *js)
 }
 
 /* --- exchanges ------------------------------------------------------------------- */
-
-static void
-net_list(struct exchange *exchange)
-{
-	struct weft__js_net *net = exchange->net;
-
-	exchange->next = net->first;
-	if (net->first)
-		net->first->prev = exchange;
-	net->first = exchange;
-}
-
-static void
-net_unlist(struct exchange *exchange)
-{
-	if (exchange->prev)
-		exchange->prev->next = exchange->next;
-	else
-		exchange->net->first = exchange->next;
-	if (exchange->next)
-		exchange->next->prev = exchange->prev;
-}
 
 /* Invariant 1. */
 static void
@@ -111,7 +90,7 @@ drop_exchange(void *ptr)
 	if (!weft__refs_drop(&exchange->refs))
 		return;
 	net_end(exchange);
-	net_unlist(exchange);
+	weft__link_remove(&exchange->of_net);
 	(void)weft_abort_unref(exchange->abort);
 	unref_net(exchange->net);
 	weft_release(exchange);
@@ -144,7 +123,7 @@ net_begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, vo
 		return WEFT_ENOMEM;
 	}
 	weft__refs_add(&net->refs);
-	net_list(exchange);
+	weft__link_after(&net->exchanges, &exchange->of_net);
 	*out = weft_value_ptr(&type_exchange, exchange);
 	return 0;
 }
@@ -267,13 +246,6 @@ make_fields(const weft_value *value, weft_http_field **out)
 	return (int)count;
 }
 
-static void
-drop_all(weft_value *values, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		weft_value_drop(&values[i]);
-}
-
 /* The headers of a response: a list of alternating names and values. */
 static weft_value
 list_fields(weft_http *http)
@@ -311,7 +283,7 @@ make_reply(weft_http *http, weft_value *out)
 		                weft_value_text(weft_http_url(http)), list_fields(http) };
 
 	if (items[1].type == &weft_type_error || items[2].type == &weft_type_error) {
-		drop_all(items, 3);
+		weft__js_drop(items, 3);
 		return WEFT_ENOMEM;
 	}
 	*out = weft_value_list(items, 3);
@@ -443,7 +415,7 @@ weft__js_net_fini(weft_js *js)
 	if (!net)
 		return;
 	js->net = NULL;
-	for (struct exchange *it = net->first; it; it = it->next)
-		net_end(it);
+	for (struct weft__link *at = net->exchanges.next; at != &net->exchanges; at = at->next)
+		net_end(WEFT__LINK_OF(exchange, of_net, at));
 	unref_net(net);
 }

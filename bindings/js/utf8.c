@@ -19,20 +19,6 @@ weft__js_repair(char *text, size_t size)
 	}
 }
 
-/* JS_NewTypedArray() reads three arguments whatever the count is. */
-JSValue
-weft__js_new_bytes(JSContext *ctx, const void *data, size_t size)
-{
-	JSValue args[3] = { JS_NewArrayBufferCopy(ctx, data, size), JS_UNDEFINED, JS_UNDEFINED };
-	JSValue array;
-
-	if (JS_IsException(args[0]))
-		return args[0];
-	array = JS_NewTypedArray(ctx, 3, args, JS_TYPED_ARRAY_UINT8);
-	JS_FreeValue(ctx, args[0]);
-	return array;
-}
-
 JSValue
 weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
@@ -45,7 +31,7 @@ weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count, JSValue
 	if (!text)
 		return JS_EXCEPTION;
 	weft__js_repair((char *)(uintptr_t)text, size);
-	array = weft__js_new_bytes(ctx, text, size);
+	array = JS_NewUint8ArrayCopy(ctx, (const uint8_t *)text, size);
 	JS_FreeCString(ctx, text);
 	return array;
 }
@@ -53,45 +39,14 @@ weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count, JSValue
 bool
 weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out)
 {
-	size_t offset, size, each, whole;
-	JSValue buffer = JS_GetTypedArrayBuffer(ctx, value, &offset, &size, &each);
-	uint8_t *data;
-
-	if (JS_IsException(buffer))
-		return false;
-	data = JS_GetArrayBuffer(ctx, &whole, buffer);
-	JS_FreeValue(ctx, buffer); /* the array keeps a reference */
-	if (!data && size > 0)
-		return false;
-	if (each != 1) {
-		(void)JS_ThrowTypeError(ctx, "not an array of bytes");
-		return false;
-	}
-	*out = (weft_span){ data ? data + offset : (uint8_t *)"", size };
-	return true;
+	out->data = JS_GetUint8Array(ctx, &out->size, value);
+	return out->data != NULL;
 }
 
 static size_t
 size_at(const unsigned char *at)
 {
 	return *at < 0x80 ? 1 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-}
-
-static JSValue
-make_pair(JSContext *ctx, size_t first, size_t second)
-{
-	JSValue array = JS_NewArray(ctx);
-
-	if (JS_DefinePropertyValueUint32(ctx, array, 0, JS_NewInt64(ctx, (int64_t)first),
-	                                 JS_PROP_C_W_E)
-	            < 0
-	    || JS_DefinePropertyValueUint32(ctx, array, 1, JS_NewInt64(ctx, (int64_t)second),
-	                                    JS_PROP_C_W_E)
-	               < 0) {
-		JS_FreeValue(ctx, array);
-		return JS_EXCEPTION;
-	}
-	return array;
 }
 
 /* Encodes only whole characters.  Returns [UTF-16 units read, bytes written]. */
@@ -101,6 +56,7 @@ weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count, JS
 	size_t size, read = 0, written = 0;
 	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
 	weft_span room;
+	JSValue sizes[2];
 
 	(void)this_value;
 	(void)count;
@@ -122,7 +78,9 @@ weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count, JS
 	if (written > 0)
 		memcpy((void *)(uintptr_t)room.data, text, written);
 	JS_FreeCString(ctx, text);
-	return make_pair(ctx, read, written);
+	sizes[0] = JS_NewInt64(ctx, (int64_t)read);
+	sizes[1] = JS_NewInt64(ctx, (int64_t)written);
+	return JS_NewArrayFrom(ctx, 2, sizes);
 }
 
 /* --- from bytes ------------------------------------------------------------------------- */

@@ -18,12 +18,6 @@ from_integer(JSContext *ctx, int64_t integer)
 }
 
 static JSValue
-from_bytes(JSContext *ctx, const weft_span *bytes)
-{
-	return weft__js_new_bytes(ctx, bytes->data, bytes->size);
-}
-
-static JSValue
 from_list(weft_js *js, const weft_list *list)
 {
 	JSContext *ctx = js->ctx;
@@ -79,11 +73,13 @@ from_shared(weft_js *js, const weft_value *value)
 	return rc < 0 ? weft__js_throw(js, rc) : wrap(js, &shared);
 }
 
-JSValue
-weft__js_from(weft_js *js, const weft_value *value)
+/* With `take`, a value of an unknown type becomes the script's; otherwise it is shared. */
+static JSValue
+from(weft_js *js, weft_value *value, bool take)
 {
 	JSContext *ctx = js->ctx;
 	const weft_type *type = value->type;
+	const weft_span *bytes = value->as.ptr;
 
 	if (!type)
 		return JS_UNDEFINED;
@@ -94,7 +90,7 @@ weft__js_from(weft_js *js, const weft_value *value)
 	if (type == &weft_type_text)
 		return JS_NewString(ctx, value->as.ptr);
 	if (type == &weft_type_bytes)
-		return from_bytes(ctx, value->as.ptr);
+		return JS_NewUint8ArrayCopy(ctx, bytes->data, bytes->size);
 	if (type == &weft_type_list)
 		return from_list(js, value->as.ptr);
 	if (type == &weft_type_error)
@@ -103,25 +99,22 @@ weft__js_from(weft_js *js, const weft_value *value)
 		return weft__js_from_promise(js, weft_promise_ref(value->as.ptr));
 	if (type == &weft_type_js)
 		return weft__js_held_value(js, value);
-	return from_shared(js, value);
+	return take ? wrap(js, value) : from_shared(js, value);
 }
 
-static bool
-is_known(const weft_type *type)
+JSValue
+weft__js_from(weft_js *js, const weft_value *value)
 {
-	return !type || type == &weft_type_integer || type == &weft_type_number
-	       || type == &weft_type_text || type == &weft_type_bytes || type == &weft_type_list
-	       || type == &weft_type_error || type == &weft_type_promise || type == &weft_type_js;
+	weft_value copy = *value;
+
+	return from(js, &copy, false);
 }
 
 JSValue
 weft__js_take(weft_js *js, weft_value *value)
 {
-	JSValue made;
+	JSValue made = from(js, value, true);
 
-	if (!is_known(value->type))
-		return wrap(js, value);
-	made = weft__js_from(js, value);
 	weft_value_drop(value);
 	return made;
 }
@@ -205,12 +198,11 @@ to_text(struct walk *walk, JSValueConst value, weft_value *out)
 	return rc;
 }
 
-static void
-drop_items(weft_value *items, size_t count)
+void
+weft__js_drop(weft_value *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		weft_value_drop(&items[i]);
-	weft_release(items);
+		weft_value_drop(&values[i]);
 }
 
 /* Polls for limits once in LOOK items. */
@@ -241,16 +233,6 @@ to_item(struct walk *walk, JSValueConst array, uint32_t at, weft_value *out)
 }
 
 static int
-length_of(weft_js *js, JSValueConst array, uint32_t *out)
-{
-	JSValue length = JS_GetPropertyStr(js->ctx, array, "length");
-	int rc = JS_IsException(length) ? -1 : JS_ToUint32(js->ctx, out, length);
-
-	JS_FreeValue(js->ctx, length);
-	return rc < 0 ? weft__js_failure(js) : 0;
-}
-
-static int
 to_items(struct walk *walk, JSValueConst array, uint32_t count, weft_value *items)
 {
 	int rc = 0;
@@ -267,11 +249,11 @@ static int
 to_list(struct walk *walk, JSValueConst array, weft_value *out)
 {
 	weft_value *items;
-	uint32_t count;
-	int rc = length_of(walk->js, array, &count);
+	int64_t count;
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	if (JS_GetLength(walk->js->ctx, array, &count) < 0)
+		return weft__js_failure(walk->js);
 	if (walk->depth >= DEPTH_MAX)
 		return weft_fail(WEFT_EINVAL, "arrays are nested more than 64 levels deep");
 	rc = spend(walk, ((size_t)count + 1) * sizeof(*items));
@@ -280,12 +262,11 @@ to_list(struct walk *walk, JSValueConst array, weft_value *out)
 	items = weft_alloc(((size_t)count + 1) * sizeof(*items));
 	if (!items)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
-	rc = to_items(walk, array, count, items);
-	if (rc < 0) {
-		drop_items(items, count);
-		return rc;
-	}
-	rc = made(weft_value_list(items, count), out);
+	rc = to_items(walk, array, (uint32_t)count, items);
+	if (rc < 0)
+		weft__js_drop(items, (size_t)count);
+	else
+		rc = made(weft_value_list(items, (size_t)count), out);
 	weft_release(items);
 	return rc;
 }
@@ -403,8 +384,8 @@ weft__js_to_all(weft_js *js, int count, JSValueConst *values, weft_value *out)
 	memset(out, 0, (size_t)count * sizeof(*out));
 	for (int i = 0; rc == 0 && i < count; i++)
 		rc = to(&walk, values[i], &out[i]);
-	for (int i = 0; rc < 0 && i < count; i++)
-		weft_value_drop(&out[i]);
+	if (rc < 0)
+		weft__js_drop(out, (size_t)count);
 	return rc;
 }
 
