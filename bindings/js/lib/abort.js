@@ -13,7 +13,7 @@
 
 const { DOMException, Event, EventTarget, dispatchTrusted, defineHandler, listening } =
 	need("events");
-const { expose } = need("event");
+const { expose, attributes, shown } = need("event");
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 const uncurry = (method) => Function.prototype.call.bind(method);
 const setAdd = uncurry(Set.prototype.add);
@@ -85,14 +85,6 @@ class AbortSignal extends EventTarget {
 		return result;
 	}
 
-	get aborted() {
-		return this.#state.aborted;
-	}
-
-	get reason() {
-		return this.#state.reason;
-	}
-
 	throwIfAborted() {
 		if (this.#state.aborted)
 			throw this.#state.reason;
@@ -105,14 +97,13 @@ class AbortSignal extends EventTarget {
 		hold(this, this.#state);
 	}
 
-	[inspectCustom](depth, options, inspect) {
-		if (depth < 0)
-			return "[AbortSignal]";
-		return `AbortSignal ${inspect({ aborted: this.aborted }, options)}`;
+	[inspectCustom](...args) {
+		return shown(this, "AbortSignal", { aborted: this.aborted }, ...args);
 	}
 }
 
-expose(AbortSignal, "aborted", "reason", "throwIfAborted");
+attributes(AbortSignal, stateOf, ["aborted", "reason"]);
+expose(AbortSignal, "throwIfAborted");
 defineHandler(AbortSignal, "abort");
 
 function delayOf(milliseconds) {
@@ -212,10 +203,9 @@ class AbortController {
 		signalAbort(this.#signal, reason);
 	}
 
-	[inspectCustom](depth, options, inspect) {
-		if (depth < 0)
-			return "[AbortController]";
-		return `AbortController ${inspect({ signal: this.signal }, options)}`;
+	[inspectCustom](...args) {
+		return shown(this, "AbortController", { signal: this.signal },
+			...args);
 	}
 }
 

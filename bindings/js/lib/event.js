@@ -6,7 +6,7 @@
 (function (host, need) {
 "use strict";
 
-const define = Object.defineProperty;
+const { defineProperty: define, getOwnPropertyDescriptor: describe } = Object;
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 
 /* Converts a dictionary argument as WebIDL does. */
@@ -25,6 +25,24 @@ function expose(type, ...names) {
 		define(type.prototype, name, { enumerable: true });
 	define(type.prototype, Symbol.toStringTag, { value: type.name, configurable: true });
 }
+
+/* Adds read-only attributes to a class.  Each shows a member of the private state, which `stateOf`
+ * returns, of the same name or of the name in `members`. */
+function attributes(type, stateOf, names, members = {}) {
+	for (const name of names) {
+		const member = members[name] ?? name;
+		const accessor = { get [name]() { return stateOf(this)[member]; } };
+
+		define(type.prototype, name, { ...describe(accessor, name), enumerable: true });
+	}
+}
+
+/* The text of an object for inspect(): its class and some attributes. */
+const shown = (object, otherwise, values, depth, options, inspect) => {
+	const name = object.constructor?.name || otherwise;
+
+	return depth < 0 ? `[${name}]` : `${name} ${inspect(values, options)}`;
+};
 
 let stateOf;
 
@@ -56,42 +74,6 @@ class Event {
 		};
 	}
 
-	get type() {
-		return this.#state.type;
-	}
-
-	get target() {
-		return this.#state.target;
-	}
-
-	get srcElement() {
-		return this.#state.target;
-	}
-
-	get currentTarget() {
-		return this.#state.current;
-	}
-
-	get eventPhase() {
-		return this.#state.phase;
-	}
-
-	get bubbles() {
-		return this.#state.bubbles;
-	}
-
-	get cancelable() {
-		return this.#state.cancelable;
-	}
-
-	get composed() {
-		return this.#state.composed;
-	}
-
-	get defaultPrevented() {
-		return this.#state.canceled;
-	}
-
 	get returnValue() {
 		return !this.#state.canceled;
 	}
@@ -108,14 +90,6 @@ class Event {
 	set cancelBubble(value) {
 		if (value)
 			this.#state.stopped = true;
-	}
-
-	get isTrusted() {
-		return this.#state.trusted;
-	}
-
-	get timeStamp() {
-		return this.#state.time;
 	}
 
 	composedPath() {
@@ -137,22 +111,18 @@ class Event {
 	}
 
 	[inspectCustom](depth, options, inspect) {
-		const name = this.constructor?.name || "Event";
+		const { type, defaultPrevented, cancelable, timeStamp } = this;
 
-		if (depth < 0)
-			return `[${name}]`;
-		return `${name} ${inspect({
-			type: this.type,
-			defaultPrevented: this.defaultPrevented,
-			cancelable: this.cancelable,
-			timeStamp: this.timeStamp,
-		}, options)}`;
+		return shown(this, "Event", { type, defaultPrevented, cancelable, timeStamp },
+			depth, options, inspect);
 	}
 }
 
-expose(Event, "type", "target", "srcElement", "currentTarget", "eventPhase", "bubbles",
-	"cancelable", "composed", "defaultPrevented", "returnValue", "cancelBubble",
-	"isTrusted", "timeStamp", "composedPath", "stopPropagation",
+attributes(Event, stateOf, ["type", "target", "srcElement", "currentTarget", "eventPhase",
+	"bubbles", "cancelable", "composed", "defaultPrevented", "isTrusted", "timeStamp"],
+{ srcElement: "target", currentTarget: "current", eventPhase: "phase",
+	defaultPrevented: "canceled", isTrusted: "trusted", timeStamp: "time" });
+expose(Event, "returnValue", "cancelBubble", "composedPath", "stopPropagation",
 	"stopImmediatePropagation", "preventDefault");
 for (const [i, name] of ["NONE", "CAPTURING_PHASE", "AT_TARGET", "BUBBLING_PHASE"].entries()) {
 	define(Event, name, { value: i, enumerable: true });
@@ -188,51 +158,31 @@ class ErrorEvent extends Event {
 		};
 	}
 
-	get message() {
-		return this.#init.message;
-	}
-
-	get filename() {
-		return this.#init.filename;
-	}
-
-	get lineno() {
-		return this.#init.lineno;
-	}
-
-	get colno() {
-		return this.#init.colno;
-	}
-
-	get error() {
-		return this.#init.error;
+	static {
+		attributes(ErrorEvent, (event) => event.#init,
+			["message", "filename", "lineno", "colno", "error"]);
 	}
 }
 
-expose(ErrorEvent, "message", "filename", "lineno", "colno", "error");
+expose(ErrorEvent);
 
 class PromiseRejectionEvent extends Event {
-	#promise;
-	#reason;
+	#init;
 
 	constructor(type, init) {
 		super(...arguments);
 		if (init === undefined || init === null || !("promise" in init))
 			throw new TypeError("PromiseRejectionEvent needs a promise");
-		this.#promise = init.promise;
-		this.#reason = init.reason;
+		this.#init = { promise: init.promise, reason: init.reason };
 	}
 
-	get promise() {
-		return this.#promise;
-	}
-
-	get reason() {
-		return this.#reason;
+	static {
+		attributes(PromiseRejectionEvent, (event) => event.#init, ["promise", "reason"]);
 	}
 }
 
-expose(PromiseRejectionEvent, "promise", "reason");
+expose(PromiseRejectionEvent);
 
-return { Event, CustomEvent, ErrorEvent, PromiseRejectionEvent, stateOf, dictionary, expose };
+return { Event, CustomEvent, ErrorEvent, PromiseRejectionEvent, stateOf, dictionary, expose,
+	attributes, shown };
 })

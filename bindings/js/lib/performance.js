@@ -10,7 +10,7 @@
 "use strict";
 
 const { DOMException, EventTarget } = need("events");
-const { dictionary, expose } = need("event");
+const { dictionary, expose, attributes, shown } = need("event");
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 const uncurry = (method) => Function.prototype.call.bind(method);
 const slice = uncurry(Array.prototype.slice);
@@ -55,85 +55,57 @@ function select(list, name, type) {
 	return sort(chosen, (a, b) => a.startTime - b.startTime);
 }
 
-class PerformanceEntry {
-	#name;
-	#entryType;
-	#startTime;
-	#duration;
+let entryOf;
 
-	constructor(given, name, entryType, startTime, duration) {
+class PerformanceEntry {
+	#entry; /* { name, entryType, startTime, duration, detail } */
+
+	static {
+		entryOf = (entry) => entry.#entry;
+	}
+
+	constructor(given, entry) {
 		if (given !== key)
 			throw new TypeError("Illegal constructor");
-		this.#name = name;
-		this.#entryType = entryType;
-		this.#startTime = startTime;
-		this.#duration = duration;
-	}
-
-	get name() {
-		return this.#name;
-	}
-
-	get entryType() {
-		return this.#entryType;
-	}
-
-	get startTime() {
-		return this.#startTime;
-	}
-
-	get duration() {
-		return this.#duration;
+		this.#entry = entry;
 	}
 
 	toJSON() {
-		return { name: this.name, entryType: this.entryType, startTime: this.startTime,
-			duration: this.duration, ...("detail" in this && { detail: this.detail }) };
+		return { ...this.#entry };
 	}
 
-	[inspectCustom](depth, options, inspect) {
-		const name = this.constructor?.name || "PerformanceEntry";
-
-		return depth < 0 ? `[${name}]` : `${name} ${inspect(this.toJSON(), options)}`;
+	[inspectCustom](...args) {
+		return shown(this, "PerformanceEntry", this.toJSON(), ...args);
 	}
 }
 
-expose(PerformanceEntry, "name", "entryType", "startTime", "duration", "toJSON");
+attributes(PerformanceEntry, entryOf, ["name", "entryType", "startTime", "duration"]);
+expose(PerformanceEntry, "toJSON");
 
 class PerformanceMark extends PerformanceEntry {
-	#detail;
-
 	constructor(name, options) {
 		if (arguments.length === 0)
 			throw new TypeError("A mark needs a name");
 		options = dictionary(options, "The options of a mark");
 		const start = options.startTime;
 
-		super(key, `${name}`, "mark", start === undefined ? host.now() : moment(start), 0);
-		this.#detail = options.detail ?? null;
-	}
-
-	get detail() {
-		return this.#detail;
+		super(key, { name: `${name}`, entryType: "mark",
+			startTime: start === undefined ? host.now() : moment(start), duration: 0,
+			detail: options.detail ?? null });
 	}
 }
-
-expose(PerformanceMark, "detail");
 
 class PerformanceMeasure extends PerformanceEntry {
-	#detail;
-
 	constructor(given, name, start, end, detail) {
-		super(given, name, "measure", start, end - start);
-		this.#detail = detail ?? null;
-	}
-
-	get detail() {
-		return this.#detail;
+		super(given, { name, entryType: "measure", startTime: start, duration: end - start,
+			detail: detail ?? null });
 	}
 }
 
-expose(PerformanceMeasure, "detail");
+for (const type of [PerformanceMark, PerformanceMeasure]) {
+	attributes(type, entryOf, ["detail"]);
+	expose(type);
+}
 
 function moment(value) {
 	const time = +value;
