@@ -183,8 +183,9 @@ weft__attempt(struct weft__backend *backend, struct weft__fd *entry, struct weft
 	if (result == -EINTR || result == -EWOULDBLOCK)
 		result = -EAGAIN;
 	if (is_drained(entry, op, result))
-		entry->flags &= weft__op_sides(op) == WEFT_READABLE ? (uint16_t)~WEFT__FD_MAY_READ
-		                                                    : (uint16_t)~WEFT__FD_MAY_WRITE;
+		entry->flags &= weft__op_directions(op) == WEFT_READABLE
+		                        ? (uint16_t)~WEFT__FD_MAY_READ
+		                        : (uint16_t)~WEFT__FD_MAY_WRITE;
 	weft__ready_learn(backend, op, result);
 	return result;
 }

@@ -49,7 +49,7 @@ struct weft__event {
 	int32_t  fd;
 	uint32_t generation;
 	uint16_t ready; /* WEFT_READABLE, ... */
-	uint8_t  sides; /* directions still to be inspected: bit 0 read, bit 1 write */
+	uint8_t  directions; /* those still to be inspected: bit 0 read, bit 1 write */
 	uint8_t  tries; /* results in a row, of an op with many results */
 };
 
@@ -229,15 +229,15 @@ void weft__ready_note_files(struct weft__backend *backend);
  * and fetched about it. */
 void weft__ready_forget(struct weft__backend *backend, int fd);
 
-/* Make the directions `sides` of `fd`, which has an entry, available to `newcomer`: evict their
- * waiters if those wait for another file than `fd` refers to now.  0 or WEFT_EBUSY. */
-int  weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
+/* Make `directions` of `fd`, which has an entry, available to `newcomer`: evict their waiters if
+ * those wait for another file than `fd` refers to now.  0 or WEFT_EBUSY. */
+int  weft__ready_claim(struct weft__backend *backend, int fd, uint32_t directions,
                        uintptr_t newcomer);
 
-/* End the waiters in the directions `sides` of `fd` with `why`, and drop what was armed and
+/* End the waiters in `directions` of `fd` with `why`, and drop what was armed and
  * fetched for `fd`.  The second ends every waiter except `newcomer` with WEFT_EBADF if it waits
  * for another file than `fd` refers to now. */
-void weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why);
+void weft__ready_evict(struct weft__backend *backend, int fd, uint32_t directions, int why);
 void weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcomer);
 
 /* Whether `op` is the waiter in its direction.  An op that was evicted while the kernel has it
@@ -250,8 +250,8 @@ void weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int 
 void weft__watch_evict(struct weft__backend *backend, weft_watch *watch, int why);
 
 /* The waiter in a direction of `fd`, or NULL. */
-weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int side);
-struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int side);
+weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int direction);
+struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int direction);
 
 /* Convert the revents of poll(2). */
 uint32_t weft__ready_of_poll(int revents);

@@ -184,7 +184,7 @@ break_down(struct weft__backend *backend, int error)
 	for (uint32_t fd = 0; fd < count; fd++) {
 		const struct weft__fd *entry = weft__fds_get(&backend->fds, (int)fd);
 
-		if (entry && (entry->side[0] || entry->side[1]))
+		if (entry && (entry->waiter[0] || entry->waiter[1]))
 			weft__ready_evict(backend, (int)fd, WEFT_READABLE | WEFT_WRITABLE, error);
 	}
 	if (backend->ops->close)

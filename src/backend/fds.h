@@ -11,7 +11,7 @@
 
 #include "base/sys.h"
 
-enum { WEFT__READ_SIDE, WEFT__WRITE_SIDE };
+enum { WEFT__DIRECTION_READ, WEFT__DIRECTION_WRITE };
 
 /* Flags of an entry. */
 enum {
@@ -29,9 +29,9 @@ enum {
 	WEFT__FD_PASSES = 1 << 8, /* a Unix socket that receives descriptors */
 };
 
-/* side[]: the waiter of each direction, an op, or a watch if the lowest bit is set; 0: none. */
+/* waiter[]: the waiter of each direction, an op, or a watch if the lowest bit is set; 0: none. */
 struct weft__fd {
-	uintptr_t side[2];
+	uintptr_t waiter[2];
 	uint32_t  generation; /* events of an earlier generation are dropped */
 	uint16_t  armed;      /* WEFT_READABLE, WRITABLE, EDGE as registered */
 	uint16_t  flags;

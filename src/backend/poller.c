@@ -1,9 +1,9 @@
 /* poller.c - readiness of many descriptors, for programs with a loop of their own.
  *
  * A backend without ops: arm() and wait() and the table of descriptors.  The two words of
- * side[] hold a token and the requested events instead of waiters.
+ * waiter[] hold a token and the requested events instead of waiters.
  *
- *   1. A descriptor is registered exactly when side[EVENTS] is not 0.
+ *   1. A descriptor is registered exactly when waiter[EVENTS] is not 0.
  *   2. Whatever is armed but no longer needed (muted, or hung up with no events requested) is
  *      disarmed when it first reports something.
  */
@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/thread.h"
 
-enum { TOKEN, EVENTS }; /* indexes of side[] */
+enum { TOKEN, EVENTS }; /* indexes of waiter[] */
 
 #define REGISTERED ((uintptr_t)1 << 16)
 #define BOTH       ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
@@ -67,7 +67,7 @@ poller_find(weft_poller *poller, int fd)
 {
 	struct weft__fd *entry = fd < 0 ? NULL : weft__fds_get(&poller->backend.fds, fd);
 
-	return entry && entry->side[EVENTS] ? entry : NULL;
+	return entry && entry->waiter[EVENTS] ? entry : NULL;
 }
 
 /* Make the kernel report `events`; with 0 it reports nothing. */
@@ -123,15 +123,15 @@ weft_poller_add(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	entry = weft__fds_make(&poller->backend.fds, fd);
 	if (!entry)
 		return weft__fail(WEFT_ENOMEM, "weft_poller_add: out of memory");
-	if (entry->side[EVENTS] && !is_stale(poller, fd, entry))
+	if (entry->waiter[EVENTS] && !is_stale(poller, fd, entry))
 		return weft__fail(WEFT_EEXIST,
 		                  "weft_poller_add: the descriptor is already registered");
 	entry->generation++;
 	rc = arm(poller, fd, entry, events);
 	if (rc < 0)
 		return rc;
-	entry->side[EVENTS] = events | REGISTERED;
-	entry->side[TOKEN] = token;
+	entry->waiter[EVENTS] = events | REGISTERED;
+	entry->waiter[TOKEN] = token;
 	return 0;
 }
 
@@ -152,8 +152,8 @@ weft_poller_modify(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	rc = arm(poller, fd, entry, events);
 	if (rc < 0)
 		return rc;
-	entry->side[EVENTS] = events | REGISTERED;
-	entry->side[TOKEN] = token;
+	entry->waiter[EVENTS] = events | REGISTERED;
+	entry->waiter[TOKEN] = token;
 	return 0;
 }
 
@@ -167,7 +167,7 @@ weft_poller_remove(weft_poller *poller, int fd)
 		                  "weft_poller_remove: the descriptor is not registered");
 	(void)arm(poller, fd, entry, 0);
 	entry->generation++;
-	entry->side[EVENTS] = entry->side[TOKEN] = 0;
+	entry->waiter[EVENTS] = entry->waiter[TOKEN] = 0;
 	return 0;
 }
 
@@ -185,10 +185,10 @@ collect(weft_poller *poller, weft_poller_event *out)
 
 		if (!entry || entry->generation != event->generation)
 			continue;
-		asked = (uint32_t)entry->side[EVENTS] & BOTH;
+		asked = (uint32_t)entry->waiter[EVENTS] & BOTH;
 		ready = asked ? event->ready & (asked | ALARMS) : 0;
 		if (ready)
-			out[count++] = (weft_poller_event){ entry->side[TOKEN], ready };
+			out[count++] = (weft_poller_event){ entry->waiter[TOKEN], ready };
 		else
 			(void)arm(poller, event->fd, entry, asked);
 	}

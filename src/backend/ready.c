@@ -95,8 +95,8 @@ weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
 	/* What was armed while the op was paused may not include its direction. */
-	if (!backend->ops->edge || (!on && !(entry->armed & weft__op_sides(op))))
-		rc = weft__sides_arm(backend, op->fd, entry, 0);
+	if (!backend->ops->edge || (!on && !(entry->armed & weft__op_directions(op))))
+		rc = weft__directions_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
 		show_again(backend, op->fd, entry);
 	if (rc < 0 && !on)
@@ -190,27 +190,27 @@ weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcome
 	bool other = is_other_file(backend, fd, entry);
 	uint32_t stale = 0;
 
-	for (int side = 0; side < 2; side++) {
-		struct weft__op *op = weft__side_op(entry, side);
+	for (int direction = 0; direction < 2; direction++) {
+		struct weft__op *op = weft__direction_op(entry, direction);
 
-		if (!entry->side[side] || entry->side[side] == newcomer)
+		if (!entry->waiter[direction] || entry->waiter[direction] == newcomer)
 			continue;
 		if (is_with_kernel(op) ? !backend->ops->has_file(backend, op) : other)
-			stale |= weft__side_mask(side);
+			stale |= weft__direction_mask(direction);
 	}
 	if (stale | other)
 		weft__ready_evict(backend, fd, stale, WEFT_EBADF);
 }
 
-/* Whether a waiter other than `newcomer` has one of `sides`, or a close op waits. */
+/* Whether a waiter other than `newcomer` has one of `directions`, or a close op waits. */
 static bool
-is_taken(const struct weft__fd *entry, uint32_t sides, uintptr_t newcomer)
+is_taken(const struct weft__fd *entry, uint32_t directions, uintptr_t newcomer)
 {
 	bool taken = entry->flags & WEFT__FD_CLOSING;
 
-	for (int side = 0; side < 2; side++)
-		taken |= (sides & weft__side_mask(side)) && entry->side[side]
-		         && entry->side[side] != newcomer;
+	for (int direction = 0; direction < 2; direction++)
+		taken |= (directions & weft__direction_mask(direction)) && entry->waiter[direction]
+		         && entry->waiter[direction] != newcomer;
 	return taken;
 }
 
@@ -218,14 +218,14 @@ is_taken(const struct weft__fd *entry, uint32_t sides, uintptr_t newcomer)
  * only the identity is recorded would count as a waiter of the newcomer's file.  So check such
  * waiters first. */
 int
-weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides, uintptr_t newcomer)
+weft__ready_claim(struct weft__backend *backend, int fd, uint32_t directions, uintptr_t newcomer)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
-	if (is_taken(entry, sides, newcomer)
+	if (is_taken(entry, directions, newcomer)
 	    || (!entry->armed && entry->identity && !weft__fd_is_idle(entry)))
 		weft__ready_evict_stale(backend, fd, newcomer);
-	return is_taken(entry, sides, newcomer) ? WEFT_EBUSY : 0;
+	return is_taken(entry, directions, newcomer) ? WEFT_EBUSY : 0;
 }
 
 static void
@@ -235,7 +235,7 @@ evict_op(struct weft__backend *backend, struct weft__fd *entry, struct weft__op 
 		backend->ops->cancel(backend, op, why);
 		return;
 	}
-	weft__sides_leave(backend, entry, (uintptr_t)op);
+	weft__directions_leave(backend, entry, (uintptr_t)op);
 	backend->ops->evict(backend, op, why);
 }
 
@@ -258,7 +258,7 @@ evict_closing(struct weft__backend *backend, int fd, int why)
 }
 
 void
-weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why)
+weft__ready_evict(struct weft__backend *backend, int fd, uint32_t directions, int why)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
@@ -266,11 +266,11 @@ weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why
 		(void)backend->ops->arm(backend, fd, entry, 0);
 	entry->armed = 0;
 	entry->generation++;
-	for (int side = 0; side < 2; side++) {
-		struct weft__op *op = weft__side_op(entry, side);
-		weft_watch *watch = weft__side_watch(entry, side);
+	for (int direction = 0; direction < 2; direction++) {
+		struct weft__op *op = weft__direction_op(entry, direction);
+		weft_watch *watch = weft__direction_watch(entry, direction);
 
-		if (!(sides & weft__side_mask(side)))
+		if (!(directions & weft__direction_mask(direction)))
 			continue;
 		if (op)
 			evict_op(backend, entry, op, why);
@@ -290,7 +290,7 @@ weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 	return entry && !weft__fd_is_idle(entry)
-	               ? weft__ready_claim(backend, op->fd, weft__op_sides(op), 0)
+	               ? weft__ready_claim(backend, op->fd, weft__op_directions(op), 0)
 	               : 0;
 }
 
@@ -301,7 +301,7 @@ may_try(const struct weft__backend *backend, const struct weft__fd *entry,
 {
 	if (op->kind == WEFT__OP_POLL || weft__op_is_multi(op))
 		return false;
-	if (weft__op_sides(op) == WEFT_WRITABLE)
+	if (weft__op_directions(op) == WEFT_WRITABLE)
 		return !backend->ops->edge || !(entry->armed & WEFT_EDGE)
 		       || (entry->flags & WEFT__FD_MAY_WRITE) || op->kind == WEFT__OP_CONNECT;
 	return backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ);
@@ -321,17 +321,17 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 		return;
 	}
 	op->state = WEFT__OP_WAITING;
-	weft__sides_take(backend, entry, weft__op_sides(op), (uintptr_t)op);
+	weft__directions_take(backend, entry, weft__op_directions(op), (uintptr_t)op);
 	rc = op->kind == WEFT__OP_ACCEPT ? weft__kernel(backend)->set_nonblock(op->fd) : 0;
 	if (rc == 0)
-		rc = weft__sides_arm(backend, op->fd, entry, (uintptr_t)op);
+		rc = weft__directions_arm(backend, op->fd, entry, (uintptr_t)op);
 	if (rc == 0) {
 		/* The edge for data that is already there may have been used up. */
 		if (weft__op_is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
 			show_again(backend, op->fd, entry);
 		return;
 	}
-	weft__sides_leave(backend, entry, (uintptr_t)op);
+	weft__directions_leave(backend, entry, (uintptr_t)op);
 	/* A file is always ready. */
 	weft__backend_finish(backend, op,
 	                     rc == -EPERM && op->kind == WEFT__OP_POLL
@@ -345,14 +345,14 @@ weft__ready_take(struct weft__backend *backend, struct weft__op *op)
 	struct weft__fd *entry = weft__fds_make(&backend->fds, op->fd);
 
 	if (entry)
-		weft__sides_take(backend, entry, weft__op_sides(op), (uintptr_t)op);
+		weft__directions_take(backend, entry, weft__op_directions(op), (uintptr_t)op);
 	return entry;
 }
 
 void
 weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
 {
-	weft__sides_leave(backend, weft__fds_get(&backend->fds, op->fd), (uintptr_t)op);
+	weft__directions_leave(backend, weft__fds_get(&backend->fds, op->fd), (uintptr_t)op);
 	if (backend->closing.first)
 		close_those_free(backend);
 }
@@ -361,10 +361,11 @@ weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
 static bool
 is_armed_for(const struct weft__fd *entry)
 {
-	for (int side = 0; side < 2; side++) {
-		const struct weft__op *op = weft__side_op(entry, side);
+	for (int direction = 0; direction < 2; direction++) {
+		const struct weft__op *op = weft__direction_op(entry, direction);
 
-		if (weft__side_watch(entry, side) || (op && op->state == WEFT__OP_WAITING))
+		if (weft__direction_watch(entry, direction)
+		    || (op && op->state == WEFT__OP_WAITING))
 			return true;
 	}
 	return false;
@@ -375,11 +376,11 @@ ready_leave(struct weft__backend *backend, struct weft__op *op)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	weft__sides_leave(backend, entry, (uintptr_t)op);
+	weft__directions_leave(backend, entry, (uintptr_t)op);
 	/* Invariant 4.  A poll(2) backend disarms at once, which costs nothing.  A ring disarms
 	 * after a sendfile, because its requests already report the same readiness. */
 	if (!backend->ops->edge)
-		(void)weft__sides_arm(backend, op->fd, entry, 0);
+		(void)weft__directions_arm(backend, op->fd, entry, 0);
 	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches && entry->armed
 	         && !is_armed_for(entry) && backend->ops->arm(backend, op->fd, entry, 0) == 0)
 		entry->armed = 0;
@@ -411,7 +412,7 @@ weft__ready_pause(struct weft__backend *backend, struct weft__op *op)
 	weft__node_append(&backend->paused, weft__op_node(op));
 	backend->sheds++;
 	weft__fd_identify(backend, op->fd, entry);
-	(void)weft__sides_arm(backend, op->fd, entry, 0);
+	(void)weft__directions_arm(backend, op->fd, entry, 0);
 }
 
 void
@@ -425,7 +426,7 @@ weft__ready_resume(struct weft__backend *backend)
 		struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 		node = node->next;
-		weft__sides_leave(backend, entry, (uintptr_t)op);
+		weft__directions_leave(backend, entry, (uintptr_t)op);
 		entry->flags |= WEFT__FD_MAY_READ;
 		backend->ops->submit(backend, op);
 	}
@@ -451,7 +452,7 @@ weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation, uin
 		.fd = fd,
 		.generation = generation,
 		.ready = (uint16_t)ready,
-		.sides = 3,
+		.directions = 3,
 	};
 }
 
@@ -468,9 +469,10 @@ weft__ready_ending(struct weft__backend *backend, int fd)
  * up to a limit: then other descriptors come first, and the kernel is to report this one
  * again.  A level-triggered backend does that by itself. */
 static void
-stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry, int side)
+stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
+     int direction)
 {
-	struct weft__op *op = weft__side_op(entry, side);
+	struct weft__op *op = weft__direction_op(entry, direction);
 
 	op->more = true;
 	if (op->kind == WEFT__OP_POLL)
@@ -479,7 +481,7 @@ stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *
 	    && !(backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ)))
 		return;
 	if (++event->tries < WEFT__TRIES_MAX)
-		event->sides |= (uint8_t)(1u << side);
+		event->directions |= (uint8_t)(1u << direction);
 	else if (backend->ops->edge)
 		(void)backend->ops->arm(backend, op->fd, entry, entry->armed);
 }
@@ -487,9 +489,9 @@ stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *
 /* The direction of an op was reported: true if the op has a result. */
 static bool
 dispatch_op(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
-            int side)
+            int direction)
 {
-	struct weft__op *op = weft__side_op(entry, side);
+	struct weft__op *op = weft__direction_op(entry, direction);
 	bool multi = weft__op_is_multi(op);
 	int64_t result;
 
@@ -497,7 +499,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 		return false;
 	if (op->kind == WEFT__OP_POLL) {
 		result = event->ready & ((op->events & WEFT__BOTH) | WEFT__ALARMS);
-		event->sides = 0;
+		event->directions = 0;
 	} else {
 		__builtin_prefetch(op->arg); /* on_done reads it */
 		result = weft__attempt(backend, entry, op);
@@ -510,7 +512,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 	}
 	op->result = result;
 	if (multi && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT))) {
-		stay(backend, event, entry, side);
+		stay(backend, event, entry, direction);
 		return true;
 	}
 	op->more = false;
@@ -522,15 +524,15 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 /* The direction of a watch was reported: true if the watch is to be called.  A watch with both
  * directions is called once for both. */
 static bool
-dispatch_watch(const struct weft__fd *entry, struct weft__event *event, int side,
+dispatch_watch(const struct weft__fd *entry, struct weft__event *event, int direction,
                struct weft__ready *out)
 {
 	uint32_t asked = out->watch->flags & WEFT__BOTH;
 
-	if (entry->side[0] == entry->side[1])
-		event->sides = 0;
+	if (entry->waiter[0] == entry->waiter[1])
+		event->directions = 0;
 	else
-		asked &= weft__side_mask(side);
+		asked &= weft__direction_mask(direction);
 	out->ready = asked ? event->ready & (asked | WEFT__ALARMS) : 0;
 	return out->ready != 0;
 }
@@ -540,19 +542,19 @@ static bool
 dispatch(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
          struct weft__ready *out)
 {
-	int side = event->sides & 1 ? WEFT__READ_SIDE : WEFT__WRITE_SIDE;
+	int direction = event->directions & 1 ? WEFT__DIRECTION_READ : WEFT__DIRECTION_WRITE;
 
-	event->sides &= (uint8_t) ~(1u << side);
-	if (!(event->ready & (weft__side_mask(side) | WEFT__ALARMS)))
+	event->directions &= (uint8_t) ~(1u << direction);
+	if (!(event->ready & (weft__direction_mask(direction) | WEFT__ALARMS)))
 		return false;
-	*out = (struct weft__ready){ .watch = weft__side_watch(entry, side),
-		                     .op = weft__side_op(entry, side) };
-	if (out->watch && dispatch_watch(entry, event, side, out))
+	*out = (struct weft__ready){ .watch = weft__direction_watch(entry, direction),
+		                     .op = weft__direction_op(entry, direction) };
+	if (out->watch && dispatch_watch(entry, event, direction, out))
 		return true;
 	if (out->op)
-		return dispatch_op(backend, event, entry, side);
+		return dispatch_op(backend, event, entry, direction);
 	if (!(entry->armed & WEFT_EDGE)) /* invariant 4 */
-		(void)weft__sides_arm(backend, event->fd, entry, 0);
+		(void)weft__directions_arm(backend, event->fd, entry, 0);
 	return false;
 }
 
@@ -563,7 +565,7 @@ weft__ready_next(struct weft__backend *backend, struct weft__ready *out)
 		struct weft__event *event = &backend->events[backend->events_at];
 		struct weft__fd *entry = weft__fds_get(&backend->fds, event->fd);
 
-		if (!entry || entry->generation != event->generation || event->sides == 0)
+		if (!entry || entry->generation != event->generation || event->directions == 0)
 			backend->events_at++; /* invariant 2 */
 		else if (event->ready & WEFT__GONE)
 			weft__ready_evict(backend, event->fd, WEFT__BOTH, WEFT_EBADF);
@@ -586,17 +588,17 @@ weft__ready_forget(struct weft__backend *backend, int fd)
 }
 
 weft_watch *
-weft__ready_watch_at(struct weft__backend *backend, int fd, int side)
+weft__ready_watch_at(struct weft__backend *backend, int fd, int direction)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
-	return entry ? weft__side_watch(entry, side) : NULL;
+	return entry ? weft__direction_watch(entry, direction) : NULL;
 }
 
 struct weft__op *
-weft__ready_op_at(struct weft__backend *backend, int fd, int side)
+weft__ready_op_at(struct weft__backend *backend, int fd, int direction)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
-	return entry ? weft__side_op(entry, side) : NULL;
+	return entry ? weft__direction_op(entry, direction) : NULL;
 }

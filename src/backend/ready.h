@@ -1,9 +1,9 @@
 /* ready.h - readiness, as shared by the files that turn it into results.  Private.
  *
- * The files: sides.c (the waiters of a descriptor, and what the kernel is to report), attempt.c
- * (the system call of an op), ready.c (ops, and events), watches.c.
+ * The files: directions.c (the waiters of a descriptor, and what the kernel is to report),
+ * attempt.c (the system call of an op), ready.c (ops, and events), watches.c.
  *
- *   1. A descriptor has two directions, read and write (`side`).  Each has at most one waiter.
+ *   1. A descriptor has two directions, read and write.  Each has at most one waiter.
  *      An op that is WAITING has its direction (a poll op may have both), and leaves it before
  *      it is finished.
  *   2. Events are stored by number and generation, and resolved only when they are processed.
@@ -32,17 +32,17 @@
 #define WEFT__BOTH     (WEFT_READABLE | WEFT_WRITABLE)
 #define WEFT__ALARMS   (WEFT_EV_ERROR | WEFT_EV_HUP)
 
-/* --- sides.c ------------------------------------------------------------ */
+/* --- directions.c ------------------------------------------------------- */
 
 static inline uint32_t
-weft__side_mask(int side)
+weft__direction_mask(int direction)
 {
-	return side == WEFT__READ_SIDE ? WEFT_READABLE : WEFT_WRITABLE;
+	return direction == WEFT__DIRECTION_READ ? WEFT_READABLE : WEFT_WRITABLE;
 }
 
 /* The directions that an op waits in, as readiness bits. */
 static inline uint32_t
-weft__op_sides(const struct weft__op *op)
+weft__op_directions(const struct weft__op *op)
 {
 	if (op->kind == WEFT__OP_POLL)
 		return op->events & WEFT__BOTH;
@@ -50,17 +50,17 @@ weft__op_sides(const struct weft__op *op)
 }
 
 static inline struct weft__op *
-weft__side_op(const struct weft__fd *entry, int side)
+weft__direction_op(const struct weft__fd *entry, int direction)
 {
-	uintptr_t who = entry->side[side];
+	uintptr_t who = entry->waiter[direction];
 
 	return who & WEFT__IS_WATCH ? NULL : (struct weft__op *)who;
 }
 
 static inline weft_watch *
-weft__side_watch(const struct weft__fd *entry, int side)
+weft__direction_watch(const struct weft__fd *entry, int direction)
 {
-	uintptr_t who = entry->side[side];
+	uintptr_t who = entry->waiter[direction];
 
 	return who & WEFT__IS_WATCH ? (weft_watch *)(who & ~WEFT__IS_WATCH) : NULL;
 }
@@ -68,23 +68,23 @@ weft__side_watch(const struct weft__fd *entry, int side)
 static inline bool
 weft__fd_is_idle(const struct weft__fd *entry)
 {
-	return !entry->side[0] && !entry->side[1];
+	return !entry->waiter[0] && !entry->waiter[1];
 }
 
 /* Adjust the number of descriptors that have a waiter. */
-void weft__sides_count(struct weft__backend *backend, int by);
+void weft__fds_count_used(struct weft__backend *backend, int by);
 
-/* `who` begins to wait in the directions `sides`; or stops waiting in all directions. */
-void weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
-                      uint32_t sides, uintptr_t who);
-void weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry,
-                       uintptr_t who);
+/* `who` begins to wait in `directions`; or stops waiting in all directions. */
+void weft__directions_take(struct weft__backend *backend, struct weft__fd *entry,
+                           uint32_t directions, uintptr_t who);
+void weft__directions_leave(struct weft__backend *backend, struct weft__fd *entry,
+                            uintptr_t who);
 
 /* Bring the kernel in line with the waiters.  `newcomer` is a waiter that has just begun, or
  * 0.  For a newcomer the kernel is always called, unless the descriptor is owned.  If `fd` now
  * refers to another file, all other waiters are evicted.  0 or an error. */
-int  weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-                     uintptr_t newcomer);
+int  weft__directions_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+                          uintptr_t newcomer);
 
 /* --- attempt.c ---------------------------------------------------------- */
 

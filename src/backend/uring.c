@@ -126,10 +126,11 @@ uring_push(struct weft__backend *backend, struct weft__op *op)
 {
 	struct uring *u = uring_of(backend);
 	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
-	bool sideless = weft__op_is_file(op)
-	                || (op->state == WEFT__OP_CANCELING && !weft__ready_has(backend, op));
+	bool has_no_direction = weft__op_is_file(op)
+	                        || (op->state == WEFT__OP_CANCELING
+	                            && !weft__ready_has(backend, op));
 
-	if (sideless)
+	if (has_no_direction)
 		unlink_request(op);
 	if (!sqe) { /* invariant 3 */
 		if (op->state != WEFT__OP_CANCELING)
@@ -141,7 +142,7 @@ uring_push(struct weft__backend *backend, struct weft__op *op)
 		weft__request_fill(sqe, op);
 		op->state = WEFT__OP_SENT;
 	}
-	if (sideless && sqe)
+	if (has_no_direction && sqe)
 		link_request(u, op);
 }
 

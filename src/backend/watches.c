@@ -32,14 +32,14 @@ weft__ready_note_files(struct weft__backend *backend)
 /* The directions that a watch takes.  A muted watch keeps its directions, or takes one so that
  * it can be found. */
 static uint32_t
-watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
+watch_directions(const struct weft__fd *entry, uintptr_t who, uint32_t events)
 {
 	if (events & WEFT__BOTH)
 		return events & WEFT__BOTH;
-	if (entry->side[0] == who || entry->side[1] == who)
-		return (entry->side[0] == who ? WEFT_READABLE : 0)
-		       | (entry->side[1] == who ? WEFT_WRITABLE : 0);
-	return entry->side[0] ? WEFT_WRITABLE : WEFT_READABLE;
+	if (entry->waiter[0] == who || entry->waiter[1] == who)
+		return (entry->waiter[0] == who ? WEFT_READABLE : 0)
+		       | (entry->waiter[1] == who ? WEFT_WRITABLE : 0);
+	return entry->waiter[0] ? WEFT_WRITABLE : WEFT_READABLE;
 }
 
 /* A watch could not be changed: restore the entry, except for other waiters that were evicted
@@ -48,17 +48,17 @@ static void
 restore(struct weft__backend *backend, struct weft__fd *entry, const struct weft__fd *old,
         uintptr_t who)
 {
-	bool evicted = (old->side[0] && old->side[0] != who && !entry->side[0])
-	               || (old->side[1] && old->side[1] != who && !entry->side[1]);
+	bool evicted = (old->waiter[0] && old->waiter[0] != who && !entry->waiter[0])
+	               || (old->waiter[1] && old->waiter[1] != who && !entry->waiter[1]);
 	struct weft__fd was = *old;
 
-	for (int side = 0; evicted && side < 2; side++)
-		if (was.side[side] != who)
-			was.side[side] = 0;
+	for (int direction = 0; evicted && direction < 2; direction++)
+		if (was.waiter[direction] != who)
+			was.waiter[direction] = 0;
 	if (evicted)
 		was.armed = was.flags = 0;
 	if (weft__fd_is_idle(entry) && !weft__fd_is_idle(&was))
-		weft__sides_count(backend, 1);
+		weft__fds_count_used(backend, 1);
 	*entry = was;
 }
 
@@ -67,24 +67,24 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd, uint
 {
 	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
 	uintptr_t who = (uintptr_t)watch | WEFT__IS_WATCH;
-	uint32_t before = watch->flags, sides;
+	uint32_t before = watch->flags, directions;
 	struct weft__fd old;
 	int rc = 0;
 
 	if (!entry || backend->broken)
 		return entry ? backend->broken : WEFT_ENOMEM;
-	sides = watch_sides(entry, who, events);
-	if (weft__ready_claim(backend, fd, sides, who) < 0)
+	directions = watch_directions(entry, who, events);
+	if (weft__ready_claim(backend, fd, directions, who) < 0)
 		return WEFT_EBUSY;
 	old = *entry;
-	weft__sides_leave(backend, entry, who);
+	weft__directions_leave(backend, entry, who);
 	watch->flags = (before & ~(uint32_t)WATCH_EVENTS) | (events & WATCH_EVENTS);
-	weft__sides_take(backend, entry, sides, who);
+	weft__directions_take(backend, entry, directions, who);
 	if (events & WEFT__BOTH)
-		rc = weft__sides_arm(backend, fd, entry, who);
+		rc = weft__directions_arm(backend, fd, entry, who);
 	if (rc < 0 && rc != -EPERM) {
 		watch->flags = before;
-		weft__sides_leave(backend, entry, who);
+		weft__directions_leave(backend, entry, who);
 		restore(backend, entry, &old, who);
 		return rc;
 	}
@@ -99,10 +99,10 @@ weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, watch->id);
 
-	weft__sides_leave(backend, entry, (uintptr_t)watch | WEFT__IS_WATCH);
+	weft__directions_leave(backend, entry, (uintptr_t)watch | WEFT__IS_WATCH);
 	set_always(backend, entry, false);
 	if (!backend->ops->edge)
-		(void)weft__sides_arm(backend, watch->id, entry, 0);
+		(void)weft__directions_arm(backend, watch->id, entry, 0);
 }
 
 void

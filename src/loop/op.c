@@ -512,9 +512,9 @@ weft__op_start_file(weft_op *public, const struct weft__file_call *call, uint64_
 void
 weft__fd_evict(weft_loop *loop, int fd)
 {
-	for (int side = 0; side < 2; side++) {
-		struct weft__op *op = weft__ready_op_at(&loop->backend, fd, side);
-		weft_watch *watch = weft__ready_watch_at(&loop->backend, fd, side);
+	for (int direction = 0; direction < 2; direction++) {
+		struct weft__op *op = weft__ready_op_at(&loop->backend, fd, direction);
+		weft_watch *watch = weft__ready_watch_at(&loop->backend, fd, direction);
 
 		if (op)
 			weft__op_ask(op, WEFT_ESHUTDOWN);

@@ -1,10 +1,10 @@
-/* sides.c - the waiters of a descriptor, and what the kernel is to report for them. */
+/* directions.c - the waiters of a descriptor, and what the kernel is to report for them. */
 #include "backend/ready.h"
 
 #define TRIES 2 /* to detect that a number refers to another file */
 
 void
-weft__sides_count(struct weft__backend *backend, int by)
+weft__fds_count_used(struct weft__backend *backend, int by)
 {
 	backend->fds.in_use += (uint32_t)by;
 	weft__count_set(&backend->tally->fds, backend->fds.in_use);
@@ -13,30 +13,30 @@ weft__sides_count(struct weft__backend *backend, int by)
 /* A number that is not owned and had no waiters may refer to a new file.  The new generation
  * drops events that were fetched before. */
 void
-weft__sides_take(struct weft__backend *backend, struct weft__fd *entry, uint32_t sides,
-                 uintptr_t who)
+weft__directions_take(struct weft__backend *backend, struct weft__fd *entry, uint32_t directions,
+                      uintptr_t who)
 {
 	if (weft__fd_is_idle(entry)) {
-		weft__sides_count(backend, 1);
+		weft__fds_count_used(backend, 1);
 		entry->generation += !(entry->flags & WEFT__FD_OWNED);
 		if (!entry->armed)
 			entry->identity = 0;
 	}
-	for (int side = 0; side < 2; side++)
-		if (sides & weft__side_mask(side))
-			entry->side[side] = who;
+	for (int direction = 0; direction < 2; direction++)
+		if (directions & weft__direction_mask(direction))
+			entry->waiter[direction] = who;
 }
 
 void
-weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry, uintptr_t who)
+weft__directions_leave(struct weft__backend *backend, struct weft__fd *entry, uintptr_t who)
 {
 	bool was_empty = weft__fd_is_idle(entry);
 
-	for (int side = 0; side < 2; side++)
-		if (entry->side[side] == who)
-			entry->side[side] = 0;
+	for (int direction = 0; direction < 2; direction++)
+		if (entry->waiter[direction] == who)
+			entry->waiter[direction] = 0;
 	if (!was_empty && weft__fd_is_idle(entry))
-		weft__sides_count(backend, -1);
+		weft__fds_count_used(backend, -1);
 }
 
 bool
@@ -44,24 +44,24 @@ weft__ready_has(struct weft__backend *backend, const struct weft__op *op)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	return entry->side[0] == (uintptr_t)op || entry->side[1] == (uintptr_t)op;
+	return entry->waiter[0] == (uintptr_t)op || entry->waiter[1] == (uintptr_t)op;
 }
 
 /* What the kernel should report for the waiter of one direction. */
 static uint32_t
-want_of(const struct weft__fd *entry, int side, bool *level)
+want_of(const struct weft__fd *entry, int direction, bool *level)
 {
-	const weft_watch *watch = weft__side_watch(entry, side);
-	const struct weft__op *op = weft__side_op(entry, side);
+	const weft_watch *watch = weft__direction_watch(entry, direction);
+	const struct weft__op *op = weft__direction_op(entry, direction);
 
 	if (watch) {
 		*level |= !(watch->flags & WEFT_EDGE);
-		return watch->flags & weft__side_mask(side);
+		return watch->flags & weft__direction_mask(direction);
 	}
 	if (!op || op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
 		return 0;
 	*level |= op->kind == WEFT__OP_POLL && !(op->events & WEFT_MULTI);
-	return weft__side_mask(side);
+	return weft__direction_mask(direction);
 }
 
 /* On an edge backend an owned descriptor is armed once, for both directions, until it is
@@ -90,7 +90,8 @@ bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry, boo
 }
 
 int
-weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uintptr_t newcomer)
+weft__directions_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+                     uintptr_t newcomer)
 {
 	int rc = bring_in_line(backend, fd, entry, newcomer != 0);
 
