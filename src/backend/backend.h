@@ -145,11 +145,11 @@ struct weft__backend {
 	bool                   binds;  /* only the thread that waits first may wait later */
 	uint32_t               always; /* watches on files, which are always ready */
 	uint32_t               requests; /* ops without a direction: file ops, and evicted ops */
-	struct weft__node_list paused; /* accepts that found no free descriptor */
+	struct weft__node_list throttled; /* accepts that found no free descriptor */
 	uint32_t               failures; /* consecutive failures of wait() */
 	int                    broken; /* the permanent error of wait(), if there was no
 	                                * alternative; or 0 */
-	uint64_t               sheds;  /* how often an accept was paused */
+	uint64_t               sheds;  /* how often an accept was throttled */
 	int                    passed; /* a received descriptor plus 1, or 0 */
 };
 
@@ -269,7 +269,7 @@ void weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
 
 /* Whether an accept failed for lack of descriptors; and keep it until weft__ready_resume(). */
 bool weft__ready_is_exhausted(int64_t result);
-void weft__ready_pause(struct weft__backend *backend, struct weft__op *op);
+void weft__ready_throttle_accept(struct weft__backend *backend, struct weft__op *op);
 
 /* Close op->fd once it has no waiters, and finish `op` with the result. */
 void weft__ready_close(struct weft__backend *backend, struct weft__op *op);
@@ -286,9 +286,9 @@ void weft__ready_ending(struct weft__backend *backend, int fd);
 int  weft__ready_own(struct weft__backend *backend, int fd, uint16_t what);
 void weft__ready_disown(struct weft__backend *backend, int fd);
 
-/* Pause a receive with many results, or let it continue; there may be data by then.  0, or
- * -ENOMEM and it stays paused. */
-int  weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on);
+/* Throttle a receive with many results, or let it continue; there may be data by then.  0, or
+ * -ENOMEM and it stays throttled. */
+int  weft__ready_throttle_recv(struct weft__backend *backend, struct weft__op *op, bool on);
 
 /* From now on receives on `fd`, a Unix stream, also accept descriptors. */
 void weft__ready_set_passing(struct weft__backend *backend, int fd);

@@ -58,7 +58,7 @@ want_of(const struct weft__fd *entry, int direction, bool *level)
 		*level |= !(watch->flags & WEFT_EDGE);
 		return watch->flags & weft__direction_mask(direction);
 	}
-	if (!op || op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
+	if (!op || op->state != WEFT__OP_WAITING || (op->events & WEFT__RECV_THROTTLED))
 		return 0;
 	*level |= op->kind == WEFT__OP_POLL && !(op->events & WEFT_MULTI);
 	return weft__direction_mask(direction);

@@ -35,7 +35,7 @@ enum {
 	WEFT__OP_UNSENT,  /* io_uring: waits for room in the ring */
 	WEFT__OP_SENT,    /* io_uring: the kernel has it */
 	WEFT__OP_CANCELING, /* io_uring: the kernel has it, and was requested to cancel it */
-	WEFT__OP_PAUSED,  /* an accept that waits for a free descriptor */
+	WEFT__OP_THROTTLED, /* an accept that waits for a free descriptor */
 	WEFT__OP_ASKED,   /* a custom op whose owner is to be called to finish it */
 	WEFT__OP_TOLD,    /* a custom op whose owner has been called */
 	WEFT__OP_DONE,    /* has its result; in the list of finished ops */
@@ -108,8 +108,8 @@ weft__op_of(weft_op *op)
 	return (struct weft__op *)(void *)op;
 }
 
-/* In `events` of a receive with many results: it is paused, as far as the backend can do so. */
-#define WEFT__HELD 0x8000u
+/* In `events` of a receive with many results: it is throttled, as far as the backend can do so. */
+#define WEFT__RECV_THROTTLED 0x8000u
 
 /* Whether several results may come before the last one. */
 static inline bool

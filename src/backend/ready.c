@@ -83,24 +83,24 @@ weft__ready_set_passing(struct weft__backend *backend, int fd)
 }
 
 int
-weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
+weft__ready_throttle_recv(struct weft__backend *backend, struct weft__op *op, bool on)
 {
 	struct weft__fd *entry;
 	int rc = 0;
 
-	if (!!(op->events & WEFT__HELD) == on)
+	if (!!(op->events & WEFT__RECV_THROTTLED) == on)
 		return 0;
-	op->events ^= WEFT__HELD;
+	op->events ^= WEFT__RECV_THROTTLED;
 	if (op->state != WEFT__OP_WAITING)
 		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
-	/* What was armed while the op was paused may not include its direction. */
+	/* What was armed while the op was throttled may not include its direction. */
 	if (!backend->ops->edge || (!on && !(entry->armed & weft__op_directions(op))))
 		rc = weft__directions_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
 		show_again(backend, op->fd, entry);
 	if (rc < 0 && !on)
-		op->events |= WEFT__HELD;
+		op->events |= WEFT__RECV_THROTTLED;
 	return on ? 0 : rc;
 }
 
@@ -357,7 +357,7 @@ weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
 		close_those_free(backend);
 }
 
-/* Whether a waiter still needs what is armed, even if it is paused for now. */
+/* Whether a waiter still needs what is armed, even if it is throttled for now. */
 static bool
 is_armed_for(const struct weft__fd *entry)
 {
@@ -384,8 +384,8 @@ ready_leave(struct weft__backend *backend, struct weft__op *op)
 	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches && entry->armed
 	         && !is_armed_for(entry) && backend->ops->arm(backend, op->fd, entry, 0) == 0)
 		entry->armed = 0;
-	if (op->kind == WEFT__OP_ACCEPT && backend->paused.first)
-		weft__node_remove(&backend->paused, weft__op_node(op));
+	if (op->kind == WEFT__OP_ACCEPT && backend->throttled.first)
+		weft__node_remove(&backend->throttled, weft__op_node(op));
 }
 
 void
@@ -404,12 +404,12 @@ weft__ready_is_exhausted(int64_t result)
 }
 
 void
-weft__ready_pause(struct weft__backend *backend, struct weft__op *op)
+weft__ready_throttle_accept(struct weft__backend *backend, struct weft__op *op)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	op->state = WEFT__OP_PAUSED;
-	weft__node_append(&backend->paused, weft__op_node(op));
+	op->state = WEFT__OP_THROTTLED;
+	weft__node_append(&backend->throttled, weft__op_node(op));
 	backend->sheds++;
 	weft__fd_identify(backend, op->fd, entry);
 	(void)weft__directions_arm(backend, op->fd, entry, 0);
@@ -418,9 +418,9 @@ weft__ready_pause(struct weft__backend *backend, struct weft__op *op)
 void
 weft__ready_resume(struct weft__backend *backend)
 {
-	struct weft__node *node = backend->paused.first;
+	struct weft__node *node = backend->throttled.first;
 
-	backend->paused = (struct weft__node_list){ 0 };
+	backend->throttled = (struct weft__node_list){ 0 };
 	while (node) {
 		struct weft__op *op = weft__node_op(node);
 		struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
@@ -495,7 +495,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 	bool multi = weft__op_is_multi(op);
 	int64_t result;
 
-	if (op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
+	if (op->state != WEFT__OP_WAITING || (op->events & WEFT__RECV_THROTTLED))
 		return false;
 	if (op->kind == WEFT__OP_POLL) {
 		result = event->ready & ((op->events & WEFT__BOTH) | WEFT__ALARMS);
@@ -507,7 +507,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 	if (result == -EAGAIN)
 		return false;
 	if (multi && op->kind == WEFT__OP_ACCEPT && weft__ready_is_exhausted(result)) {
-		weft__ready_pause(backend, op);
+		weft__ready_throttle_accept(backend, op);
 		return false;
 	}
 	op->result = result;

@@ -13,7 +13,7 @@
  *      so an edge that arrives while nothing waits is not lost.
  *   4. Whatever is armed but no longer needed is disarmed when it first reports something, not
  *      sooner: usually the next wait needs it again.
- *   5. An accept that finds no free descriptor keeps its direction, unarmed, in `paused`, until
+ *   5. An accept that finds no free descriptor keeps its direction, unarmed, in `throttled`, until
  *      weft__ready_resume().  A process that is out of descriptors neither spins nor loses the
  *      wait.
  *   6. The program may close a number without notice and reuse it for another file.  The

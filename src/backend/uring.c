@@ -368,7 +368,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		weft__node_remove(&u->unsent, weft__op_node(op));
 	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
 	    && weft__ready_is_exhausted(result)) {
-		weft__ready_pause(backend, op);
+		weft__ready_throttle_accept(backend, op);
 		return false;
 	}
 	if (!asked && result == -ECANCELED) {

@@ -87,7 +87,9 @@ weft__op_throttle(weft_op *public, bool on)
 {
 	struct weft__op *op = weft__op_of(public);
 
-	return op->kind == WEFT__OP_RECV_MULTI ? weft__ready_hold(&op->loop->backend, op, on) : 0;
+	if (op->kind != WEFT__OP_RECV_MULTI)
+		return 0;
+	return weft__ready_throttle_recv(&op->loop->backend, op, on);
 }
 
 /* Let the next results of such an op be received into `buf`; NULL: into the loop's own memory. */

@@ -226,7 +226,7 @@ struct weft_loop {
 	struct weft__meter *timed;    /* the sampler while it times an iteration */
 	uint64_t   timed_turn;        /* the next iteration that it times; 0: none */
 	struct weft__loop_trace trace; /* of trace.c, while `traced` */
-	struct weft__place resume;    /* when paused accepts are tried again */
+	struct weft__place resume;    /* when throttled accepts are tried again */
 	struct weft__signals *signals; /* of signal.c; NULL: no signal is used */
 	uint64_t   ops;               /* pending ops */
 	uint64_t   polled_ns;         /* when a busy loop last polled the kernel */

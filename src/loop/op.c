@@ -122,7 +122,7 @@ weft__op_ask(struct weft__op *op, int why)
 {
 	struct weft__backend *backend = &op->loop->backend;
 
-	if (op->state < WEFT__OP_WAITING || op->state > WEFT__OP_PAUSED
+	if (op->state < WEFT__OP_WAITING || op->state > WEFT__OP_THROTTLED
 	    || op->state == WEFT__OP_CANCELING || op->kind == WEFT__OP_CLOSE
 	    || op->kind == WEFT__OP_FILE_CLOSE)
 		return; /* invariant 3; a close cannot be canceled */

@@ -387,7 +387,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		run_reported(loop);
 	if (loop->backend.done.first)
 		weft__ops_run_done(loop);
-	if (loop->backend.paused.first)
+	if (loop->backend.throttled.first)
 		plan_resume(loop);
 	if (loop->numbers.due)
 		weft__numbers_run_due(loop);
