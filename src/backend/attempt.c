@@ -44,8 +44,8 @@ receive(struct weft__backend *backend, const struct weft__fd *entry, int fd, voi
 {
 	if (entry->flags & WEFT__FD_PLAIN)
 		return weft__kernel(backend)->read(fd, buf, size);
-	if (entry->flags & WEFT__FD_PASSES)
-		return weft__passed_receive(backend, fd, buf, size);
+	if (entry->flags & WEFT__FD_RECEIVES_FDS)
+		return weft__fd_pass_receive(backend, fd, buf, size);
 	return weft__kernel(backend)->recv(fd, buf, size, 0);
 }
 

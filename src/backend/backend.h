@@ -150,7 +150,7 @@ struct weft__backend {
 	int                    broken; /* the permanent error of wait(), if there was no
 	                                * alternative; or 0 */
 	uint64_t               sheds;  /* how often an accept was throttled */
-	int                    passed; /* a received descriptor plus 1, or 0 */
+	int                    received_fd; /* plus 1, or 0; see fd_pass.c */
 };
 
 /* The sys table, counting one system call.  Wakes by other threads are not counted. */
@@ -291,7 +291,7 @@ void weft__ready_disown(struct weft__backend *backend, int fd);
 int  weft__ready_throttle_recv(struct weft__backend *backend, struct weft__op *op, bool on);
 
 /* From now on receives on `fd`, a Unix stream, also accept descriptors. */
-void weft__ready_set_passing(struct weft__backend *backend, int fd);
+void weft__ready_receive_fds(struct weft__backend *backend, int fd);
 
 /* Receive at once for such an op, or send on an owned descriptor, if success is likely or
  * `must` is set.  The count, or -EAGAIN, also if the kernel has the op. */
@@ -300,14 +300,14 @@ int64_t weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
 int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
                              bool must);
 
-/* --- passed.c ----------------------------------------------------------- */
+/* --- fd_pass.c ---------------------------------------------------------- */
 
 /* Like recv(2), but also receives a descriptor. */
-int64_t weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t size);
+int64_t weft__fd_pass_receive(struct weft__backend *backend, int fd, void *buf, size_t size);
 
 /* Take the descriptor that came with the last receive, or -1; or close it. */
-int     weft__passed_take(struct weft__backend *backend);
-void    weft__passed_drop(struct weft__backend *backend);
+int     weft__fd_pass_take(struct weft__backend *backend);
+void    weft__fd_pass_drop(struct weft__backend *backend);
 
 extern const struct weft__backend_ops weft__backend_poll;
 extern const struct weft__backend_ops weft__backend_epoll;

@@ -26,7 +26,7 @@ enum {
 	                             sockets, where a descriptor ends a receive */
 	WEFT__FD_PLAIN = 1 << 7,  /* not a socket: read(2) and write(2) */
 	WEFT__FD_UNBLOCKED = 1 << 9, /* made non-blocking, for sendfile(2) */
-	WEFT__FD_PASSES = 1 << 8, /* a Unix socket that receives descriptors */
+	WEFT__FD_RECEIVES_FDS = 1 << 8, /* a Unix socket that receives descriptors */
 };
 
 /* waiter[]: the waiter of each direction, an op, or a watch if the lowest bit is set; 0: none. */

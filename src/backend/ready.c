@@ -77,9 +77,9 @@ weft__ready_disown(struct weft__backend *backend, int fd)
 }
 
 void
-weft__ready_set_passing(struct weft__backend *backend, int fd)
+weft__ready_receive_fds(struct weft__backend *backend, int fd)
 {
-	weft__fds_get(&backend->fds, fd)->flags |= WEFT__FD_PASSES;
+	weft__fds_get(&backend->fds, fd)->flags |= WEFT__FD_RECEIVES_FDS;
 }
 
 int

@@ -197,7 +197,7 @@ is_for_readiness(const struct weft__fd *entry, const struct weft__op *op)
 	case WEFT__OP_SENDMSG:
 		return (entry->flags & WEFT__FD_PLAIN) || op->msg->msg_controllen > 0;
 	case WEFT__OP_RECV_MULTI:
-		return entry->flags & (WEFT__FD_PLAIN | WEFT__FD_PASSES);
+		return entry->flags & (WEFT__FD_PLAIN | WEFT__FD_RECEIVES_FDS);
 	default:
 		return entry->flags & WEFT__FD_PLAIN;
 	}
@@ -318,7 +318,7 @@ goes_on(const struct weft__op *op, int result)
 /* A transient error: submit again.  The same errors as in ready.c, and a receive that found no
  * buffer. */
 static bool
-is_passing(const struct weft__op *op, int64_t result)
+is_transient(const struct weft__op *op, int64_t result)
 {
 	switch (result) {
 	case -EINTR:
@@ -339,7 +339,7 @@ static int64_t
 result_asked(const struct weft__op *op, int64_t result)
 {
 	return result == -ECANCELED || result == -EINTR || result == -EAGAIN
-	                       || is_passing(op, result)
+	                       || is_transient(op, result)
 	               ? op->why
 	               : result;
 }
@@ -377,7 +377,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	}
 	if (asked) {
 		result = result_asked(op, result);
-	} else if (is_passing(op, result)) {
+	} else if (is_transient(op, result)) {
 		backend->more = true; /* its descriptor may be ready */
 		uring_push(backend, op);
 		return false;

@@ -46,8 +46,8 @@ weft__fd_sendfile_now(weft_loop *loop, int fd, const struct weft__file_part *par
 }
 
 bool
-weft__fd_set_passing(weft_loop *loop, int fd, const weft_op *op)
+weft__fd_receive_fds(weft_loop *loop, int fd, const weft_op *op)
 {
-	weft__ready_set_passing(&loop->backend, fd);
+	weft__ready_receive_fds(&loop->backend, fd);
 	return !op->pending || op->state == WEFT__OP_WAITING;
 }

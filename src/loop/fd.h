@@ -26,7 +26,7 @@ enum weft__fd_kind {
 	WEFT__FD_IS_STREAM = WEFT__FD_STREAM, /* a socket on which a short read means that no data
 	                                       * is left */
 	WEFT__FD_IS_PLAIN = WEFT__FD_PLAIN,   /* not a socket: read(2) and write(2) */
-	WEFT__FD_IS_PASSING = WEFT__FD_PASSES, /* receives descriptors, too; see below */
+	WEFT__FD_IS_RECEIVING_FDS = WEFT__FD_RECEIVES_FDS, /* also descriptors; see below */
 };
 
 /* `loop`, whose backend is open, owns `fd` from now on.  0, or WEFT_ENOMEM, WEFT_EBUSY. */
@@ -106,13 +106,13 @@ weft__op_set_buffer(weft_op *public, void *buf, size_t size)
 
 /* From now on receives on `fd`, a Unix stream that is owned, also accept descriptors.  False: `op`,
  * the pending receive, cannot, and must be canceled and started again. */
-bool weft__fd_set_passing(weft_loop *loop, int fd, const weft_op *op);
+bool weft__fd_receive_fds(weft_loop *loop, int fd, const weft_op *op);
 
 /* Take the descriptor that came with the last receive, or -1. */
 static inline int
-weft__fd_take_passed(weft_loop *loop)
+weft__fd_take_received(weft_loop *loop)
 {
-	return weft__passed_take(&loop->backend);
+	return weft__fd_pass_take(&loop->backend);
 }
 
 #endif

@@ -48,7 +48,7 @@ stream_events_move(weft_stream *stream, void *buf, size_t size)
 		return (weft_span){ NULL, 0 };
 	size = weft__queue_take(&stream->in_queue, &weft__net_of(weft__stream_loop(stream))->chunks,
 	                        buf, size);
-	weft__passed_skip(stream, size);
+	weft__stream_fd_skip(stream, size);
 	weft__receive_more(stream);
 	weft__events_again(stream);
 	return (weft_span){ buf, size };

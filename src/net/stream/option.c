@@ -11,9 +11,9 @@ enum {
 	KEEPALIVE, /* idle seconds before the first probe; 0: off */
 	FIELD32,   /* a member of the stream */
 	FIELD64,
-	QUEUED, /* read-only */
-	UNSENT, /* read-only */
-	PASSES, /* accepts passed descriptors */
+	QUEUED,       /* read-only */
+	UNSENT,       /* read-only */
+	RECEIVES_FDS, /* accepts descriptors */
 };
 
 static const struct option {
@@ -32,7 +32,7 @@ static const struct option {
 	{ "low_water", FIELD32, 0, 0, offsetof(weft_stream, low_water), 0, INT32_MAX },
 	{ "write_max", FIELD64, 0, 0, offsetof(weft_stream, write_max), 1, INT64_MAX },
 	{ "read_max", FIELD32, 0, 0, offsetof(weft_stream, read_max), 1, INT32_MAX },
-	{ "fds", PASSES, 0, 0, 0, 1, 1 },
+	{ "fds", RECEIVES_FDS, 0, 0, 0, 1, 1 },
 	{ "queued", QUEUED, 0, 0, 0, 0, 0 },
 	{ "unsent", UNSENT, 0, 0, 0, 0, 0 },
 };
@@ -147,8 +147,8 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 	case FIELD32:
 		*(uint32_t *)(void *)field = (uint32_t)value;
 		break;
-	case PASSES:
-		return weft__passed_start(stream, "stream option \"fds\"");
+	case RECEIVES_FDS:
+		return weft__stream_fd_enable(stream, "stream option \"fds\"");
 	default:
 		*(uint64_t *)(void *)field = (uint64_t)value;
 		break;
@@ -178,8 +178,8 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 	case FIELD32:
 		*out = *(const uint32_t *)(const void *)field;
 		break;
-	case PASSES:
-		*out = !!(stream->flags & WEFT__STREAM_PASSES);
+	case RECEIVES_FDS:
+		*out = !!(stream->flags & WEFT__STREAM_RECEIVES_FDS);
 		break;
 	case QUEUED:
 		*out = count_queued(stream);

@@ -29,7 +29,7 @@ stream_read_take(weft_stream *stream, void *buf, size_t size)
 {
 	size_t n = weft__queue_take(&stream->in_queue, chunks_of(stream), buf, size);
 
-	weft__passed_skip(stream, n);
+	weft__stream_fd_skip(stream, n);
 	weft__receive_more(stream);
 	return (ssize_t)n;
 }
@@ -84,7 +84,7 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
 	int64_t n = weft__receive_state(stream);
 
-	weft__passed_end(stream); /* the wanted bytes are behind it */
+	weft__stream_fd_drop(stream); /* the wanted bytes are behind it */
 	if (n > 0) {
 		n = deadline_ns == WEFT_NOWAIT ? 0 : weft__receive_start(stream);
 		n = n < 0 ? n : weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOWAIT);
@@ -127,7 +127,8 @@ weft_stream_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_
 		return rc;
 	if (!buf || size == 0)
 		return weft__misuse(WEFT_EINVAL, "weft_stream_read: buf is NULL or size is 0");
-	if (stream->in_queue.size == 0 && !stream->tls && !(stream->flags & WEFT__STREAM_PASSES))
+	if (stream->in_queue.size == 0 && !stream->tls
+	    && !(stream->flags & WEFT__STREAM_RECEIVES_FDS))
 		return read_past_queue(stream, buf, size, deadline_ns);
 	rc = gather(stream, 1, deadline_ns);
 	return rc <= 0 ? rc : stream_read_take(stream, buf, size);
@@ -267,7 +268,7 @@ weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadl
 	stream->flags |= WEFT__STREAM_OPS;
 	result = weft__stream_take_interrupt(stream) ? WEFT_EINTR : peek_at_once(stream, min);
 	if (result == -EAGAIN) {
-		weft__passed_end(stream);
+		weft__stream_fd_drop(stream);
 		stream->min = min;
 		stream->reader_op = op;
 		rc = weft__receive_start(stream);
@@ -290,7 +291,7 @@ weft_stream_skip(weft_stream *stream, size_t size)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_stream_skip: size is more than the queue holds");
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
-	weft__passed_skip(stream, size);
+	weft__stream_fd_skip(stream, size);
 	weft__receive_more(stream);
 	weft__events_again(stream);
 	return 0;

@@ -22,7 +22,7 @@ weft__receive_state(const weft_stream *stream)
 static bool
 stream_receive_is_wanted(const weft_stream *stream)
 {
-	return stream->passed < 0
+	return stream->received_fd < 0
 	       && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED));
 }
 
@@ -113,8 +113,8 @@ stream_receive_take(weft_stream *stream, const char *bytes, size_t size)
 {
 	size_t n;
 
-	if (stream->flags & WEFT__STREAM_PASSES)
-		weft__passed_came(stream, stream->in_queue.size + size - 1);
+	if (stream->flags & WEFT__STREAM_RECEIVES_FDS)
+		weft__stream_fd_keep(stream, stream->in_queue.size + size - 1);
 	if (stream->tls) {
 		weft__secure_take(stream, bytes, size);
 		pause_if_full(stream);
@@ -128,9 +128,9 @@ stream_receive_take(weft_stream *stream, const char *bytes, size_t size)
 		stream->in_error = WEFT_ENOMEM;
 		weft_op_cancel(&stream->in);
 	}
-	if (stream->passed >= 0 && stream->min > stream->in_queue.size)
-		weft__passed_end(stream); /* the reader wants bytes behind it */
-	if (stream->passed >= 0 && stream->in.pending)
+	if (stream->received_fd >= 0 && stream->min > stream->in_queue.size)
+		weft__stream_fd_drop(stream); /* the reader wants bytes behind it */
+	if (stream->received_fd >= 0 && stream->in.pending)
 		(void)weft__op_throttle(&stream->in, true);
 	pause_if_full(stream);
 }
@@ -226,7 +226,7 @@ has_room(const weft_stream *stream)
 void
 weft__receive_more(weft_stream *stream)
 {
-	if (stream->in.pending && (stream->flags & WEFT__STREAM_PASSES)) {
+	if (stream->in.pending && (stream->flags & WEFT__STREAM_RECEIVES_FDS)) {
 		int rc = throttle(stream);
 
 		if (rc < 0)

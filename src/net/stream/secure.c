@@ -234,7 +234,7 @@ take_over(weft_stream *stream, struct weft__session *s)
 	stream->in_queue = (struct weft__queue){ 0 };
 	stream->flags &= ~(uint32_t)WEFT__STREAM_ENDED;
 	stream->in_error = 0;
-	weft__passed_end(stream);
+	weft__stream_fd_drop(stream);
 	stream->tls = s;
 	take_raw(stream, &raw);
 	if (ended)

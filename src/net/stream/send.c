@@ -408,7 +408,7 @@ start_thing(weft_stream *stream)
 	weft_op *op = &stream->out->op;
 	int rc = first->kind == WEFT__WRITE_FILE
 	                 ? weft__op_sendfile(op, stream->fd, first->part, WEFT_NEVER)
-	                 : weft__op_sendmsg(op, stream->fd, &first->passing->msg, 0, WEFT_NEVER);
+	                 : weft__op_sendmsg(op, stream->fd, &first->fd_message->msg, 0, WEFT_NEVER);
 
 	stream->first->flies = rc == 0;
 	if (rc < 0)

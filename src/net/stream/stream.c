@@ -79,7 +79,7 @@ weft__stream_make(int fd, uint32_t flags)
 		return NULL;
 	}
 	stream->fd = fd;
-	stream->passed = -1;
+	stream->received_fd = -1;
 	stream->flags = flags;
 	stream->read_max = READ_MAX;
 	stream->high_water = HIGH_WATER;
@@ -96,7 +96,7 @@ weft__stream_free(weft_stream *stream)
 
 	if (loop) /* else nothing was received */
 		weft__queue_clear(&stream->in_queue, &weft__net_of(loop)->chunks);
-	weft__passed_end(stream);
+	weft__stream_fd_drop(stream);
 	if (stream->keeper)
 		*stream->keeper = NULL;
 	weft__session_close(stream->tls);
@@ -157,10 +157,10 @@ weft_stream_open_fd(int fd, bool borrow, weft_stream **out)
 static enum weft__fd_kind
 kind_of(const weft_stream *stream)
 {
-	return stream->flags & WEFT__STREAM_PLAIN    ? WEFT__FD_IS_PLAIN
-	       : stream->flags & WEFT__STREAM_PASSES ? WEFT__FD_IS_PASSING
-	       : stream->flags & WEFT__STREAM_LOCAL  ? WEFT__FD_IS_SOCKET
-	                                             : WEFT__FD_IS_STREAM;
+	return stream->flags & WEFT__STREAM_PLAIN          ? WEFT__FD_IS_PLAIN
+	       : stream->flags & WEFT__STREAM_RECEIVES_FDS ? WEFT__FD_IS_RECEIVING_FDS
+	       : stream->flags & WEFT__STREAM_LOCAL        ? WEFT__FD_IS_SOCKET
+	                                                   : WEFT__FD_IS_STREAM;
 }
 
 /* Bind the stream to the loop, which registers the descriptor. */

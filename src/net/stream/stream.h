@@ -3,8 +3,8 @@
  * The files: stream.c (creation, owner loop), receive.c (the receive op, and delivery of its
  * bytes), read.c (read calls), send.c (the write queue and the send op), write.c (write calls),
  * close.c (closing), events.c (callbacks), option.c (properties), queue.c (received bytes),
- * secure.c (TLS), pass.c (descriptor passing), write_file.c (files), letter.c (interrupts, and
- * reports that come later).
+ * secure.c (TLS), stream_fds.c (descriptor passing), write_file.c (files), letter.c (interrupts,
+ * and reports that come later).
  *
  *   1. A stream has no loop until the first call that waits on it.  From then on only the
  *      thread of that loop uses the stream, except to interrupt it, and the stream references
@@ -47,7 +47,7 @@ enum {
 };
 
 /* The message that passes a descriptor. */
-struct weft__passing {
+struct weft__fd_message {
 	struct msghdr msg;
 	struct iovec  byte;
 	union {
@@ -62,7 +62,7 @@ struct weft__write {
 	uint8_t              kind;  /* WEFT__WRITE_* */
 	const weft_span     *spans; /* bytes: the spans not yet sent */
 	struct weft__file_part *part; /* file: the part not yet sent; not counted in `left` */
-	struct weft__passing *passing; /* descriptor: its message */
+	struct weft__fd_message *fd_message; /* descriptor: its message */
 	size_t               count;
 	size_t               skip;  /* bytes of the first span that were sent */
 	size_t               left, size; /* bytes: not yet sent, in total */
@@ -118,7 +118,7 @@ enum {
 	WEFT__STREAM_BOUND = 1 << 11,   /* its loop has registered the descriptor */
 	WEFT__STREAM_AGAIN = 1 << 12,   /* on_data is to get what is left, in another call */
 	WEFT__STREAM_CALLED = 1 << 13,  /* a callback is on the stack */
-	WEFT__STREAM_PASSES = 1 << 15,  /* accepts passed descriptors */
+	WEFT__STREAM_RECEIVES_FDS = 1 << 15, /* accepts descriptors */
 	WEFT__STREAM_LOCAL = 1 << 16,   /* a Unix socket */
 	WEFT__STREAM_OPS = 1 << 17,     /* the program has started ops on it */
 };
@@ -139,7 +139,7 @@ struct weft_stream {
 	int         fd;
 	uint32_t    flags; /* WEFT__STREAM_* */
 	int         in_error, out_error; /* permanent errors, or 0 */
-	int         passed;   /* a received descriptor, or -1; see passed_at */
+	int         received_fd; /* or -1; see received_fd_at */
 	uint32_t    guests;   /* in-flight callers: woken, or between two waits */
 	struct weft__session *tls; /* NULL: no TLS */
 	struct weft__write *first; /* head of the write queue */
@@ -158,7 +158,7 @@ struct weft_stream {
 	uint64_t    queued_files; /* bytes of files that are being written */
 
 	weft_stream **link;   /* if started: the pointer to this stream in the list */
-	size_t      passed_at; /* bytes of the queue before the byte that `passed` came with */
+	size_t      received_fd_at; /* bytes of the queue before the byte that it came with */
 	struct weft__stream_calls events;
 	void       *arg;
 	struct weft__waiter *closer;
@@ -317,19 +317,19 @@ void weft__send_flush(weft_stream *stream);
 /* `size` bytes of a write were sent, or accepted by TLS: the caller's memory is free again. */
 void weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size);
 
-/* --- pass.c ------------------------------------------------------------- */
+/* --- stream_fds.c ------------------------------------------------------- */
 
-/* Accept passed descriptors from now on.  Returns 0, or WEFT_EINVAL if it is not a Unix stream. */
-int  weft__passed_start(weft_stream *stream, const char *call);
+/* Accept descriptors from now on.  Returns 0, or WEFT_EINVAL if it is not a Unix stream. */
+int  weft__stream_fd_enable(weft_stream *stream, const char *call);
 
 /* Bytes were received: keep the descriptor that came with them, if any.  Its byte is behind
  * `before` bytes of the queue. */
-void weft__passed_came(weft_stream *stream, size_t before);
+void weft__stream_fd_keep(weft_stream *stream, size_t before);
 
 /* skip: `size` bytes have left the queue; close the descriptor if its byte was one of them.
  * end: close the descriptor, if there is one. */
-void weft__passed_skip(weft_stream *stream, size_t size);
-void weft__passed_end(weft_stream *stream);
+void weft__stream_fd_skip(weft_stream *stream, size_t size);
+void weft__stream_fd_drop(weft_stream *stream);
 
 /* --- secure.c ----------------------------------------------------------- */
 

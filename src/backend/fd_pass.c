@@ -1,4 +1,4 @@
-/* passed.c - receives bytes together with a descriptor, over a Unix stream (SCM_RIGHTS).
+/* fd_pass.c - receives bytes together with a descriptor, over a Unix stream (SCM_RIGHTS).
  *
  * With recv(2) the kernel would close a descriptor that came with the bytes, so this receives
  * with room for one.  The descriptor is kept until it is taken; the next receive closes it
@@ -8,18 +8,18 @@
 #include "backend/backend.h"
 
 int
-weft__passed_take(struct weft__backend *backend)
+weft__fd_pass_take(struct weft__backend *backend)
 {
-	int fd = backend->passed - 1;
+	int fd = backend->received_fd - 1;
 
-	backend->passed = 0;
+	backend->received_fd = 0;
 	return fd;
 }
 
 void
-weft__passed_drop(struct weft__backend *backend)
+weft__fd_pass_drop(struct weft__backend *backend)
 {
-	int fd = weft__passed_take(backend);
+	int fd = weft__fd_pass_take(backend);
 
 	if (fd >= 0)
 		(void)weft__kernel(backend)->close(fd);
@@ -27,7 +27,7 @@ weft__passed_drop(struct weft__backend *backend)
 
 /* Keep the first descriptor, close the others. */
 static void
-passed_keep(struct weft__backend *backend, const struct cmsghdr *head)
+fd_pass_keep(struct weft__backend *backend, const struct cmsghdr *head)
 {
 	size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
@@ -35,15 +35,15 @@ passed_keep(struct weft__backend *backend, const struct cmsghdr *head)
 		int fd;
 
 		memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
-		if (backend->passed)
+		if (backend->received_fd)
 			(void)weft__kernel(backend)->close(fd);
 		else
-			backend->passed = fd + 1;
+			backend->received_fd = fd + 1;
 	}
 }
 
 int64_t
-weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t size)
+weft__fd_pass_receive(struct weft__backend *backend, int fd, void *buf, size_t size)
 {
 	union {
 		struct cmsghdr head;
@@ -58,12 +58,12 @@ weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t si
 	struct cmsghdr *head;
 	int64_t n;
 
-	weft__passed_drop(backend);
+	weft__fd_pass_drop(backend);
 	n = weft__kernel(backend)->recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return n;
 	for (head = CMSG_FIRSTHDR(&msg); head; head = CMSG_NXTHDR(&msg, head))
 		if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-			passed_keep(backend, head);
+			fd_pass_keep(backend, head);
 	return n;
 }

@@ -1,4 +1,4 @@
-/* pass.c - descriptor passing over Unix streams (SCM_RIGHTS).  Each descriptor comes with one
+/* stream_fds.c - descriptor passing over Unix streams (SCM_RIGHTS).  Each descriptor comes with one
  * byte.
  *
  * To send a descriptor is a write of the queue.  A received descriptor is kept with the
@@ -15,37 +15,37 @@
 /* --- received descriptors ----------------------------------------------- */
 
 void
-weft__passed_end(weft_stream *stream)
+weft__stream_fd_drop(weft_stream *stream)
 {
-	int fd = stream->passed;
+	int fd = stream->received_fd;
 
 	if (fd < 0)
 		return;
-	stream->passed = -1;
+	stream->received_fd = -1;
 	(void)weft__sys->close(fd);
 }
 
 void
-weft__passed_came(weft_stream *stream, size_t before)
+weft__stream_fd_keep(weft_stream *stream, size_t before)
 {
-	int fd = weft__fd_take_passed(stream->in.loop);
+	int fd = weft__fd_take_received(stream->in.loop);
 
 	if (fd < 0)
 		return;
-	weft__passed_end(stream);
-	stream->passed = fd;
-	stream->passed_at = before;
+	weft__stream_fd_drop(stream);
+	stream->received_fd = fd;
+	stream->received_fd_at = before;
 }
 
 void
-weft__passed_skip(weft_stream *stream, size_t size)
+weft__stream_fd_skip(weft_stream *stream, size_t size)
 {
-	if (stream->passed < 0)
+	if (stream->received_fd < 0)
 		return;
-	if (stream->passed_at < size)
-		weft__passed_end(stream);
+	if (stream->received_fd_at < size)
+		weft__stream_fd_drop(stream);
 	else
-		stream->passed_at -= size;
+		stream->received_fd_at -= size;
 }
 
 /* --- accepting descriptors ---------------------------------------------- */
@@ -68,7 +68,7 @@ change_receive(weft_stream *stream)
 
 	if (!loop)
 		return;
-	if (!weft__fd_set_passing(loop, stream->fd, &stream->in)
+	if (!weft__fd_receive_fds(loop, stream->fd, &stream->in)
 	    && !(stream->flags & WEFT__STREAM_PAUSED)) {
 		stream->flags |= WEFT__STREAM_PAUSED;
 		weft_op_cancel(&stream->in);
@@ -76,16 +76,16 @@ change_receive(weft_stream *stream)
 }
 
 int
-weft__passed_start(weft_stream *stream, const char *call)
+weft__stream_fd_enable(weft_stream *stream, const char *call)
 {
 	int rc;
 
-	if (stream->flags & WEFT__STREAM_PASSES)
+	if (stream->flags & WEFT__STREAM_RECEIVES_FDS)
 		return 0;
 	rc = check_unix(stream, call);
 	if (rc < 0)
 		return rc;
-	stream->flags |= WEFT__STREAM_PASSES;
+	stream->flags |= WEFT__STREAM_RECEIVES_FDS;
 	change_receive(stream);
 	return 0;
 }
@@ -103,7 +103,7 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 		rc = weft__fail(WEFT_EINVAL,
 		                "weft_stream_recv_fd: a TLS stream cannot pass descriptors");
 	if (rc == 0)
-		rc = weft__passed_start(stream, "weft_stream_recv_fd");
+		rc = weft__stream_fd_enable(stream, "weft_stream_recv_fd");
 	if (rc < 0)
 		return rc;
 	if (stream->in_queue.size == 0)
@@ -112,45 +112,45 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 		return (int)n;
 	if (n == 0)
 		return weft__fail(WEFT_EOF, "weft_stream_recv_fd: the stream has ended");
-	if (stream->passed < 0)
+	if (stream->received_fd < 0)
 		return weft__fail(WEFT_EPROTO,
 		                  "weft_stream_recv_fd: the next byte comes without a descriptor");
-	*out = stream->passed;
-	stream->passed = -1;
+	*out = stream->received_fd;
+	stream->received_fd = -1;
 	return weft_stream_skip(stream, 1);
 }
 
 /* --- sending ------------------------------------------------------------ */
 
 static void
-stream_pass_fill(struct weft__passing *passing, int fd)
+fd_message_fill(struct weft__fd_message *message, int fd)
 {
 	static char byte;
 
-	passing->byte = (struct iovec){ &byte, 1 };
-	passing->control.head = (struct cmsghdr){
+	message->byte = (struct iovec){ &byte, 1 };
+	message->control.head = (struct cmsghdr){
 		.cmsg_len = CMSG_LEN(sizeof(int)),
 		.cmsg_level = SOL_SOCKET,
 		.cmsg_type = SCM_RIGHTS,
 	};
-	*(int *)(void *)CMSG_DATA(&passing->control.head) = fd;
-	passing->msg = (struct msghdr){
-		.msg_iov = &passing->byte,
+	*(int *)(void *)CMSG_DATA(&message->control.head) = fd;
+	message->msg = (struct msghdr){
+		.msg_iov = &message->byte,
 		.msg_iovlen = 1,
-		.msg_control = &passing->control,
-		.msg_controllen = sizeof(passing->control),
+		.msg_control = &message->control,
+		.msg_controllen = sizeof(message->control),
 	};
 }
 
 static int
 send_now(weft_stream *stream, int fd)
 {
-	struct weft__passing passing;
+	struct weft__fd_message message;
 	int64_t n = -EAGAIN;
 
-	stream_pass_fill(&passing, fd);
+	fd_message_fill(&message, fd);
 	if (!stream->first)
-		n = weft__fd_send_now(weft__stream_loop(stream), stream->fd, &passing.msg, true);
+		n = weft__fd_send_now(weft__stream_loop(stream), stream->fd, &message.msg, true);
 	return n == -EAGAIN ? WEFT_ETIMEDOUT : n < 0 ? (int)n : 0;
 }
 
@@ -158,7 +158,7 @@ int
 weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 {
 	int rc = weft__stream_wait(stream, deadline_ns, "weft_stream_send_fd");
-	struct weft__passing passing;
+	struct weft__fd_message message;
 
 	if (rc == 0 && fd < 0)
 		rc = weft__misuse(WEFT_EBADF, "weft_stream_send_fd: fd is negative");
@@ -170,8 +170,8 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 		return rc;
 	if (deadline_ns == WEFT_NOWAIT)
 		return send_now(stream, fd);
-	stream_pass_fill(&passing, fd);
+	fd_message_fill(&message, fd);
 	return (int)weft__send_wait(
-		stream, (struct weft__write){ .kind = WEFT__WRITE_FD, .passing = &passing },
+		stream, (struct weft__write){ .kind = WEFT__WRITE_FD, .fd_message = &message },
 		deadline_ns);
 }
