@@ -261,11 +261,11 @@ struct weft__fd *weft__ready_take(struct weft__backend *backend, struct weft__op
 void weft__ready_leave(struct weft__backend *backend, struct weft__op *op);
 
 /* Make an op's system call once: its result, or -EAGAIN. */
-int64_t weft__ready_attempt(struct weft__backend *backend, struct weft__op *op);
+int64_t weft__ready_try(struct weft__backend *backend, struct weft__op *op);
 
 /* Update descriptor state after a result: accept and connect make a descriptor owned. */
-void weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
-                       int64_t result);
+void weft__ready_update_state(struct weft__backend *backend, const struct weft__op *op,
+                              int64_t result);
 
 /* Whether an accept failed for lack of descriptors; and keep it until weft__ready_resume(). */
 bool weft__ready_is_exhausted(int64_t result);

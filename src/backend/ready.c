@@ -31,7 +31,7 @@ weft__ready_of_poll(int revents)
 /* The number of events that may stay for the next loop iteration: ops that always have more to
  * do must leave room for others. */
 static uint32_t
-kept_max(const struct weft__backend *backend)
+events_kept_max(const struct weft__backend *backend)
 {
 	return backend->events_max / 2;
 }
@@ -39,10 +39,10 @@ kept_max(const struct weft__backend *backend)
 /* Record `fd` as readable; without room for an event, arm it again so that the kernel reports
  * it. */
 static void
-show_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
+report_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
 {
 	if (backend->events_count
-	    < (backend->events_fresh ? backend->events_max : kept_max(backend)))
+	    < (backend->events_fresh ? backend->events_max : events_kept_max(backend)))
 		weft__ready_note(backend, fd, entry->generation, WEFT_READABLE);
 	else
 		(void)backend->ops->arm(backend, fd, entry, entry->armed);
@@ -98,7 +98,7 @@ weft__ready_throttle_recv(struct weft__backend *backend, struct weft__op *op, bo
 	if (!backend->ops->edge || (!on && !(entry->armed & weft__op_directions(op))))
 		rc = weft__directions_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
-		show_again(backend, op->fd, entry);
+		report_again(backend, op->fd, entry);
 	if (rc < 0 && !on)
 		op->events |= WEFT__RECV_THROTTLED;
 	return on ? 0 : rc;
@@ -115,7 +115,7 @@ weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op, void *b
 		return -EAGAIN;
 	op->buf = buf;
 	op->size = size;
-	result = weft__attempt(backend, entry, op);
+	result = weft__try_op(backend, entry, op);
 	op->buf = NULL;
 	return result;
 }
@@ -315,7 +315,7 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	int rc;
 
 	if (entry && may_try(backend, entry, op))
-		result = weft__attempt(backend, entry, op);
+		result = weft__try_op(backend, entry, op);
 	if (result != -EAGAIN) {
 		weft__backend_finish(backend, op, result);
 		return;
@@ -328,7 +328,7 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	if (rc == 0) {
 		/* The edge for data that is already there may have been used up. */
 		if (weft__op_is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
-			show_again(backend, op->fd, entry);
+			report_again(backend, op->fd, entry);
 		return;
 	}
 	weft__directions_leave(backend, entry, (uintptr_t)op);
@@ -469,8 +469,8 @@ weft__ready_ending(struct weft__backend *backend, int fd)
  * up to a limit: then other descriptors come first, and the kernel is to report this one
  * again.  A level-triggered backend does that by itself. */
 static void
-stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
-     int direction)
+keep_armed(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
+           int direction)
 {
 	struct weft__op *op = weft__direction_op(entry, direction);
 
@@ -502,7 +502,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 		event->directions = 0;
 	} else {
 		__builtin_prefetch(op->arg); /* on_done reads it */
-		result = weft__attempt(backend, entry, op);
+		result = weft__try_op(backend, entry, op);
 	}
 	if (result == -EAGAIN)
 		return false;
@@ -512,7 +512,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 	}
 	op->result = result;
 	if (multi && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT))) {
-		stay(backend, event, entry, direction);
+		keep_armed(backend, event, entry, direction);
 		return true;
 	}
 	op->more = false;

@@ -1,7 +1,7 @@
 /* ready.h - readiness, as shared by the files that turn it into results.  Private.
  *
  * The files: directions.c (the waiters of a descriptor, and what the kernel is to report),
- * attempt.c (the system call of an op), ready.c (ops, and events), watches.c.
+ * try.c (the system call of an op), ready.c (ops, and events), watches.c.
  *
  *   1. A descriptor has two directions, read and write.  Each has at most one waiter.
  *      An op that is WAITING has its direction (a poll op may have both), and leaves it before
@@ -86,10 +86,10 @@ void weft__directions_leave(struct weft__backend *backend, struct weft__fd *entr
 int  weft__directions_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
                           uintptr_t newcomer);
 
-/* --- attempt.c ---------------------------------------------------------- */
+/* --- try.c -------------------------------------------------------------- */
 
 /* Make the op's system call: its result, or -EAGAIN. */
-int64_t weft__attempt(struct weft__backend *backend, struct weft__fd *entry,
-                      struct weft__op *op);
+int64_t weft__try_op(struct weft__backend *backend, struct weft__fd *entry,
+                     struct weft__op *op);
 
 #endif

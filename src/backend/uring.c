@@ -401,7 +401,7 @@ uring_take(struct weft__backend *backend, struct weft__op *op, const struct io_u
 {
 	struct uring *u = uring_of(backend);
 
-	weft__ready_learn(backend, op, cqe->res);
+	weft__ready_update_state(backend, op, cqe->res);
 	if (cqe->flags & IORING_CQE_F_BUFFER)
 		backend->data = weft__buffers_hold(&u->buffers, cqe);
 	if (!(cqe->flags & IORING_CQE_F_MORE) && !goes_on(op, cqe->res))

@@ -23,7 +23,7 @@ receive_by_idle(struct weft__op *op, int fd, void *buf, size_t size)
 	op->fd = fd;
 	op->buf = buf;
 	op->size = size;
-	n = weft__ready_attempt(&op->loop->backend, op);
+	n = weft__ready_try(&op->loop->backend, op);
 	op->buf = NULL;
 	return n;
 }
@@ -42,7 +42,7 @@ weft__fd_sendfile_now(weft_loop *loop, int fd, const struct weft__file_part *par
 {
 	struct weft__op op = { .kind = WEFT__OP_SENDFILE, .fd = fd, .part = part };
 
-	return weft__ready_attempt(&loop->backend, &op);
+	return weft__ready_try(&loop->backend, &op);
 }
 
 bool

@@ -1,4 +1,4 @@
-/* attempt.c - makes the system call of an op: its result, or that it would block. */
+/* try.c - makes the system call of an op: its result, or that it would block. */
 #include "backend/ready.h"
 
 #define BUFFER_SIZE 65536u /* the loop's buffer, for receives without one */
@@ -165,7 +165,7 @@ adopt(struct weft__backend *backend, int fd)
 }
 
 void
-weft__ready_learn(struct weft__backend *backend, const struct weft__op *op, int64_t result)
+weft__ready_update_state(struct weft__backend *backend, const struct weft__op *op, int64_t result)
 {
 	if (op->kind == WEFT__OP_ACCEPT && result >= 0)
 		adopt(backend, (int)result);
@@ -174,7 +174,7 @@ weft__ready_learn(struct weft__backend *backend, const struct weft__op *op, int6
 }
 
 int64_t
-weft__attempt(struct weft__backend *backend, struct weft__fd *entry, struct weft__op *op)
+weft__try_op(struct weft__backend *backend, struct weft__fd *entry, struct weft__op *op)
 {
 	int64_t result = -EINTR;
 
@@ -186,14 +186,14 @@ weft__attempt(struct weft__backend *backend, struct weft__fd *entry, struct weft
 		entry->flags &= weft__op_directions(op) == WEFT_READABLE
 		                        ? (uint16_t)~WEFT__FD_MAY_READ
 		                        : (uint16_t)~WEFT__FD_MAY_WRITE;
-	weft__ready_learn(backend, op, result);
+	weft__ready_update_state(backend, op, result);
 	return result;
 }
 
 int64_t
-weft__ready_attempt(struct weft__backend *backend, struct weft__op *op)
+weft__ready_try(struct weft__backend *backend, struct weft__op *op)
 {
-	return weft__attempt(backend, weft__fds_get(&backend->fds, op->fd), op);
+	return weft__try_op(backend, weft__fds_get(&backend->fds, op->fd), op);
 }
 
 int64_t
