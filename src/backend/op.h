@@ -36,8 +36,8 @@ enum {
 	WEFT__OP_SENT,    /* io_uring: the kernel has it */
 	WEFT__OP_CANCELING, /* io_uring: the kernel has it, and was requested to cancel it */
 	WEFT__OP_THROTTLED, /* an accept that waits for a free descriptor */
-	WEFT__OP_ASKED,   /* a custom op whose owner is to be called to finish it */
-	WEFT__OP_TOLD,    /* a custom op whose owner has been called */
+	WEFT__OP_CANCEL_REQUESTED, /* a custom op whose owner is to be called to finish it */
+	WEFT__OP_OWNER_NOTIFIED, /* a custom op whose owner has been called */
 	WEFT__OP_DONE,    /* has its result; in the list of finished ops */
 };
 
@@ -81,7 +81,7 @@ struct weft__op {
 				uint32_t length; /* bytes to read or write */
 			};
 		};
-		int64_t told;          /* custom op: its result, set by another thread */
+		int64_t posted_result; /* custom op: its result, set by another thread */
 		struct weft__op *before; /* until then: link in a pool's queue, */
 		const void *owned;       /* or data of its owner */
 	};

@@ -85,7 +85,7 @@ take_words(const struct weft__failure *last, int error)
 }
 
 const char *
-weft__said(int error)
+weft__take_text(int error)
 {
 	struct weft__failure *last = weft__failure_of(weft__thread_self());
 
@@ -95,10 +95,10 @@ weft__said(int error)
 void
 weft__pass_words(int error, struct weft__failure *to)
 {
-	const char *said = weft__said(error);
+	const char *text = weft__take_text(error);
 
-	if (said)
-		weft__pass_text(error, said, to);
+	if (text)
+		weft__pass_text(error, text, to);
 }
 
 void

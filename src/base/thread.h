@@ -116,9 +116,9 @@ void weft__thread_end(struct weft__thread *thread);
 
 /* The text of the last failure if weft_fail() set it, with this error; else NULL.  Returns a
  * text only once. */
-const char *weft__said(int error);
+const char *weft__take_text(int error);
 
-/* Copy the calling thread's text for `error` to `to`, if weft__said() returns one. */
+/* Copy the calling thread's text for `error` to `to`, if weft__take_text() returns one. */
 void weft__pass_words(int error, struct weft__failure *to);
 
 /* Set the failure text of `to` to a copy of `text`.  The owner of `to` must be the caller, or

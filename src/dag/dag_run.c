@@ -496,7 +496,7 @@ on_outcome(void *arg)
 	(void)outcome(run);
 	release_holder(run);
 	weft__dag_run_unref(run);
-	weft__op_told(op);
+	weft__op_take_result(op);
 }
 
 /* Notify the op's loop, which is another one. */
@@ -509,7 +509,7 @@ notify_other_loop(weft_dag_run *run)
 	weft__lock_take(&run->lock);
 	(void)set_over(run);
 	weft__lock_give(&run->lock);
-	weft__op_tell(weft__op_of(run->op), error, on_outcome);
+	weft__op_post_result(weft__op_of(run->op), error, on_outcome);
 }
 
 /* A notified caller may free everything at once, so notifying comes last.  A plain thread that

@@ -17,39 +17,39 @@
 
 /* --- texts -------------------------------------------------------------- */
 
-/* The detail text of an error that is on its way to the loop.  It travels in `told`, with the
- * result in it, so that its cost does not depend on how many are on their way. */
+/* The detail text of an error that is on its way to the loop.  It travels in `posted_result`, with
+ * the result in it, so that its cost does not depend on how many are on their way. */
 struct text {
 	int64_t result;
 	char bytes[];
 };
 
 /* If weft_fail() was the last call of the finisher, its text goes along; on any thread, before
- * the result is sent.  Returns what to store in `told`. */
+ * the result is sent.  Returns what to store in `posted_result`. */
 WEFT__COLD static int64_t
 with_text(struct weft__op *op, int64_t error)
 {
-	const char *said = weft__said((int)error);
-	size_t size = said ? strlen(said) + 1 : 0;
-	struct text *text = said ? weft__sys->alloc(sizeof(*text) + size) : NULL;
+	const char *detail = weft__take_text((int)error);
+	size_t size = detail ? strlen(detail) + 1 : 0;
+	struct text *text = detail ? weft__sys->alloc(sizeof(*text) + size) : NULL;
 
 	op->has_text = text != NULL; /* without memory, the error has no text */
 	if (!text)
 		return error;
 	text->result = error;
-	memcpy(text->bytes, said, size);
+	memcpy(text->bytes, detail, size);
 	return (int64_t)(intptr_t)text;
 }
 
 static struct text *
 loop_op_text_of(const struct weft__op *op)
 {
-	return (struct text *)(intptr_t)weft__get(op->told);
+	return (struct text *)(intptr_t)weft__get(op->posted_result);
 }
 
 /* Makes the text available to on_done by weft_detail(). */
 WEFT__COLD static void
-tell_text(const struct weft__op *op)
+restore_text(const struct weft__op *op)
 {
 	struct text *text = loop_op_text_of(op);
 
@@ -71,7 +71,7 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 		weft__count(&loop->counts.ops_finished, 1);
 		loop->ops--;
 		if (op->kind == WEFT__OP_OWN && op->has_text)
-			tell_text(op);
+			restore_text(op);
 	}
 	if (op->on_done)
 		op->on_done((weft_op *)(void *)op, op->result, op->arg);
@@ -112,13 +112,13 @@ weft__ops_run_done(weft_loop *loop)
 
 /* A custom op has its result, which is on its way. */
 static bool
-is_told(const struct weft__op *op)
+has_posted_result(const struct weft__op *op)
 {
 	return weft__load(&op->node.state, WEFT__RELAXED) != 0;
 }
 
 void
-weft__op_ask(struct weft__op *op, int why)
+weft__op_request_cancel(struct weft__op *op, int why)
 {
 	struct weft__backend *backend = &op->loop->backend;
 
@@ -129,10 +129,10 @@ weft__op_ask(struct weft__op *op, int why)
 	if (op->kind >= WEFT__OP_FILE_OPEN) {
 		backend->ops->cancel(backend, op, why);
 	} else if (op->kind == WEFT__OP_OWN) {
-		if (is_told(op))
+		if (has_posted_result(op))
 			return;
 		op->why = why;
-		op->state = WEFT__OP_ASKED;
+		op->state = WEFT__OP_CANCEL_REQUESTED;
 		op->place.tag &= (uint16_t)~WEFT__TAG_DEADLINE;
 		(void)weft__wheel_move(&op->loop->wheel, &op->place, 0);
 	} else {
@@ -142,11 +142,11 @@ weft__op_ask(struct weft__op *op, int why)
 
 /* Notify the owner of a custom op that it should finish; the wheel entry has just been popped. */
 static void
-tell_owner(weft_loop *loop, struct weft__op *op, int why)
+notify_owner(weft_loop *loop, struct weft__op *op, int why)
 {
-	op->state = WEFT__OP_TOLD;
+	op->state = WEFT__OP_OWNER_NOTIFIED;
 	weft__assert(weft__wheel_add(&loop->wheel, &op->place, WEFT_NEVER - 1) == 0);
-	if (!is_told(op))
+	if (!has_posted_result(op))
 		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
 
@@ -158,30 +158,30 @@ weft__op_expire(weft_loop *loop, struct weft__place *place)
 	struct weft__op *op = weft__place_op(place);
 
 	switch (op->state) {
-	case WEFT__OP_ASKED:
-		tell_owner(loop, op, (int)op->why);
+	case WEFT__OP_CANCEL_REQUESTED:
+		notify_owner(loop, op, (int)op->why);
 		break;
 	case WEFT__OP_WAITING:
 		if (op->kind == WEFT__OP_SLEEP)
 			loop_op_finish(op, 0);
 		else if (op->kind == WEFT__OP_OWN)
-			tell_owner(loop, op, WEFT_ETIMEDOUT);
+			notify_owner(loop, op, WEFT_ETIMEDOUT);
 		else
-			weft__op_ask(op, WEFT_ETIMEDOUT);
+			weft__op_request_cancel(op, WEFT_ETIMEDOUT);
 		break;
 	default:
-		weft__op_ask(op, WEFT_ETIMEDOUT);
+		weft__op_request_cancel(op, WEFT_ETIMEDOUT);
 		break;
 	}
 }
 
 /* Notify the owner of a custom op that the loop stops. */
 static void
-tell_end(weft_loop *loop, struct weft__op *op)
+notify_owner_of_stop(weft_loop *loop, struct weft__op *op)
 {
-	bool again = op->state == WEFT__OP_TOLD || is_told(op);
+	bool again = op->state == WEFT__OP_OWNER_NOTIFIED || has_posted_result(op);
 
-	op->state = WEFT__OP_TOLD;
+	op->state = WEFT__OP_OWNER_NOTIFIED;
 	if (again)
 		return;
 	op->on_cancel((weft_op *)(void *)op, WEFT_ESHUTDOWN, op->cancel_arg);
@@ -207,9 +207,9 @@ weft__ops_end(weft_loop *loop)
 		if (op->kind == WEFT__OP_SLEEP && op->state == WEFT__OP_WAITING)
 			loop_op_finish(op, WEFT_ESHUTDOWN);
 		else if (op->kind == WEFT__OP_OWN)
-			tell_end(loop, op);
+			notify_owner_of_stop(loop, op);
 		else if (weft__op_is_file(op))
-			weft__op_ask(op, WEFT_ESHUTDOWN);
+			weft__op_request_cancel(op, WEFT_ESHUTDOWN);
 	}
 	weft__parts_stop(loop);
 	weft__wheel_fini(&loop->wheel);
@@ -222,7 +222,7 @@ weft_op_cancel(weft_op *public)
 
 	if (!op || !op->pending || weft__loop_check(op->loop, "weft_op_cancel") < 0)
 		return;
-	weft__op_ask(op, WEFT_ECANCELED);
+	weft__op_request_cancel(op, WEFT_ECANCELED);
 	weft__loop_changed(op->loop);
 }
 
@@ -517,7 +517,7 @@ weft__fd_evict(weft_loop *loop, int fd)
 		weft_watch *watch = weft__ready_watch_at(&loop->backend, fd, direction);
 
 		if (op)
-			weft__op_ask(op, WEFT_ESHUTDOWN);
+			weft__op_request_cancel(op, WEFT_ESHUTDOWN);
 		if (watch)
 			weft__watch_end(loop, watch);
 	}
@@ -561,18 +561,19 @@ weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t 
 
 /* On the loop's thread: a result has arrived. */
 void
-weft__op_told(void *arg)
+weft__op_take_result(void *arg)
 {
 	struct weft__op *op = arg;
 
-	loop_op_finish(op, op->has_text ? loop_op_text_of(op)->result : weft__get(op->told));
+	loop_op_finish(op,
+	               op->has_text ? loop_op_text_of(op)->result : weft__get(op->posted_result));
 }
 
 /* Send the result to the loop.  Afterwards only the loop may touch the op, which may be freed. */
 static void
 send_result(struct weft__op *op, int64_t result, weft_fn fn)
 {
-	weft__put(op->told, result);
+	weft__put(op->posted_result, result);
 	weft__loop_send(op->loop, &op->node, fn, op);
 }
 
@@ -589,16 +590,16 @@ weft_op_finish(weft_op *public, int64_t result)
 	if (result < 0)
 		result = with_text(op, result);
 	if (weft__load(&op->loop->runner, WEFT__RELAXED) == (uintptr_t)weft__thread_self()) {
-		weft__put(op->told, result);
-		weft__op_told(op);
+		weft__put(op->posted_result, result);
+		weft__op_take_result(op);
 	} else {
-		send_result(op, result, weft__op_told);
+		send_result(op, result, weft__op_take_result);
 	}
 	return 0;
 }
 
 void
-weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
+weft__op_post_result(struct weft__op *op, int64_t result, weft_fn fn)
 {
 	weft__assert(weft__exchange(&op->node.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL)
 	             == 0); /* F */

@@ -12,7 +12,7 @@
 #include "base/build.h"
 
 /* Request that a pending op finishes with `why`. */
-void weft__op_ask(struct weft__op *op, int why);
+void weft__op_request_cancel(struct weft__op *op, int why);
 
 /* Send a message with several buffers or control data; `msg` belongs to the op. */
 int weft__op_sendmsg(weft_op *op, int fd, const struct msghdr *msg, int flags,
@@ -29,9 +29,9 @@ int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
                          uint64_t deadline_ns);
 
 /* Finish a custom op, as its only finisher and on another thread than its loop's.  On the
- * loop's thread `fn(op)` is called, which must end with weft__op_told(op). */
-WEFT__SHARED void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
-WEFT__SHARED void weft__op_told(void *op);
+ * loop's thread `fn(op)` is called, which must end with weft__op_take_result(op). */
+WEFT__SHARED void weft__op_post_result(struct weft__op *op, int64_t result, weft_fn fn);
+WEFT__SHARED void weft__op_take_result(void *op);
 
 /* Deliver 0 to `op`, which is initialized, after the results of all ops that this thread has
  * finished.  It needs no memory and works on a stopping loop: so it cannot fail, unless the

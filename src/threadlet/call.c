@@ -103,7 +103,7 @@ struct op_waiter {
 static void
 request_op_end(struct weft__waiter *waiter, int why)
 {
-	weft__op_ask(((struct op_waiter *)(void *)waiter)->op, why);
+	weft__op_request_cancel(((struct op_waiter *)(void *)waiter)->op, why);
 }
 
 const struct weft__op *
@@ -180,7 +180,7 @@ weft_op_wait(weft_op *public, uint64_t deadline_ns)
 	if (deadline_ns == WEFT_NOWAIT || rc == WEFT_EWRONGLOOP)
 		return rc;
 	if (rc < 0)
-		weft__op_ask(op, rc);
+		weft__op_request_cancel(op, rc);
 	result = wait_op(op, "op", deadline_ns, rc < 0);
 	if (rc == WEFT_EINTR && result != WEFT_EINTR)
 		weft__self()->interrupted = true; /* for the next call */

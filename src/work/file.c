@@ -98,7 +98,7 @@ leave_job(struct weft__waiter *waiter, int why)
 	w->job = NULL;
 	job->waiter = NULL;
 	list_left(job);
-	weft__op_ask(weft__op_of(&job->op), why); /* if it can still be stopped */
+	weft__op_request_cancel(weft__op_of(&job->op), why); /* if it can still be stopped */
 	weft__wake(waiter, why);
 }
 

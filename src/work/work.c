@@ -160,7 +160,7 @@ on_worked(void *arg)
 	struct weft__op *op = arg;
 
 	weft__pool_leave(op->cancel_arg);
-	weft__op_told(op);
+	weft__op_take_result(op);
 }
 
 int
@@ -223,7 +223,7 @@ void
 weft__work_finish(struct weft__op *op, int result)
 {
 	if (op->loop)
-		weft__op_tell(op, result, on_worked);
+		weft__op_post_result(op, result, on_worked);
 	else
 		op->on_done((weft_op *)(void *)op, result, op->arg);
 }

@@ -142,9 +142,9 @@ end_all(weft_dgram *dgram)
 	weft__dgram_end_face(dgram);
 	weft__dgram_end_sends(dgram, WEFT_ESHUTDOWN);
 	if (dgram->reader)
-		weft__op_ask(weft__op_of(dgram->reader), WEFT_ESHUTDOWN);
+		weft__op_request_cancel(weft__op_of(dgram->reader), WEFT_ESHUTDOWN);
 	if (dgram->writer.pending)
-		weft__op_ask(weft__op_of(&dgram->writer), WEFT_ESHUTDOWN);
+		weft__op_request_cancel(weft__op_of(&dgram->writer), WEFT_ESHUTDOWN);
 }
 
 void

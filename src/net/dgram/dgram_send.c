@@ -87,7 +87,7 @@ dgram_send_drop(weft_dgram *dgram, struct weft__op *op, int why)
 {
 	dgram_send_finish(dgram, op, why);
 	if (!dgram->sends.first && dgram->writer.pending)
-		weft__op_ask(weft__op_of(&dgram->writer), WEFT_ECANCELED);
+		weft__op_request_cancel(weft__op_of(&dgram->writer), WEFT_ECANCELED);
 }
 
 /* Send what there is room for.  True if something was sent or failed. */

@@ -133,7 +133,7 @@ weft__send_ask(struct weft__write *write, int why)
 	if (write->flies) {
 		if (!write->why)
 			write->why = why;
-		weft__op_ask(weft__op_of(&stream->out->op), why);
+		weft__op_request_cancel(weft__op_of(&stream->out->op), why);
 	} else {
 		end_write(stream, write, why);
 	}
@@ -153,7 +153,7 @@ weft__send_fail(weft_stream *stream, int error)
 		write = next;
 	}
 	if (stream->tls && stream->out)
-		weft__op_ask(weft__op_of(&stream->out->op), error);
+		weft__op_request_cancel(weft__op_of(&stream->out->op), error);
 }
 
 void
