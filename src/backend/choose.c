@@ -40,7 +40,7 @@ choose_text_of(struct weft__tally *tally)
 
 /* Append to the reason, as far as there is room; its buffer was zeroed. */
 static void
-say(struct weft__tally *tally, const char *text)
+add_text(struct weft__tally *tally, const char *text)
 {
 	char *reason = choose_text_of(tally);
 	size_t used = strlen(reason), size = strlen(text);
@@ -59,15 +59,15 @@ publish(struct weft__tally *tally, const char *name)
 
 /* Append the step that failed: "io_uring_setup: EPERM". */
 static void
-say_refused(const struct weft__backend *backend, int error)
+add_failure(const struct weft__backend *backend, int error)
 {
 	const char *name = weft_errname(error);
 
 	if (choose_text_of(backend->tally)[0])
-		say(backend->tally, ", ");
-	say(backend->tally, backend->at);
-	say(backend->tally, ": ");
-	say(backend->tally, name + (name[0] == '-' ? 1 : strncmp(name, "WEFT_", 5) ? 0 : 5));
+		add_text(backend->tally, ", ");
+	add_text(backend->tally, backend->at);
+	add_text(backend->tally, ": ");
+	add_text(backend->tally, name + (name[0] == '-' ? 1 : strncmp(name, "WEFT_", 5) ? 0 : 5));
 }
 
 static int
@@ -85,7 +85,7 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops, boo
 	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX * sizeof(*backend->events));
 	rc = backend->events ? ops->open(backend) : WEFT_ENOMEM;
 	if (rc < 0) {
-		say_refused(backend, rc);
+		add_failure(backend, rc);
 		weft__backend_close(backend);
 	}
 	return rc;
@@ -98,7 +98,7 @@ is_unfit(struct weft__tally *tally, const struct weft__backend_ops *ops)
 {
 	if (!ops->shares || !weft__on_valgrind)
 		return false;
-	say(tally, "io_uring: hangs under valgrind");
+	add_text(tally, "io_uring: hangs under valgrind");
 	return true;
 }
 
@@ -116,12 +116,12 @@ weft__backend_open(struct weft__backend *backend, const char *name, bool movable
 	if (rc < 0)
 		return rc;
 	if (name) {
-		say(tally, "requested by name");
+		add_text(tally, "requested by name");
 	} else if (!tally->texts[0][0]) {
-		say(tally, "best available");
+		add_text(tally, "best available");
 	} else {
-		say(tally, ", so ");
-		say(tally, backend->ops->name);
+		add_text(tally, ", so ");
+		add_text(tally, backend->ops->name);
 	}
 	backend->waker = backend->ops;
 	publish(tally, backend->ops->name);
@@ -202,11 +202,11 @@ weft__backend_fall(struct weft__backend *backend, int error)
 	struct weft__tally *tally = backend->tally;
 
 	backend->at = backend->ops->call;
-	say_refused(backend, error);
+	add_failure(backend, error);
 	if (!backend->ops->fall || backend->ops->fall(backend, error) < 0)
 		break_down(backend, error);
-	say(tally, ", so ");
-	say(tally, backend->ops->name);
+	add_text(tally, ", so ");
+	add_text(tally, backend->ops->name);
 	publish(tally, backend->ops->name);
 }
 

@@ -181,16 +181,16 @@ collect(weft_poller *poller, weft_poller_event *out)
 	for (uint32_t i = 0; i < backend->events_count; i++) {
 		struct weft__event *event = &backend->events[i];
 		struct weft__fd *entry = poller_find(poller, event->fd);
-		uint32_t asked, ready;
+		uint32_t wanted, ready;
 
 		if (!entry || entry->generation != event->generation)
 			continue;
-		asked = (uint32_t)entry->waiter[EVENTS] & BOTH;
-		ready = asked ? event->ready & (asked | ALARMS) : 0;
+		wanted = (uint32_t)entry->waiter[EVENTS] & BOTH;
+		ready = wanted ? event->ready & (wanted | ALARMS) : 0;
 		if (ready)
 			out[count++] = (weft_poller_event){ entry->waiter[TOKEN], ready };
 		else
-			(void)arm(poller, event->fd, entry, asked);
+			(void)arm(poller, event->fd, entry, wanted);
 	}
 	backend->events_count = 0;
 	return count;

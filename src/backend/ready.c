@@ -527,13 +527,13 @@ static bool
 dispatch_watch(const struct weft__fd *entry, struct weft__event *event, int direction,
                struct weft__ready *out)
 {
-	uint32_t asked = out->watch->flags & WEFT__BOTH;
+	uint32_t wanted = out->watch->flags & WEFT__BOTH;
 
 	if (entry->waiter[0] == entry->waiter[1])
 		event->directions = 0;
 	else
-		asked &= weft__direction_mask(direction);
-	out->ready = asked ? event->ready & (asked | WEFT__ALARMS) : 0;
+		wanted &= weft__direction_mask(direction);
+	out->ready = wanted ? event->ready & (wanted | WEFT__ALARMS) : 0;
 	return out->ready != 0;
 }
 

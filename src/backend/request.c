@@ -84,9 +84,9 @@ weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op)
 }
 
 void
-weft__request_cancel(struct io_uring_sqe *sqe, const struct weft__op *op, uint64_t tell)
+weft__request_cancel(struct io_uring_sqe *sqe, const struct weft__op *op, uint64_t user_data)
 {
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->addr = (uint64_t)(uintptr_t)op;
-	sqe->user_data = tell;
+	sqe->user_data = user_data;
 }

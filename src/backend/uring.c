@@ -39,7 +39,8 @@
 
 #define ENTRIES 256u
 
-enum { TELL_NOBODY, TELL_WAKE, TELL_EPOLL, TELL_OPS }; /* user data; larger values are ops */
+/* User data of requests.  Larger values are ops. */
+enum { USER_DATA_NONE, USER_DATA_WAKE, USER_DATA_EPOLL, USER_DATA_OPS };
 
 struct uring {
 	struct weft__uring ring;
@@ -137,7 +138,7 @@ uring_push(struct weft__backend *backend, struct weft__op *op)
 			op->state = WEFT__OP_UNSENT;
 		weft__node_append(&u->unsent, weft__op_node(op));
 	} else if (op->state == WEFT__OP_CANCELING) {
-		weft__request_cancel(sqe, op, TELL_NOBODY);
+		weft__request_cancel(sqe, op, USER_DATA_NONE);
 	} else {
 		weft__request_fill(sqe, op);
 		op->state = WEFT__OP_SENT;
@@ -336,7 +337,7 @@ is_transient(const struct weft__op *op, int64_t result)
 
 /* The result of a canceled op: `why`, unless the op brings a result of its own. */
 static int64_t
-result_asked(const struct weft__op *op, int64_t result)
+result_of_canceled(const struct weft__op *op, int64_t result)
 {
 	return result == -ECANCELED || result == -EINTR || result == -EAGAIN
 	                       || is_transient(op, result)
@@ -362,28 +363,28 @@ static bool
 complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 {
 	struct uring *u = uring_of(backend);
-	bool asked = op->state == WEFT__OP_CANCELING;
+	bool cancel_requested = op->state == WEFT__OP_CANCELING;
 
-	if (asked) /* the cancellation is no longer needed */
+	if (cancel_requested) /* the cancellation is no longer needed */
 		weft__node_remove(&u->unsent, weft__op_node(op));
-	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
+	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !cancel_requested
 	    && weft__ready_is_exhausted(result)) {
 		weft__ready_throttle_accept(backend, op);
 		return false;
 	}
-	if (!asked && result == -ECANCELED) {
+	if (!cancel_requested && result == -ECANCELED) {
 		send_again(backend, op);
 		return false;
 	}
-	if (asked) {
-		result = result_asked(op, result);
+	if (cancel_requested) {
+		result = result_of_canceled(op, result);
 	} else if (is_transient(op, result)) {
 		backend->more = true; /* its descriptor may be ready */
 		uring_push(backend, op);
 		return false;
 	}
 	uring_leave(backend, op);
-	if (!asked && !weft__op_is_file(op) && (result == -EAGAIN || result == -EINTR)) {
+	if (!cancel_requested && !weft__op_is_file(op) && (result == -EAGAIN || result == -EINTR)) {
 		/* The descriptor is non-blocking, or a connect was interrupted. */
 		backend->more = true;
 		weft__ready_submit(backend, op);
@@ -414,7 +415,7 @@ uring_take(struct weft__backend *backend, struct weft__op *op, const struct io_u
 }
 
 static void
-poll_forever(struct uring *u, int fd, uint64_t tell, uint32_t how)
+poll_forever(struct uring *u, int fd, uint64_t user_data, uint32_t how)
 {
 	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
 
@@ -424,8 +425,8 @@ poll_forever(struct uring *u, int fd, uint64_t tell, uint32_t how)
 	sqe->fd = fd;
 	sqe->poll32_events = POLLIN;
 	sqe->len = how;
-	sqe->user_data = tell;
-	if (tell == TELL_WAKE)
+	sqe->user_data = user_data;
+	if (user_data == USER_DATA_WAKE)
 		u->waker = true;
 	else
 		u->poller = true;
@@ -443,12 +444,12 @@ next_completion(struct weft__backend *backend, struct weft__ready *out)
 		struct weft__op *op = (struct weft__op *)(uintptr_t)cqe.user_data;
 		bool ended = !(cqe.flags & IORING_CQE_F_MORE);
 
-		if (cqe.user_data == TELL_WAKE) {
+		if (cqe.user_data == USER_DATA_WAKE) {
 			u->waker = !ended;
-		} else if (cqe.user_data == TELL_EPOLL) {
+		} else if (cqe.user_data == USER_DATA_EPOLL) {
 			u->poller = !ended;
 			(void)weft__epoll_fetch(backend, 0);
-		} else if (cqe.user_data >= TELL_OPS && uring_take(backend, op, &cqe)) {
+		} else if (cqe.user_data >= USER_DATA_OPS && uring_take(backend, op, &cqe)) {
 			*out = (struct weft__ready){ .op = op };
 			return true;
 		}
@@ -470,9 +471,9 @@ uring_prepare(struct weft__backend *backend)
 	if (u->unsent.first)
 		push_unsent(backend);
 	if (!u->waker)
-		poll_forever(u, backend->wake_fd[0], TELL_WAKE, IORING_POLL_ADD_MULTI);
+		poll_forever(u, backend->wake_fd[0], USER_DATA_WAKE, IORING_POLL_ADD_MULTI);
 	if (!u->poller && backend->fd >= 0)
-		poll_forever(u, backend->fd, TELL_EPOLL, 0);
+		poll_forever(u, backend->fd, USER_DATA_EPOLL, 0);
 }
 
 /* Whether the polls that end a wait are with the kernel, or will be when it begins. */
