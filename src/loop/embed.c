@@ -102,8 +102,8 @@ weft_loop_next(weft_loop *loop)
 	loop = weft__loop_or_current(loop);
 	if (weft__loop_check(loop, "weft_loop_next") < 0)
 		return WEFT_NEVER;
-	loop->hooks.told_ns = weft__loop_next(loop);
-	return loop->hooks.told_ns;
+	loop->hooks.notified_ns = weft__loop_next(loop);
+	return loop->hooks.notified_ns;
 }
 
 /* Open the descriptor for the host to poll.  Returns it, or an error. */

@@ -42,8 +42,8 @@ begin_run(struct weft__expiry *expiry)
 static void
 complete(struct weft__expiry *expiry)
 {
-	expiry->ns = expiry->asked_ns;
-	expiry->seq = expiry->asked_seq;
+	expiry->ns = expiry->next_ns;
+	expiry->seq = expiry->next_seq;
 	expiry->stage = IDLE;
 }
 
@@ -53,8 +53,8 @@ expire_begin(weft_loop *loop)
 	struct weft__expiry *expiry = &loop->expiry;
 	const struct weft__backend *backend = &loop->backend;
 
-	expiry->asked_ns = weft__loop_time(loop);
-	expiry->asked_seq = loop->wheel.seq;
+	expiry->next_ns = weft__loop_time(loop);
+	expiry->next_seq = loop->wheel.seq;
 	if (!weft__backend_is_used(backend)) {
 		begin_run(expiry);
 		if (!weft__loop_has_work(loop))
@@ -62,7 +62,7 @@ expire_begin(weft_loop *loop)
 		return;
 	}
 	expiry->stage = POLL;
-	expiry->asked = false;
+	expiry->polled = false;
 	expiry->polls = 2 + (backend->fds.in_use + backend->requests) / POLL_MIN;
 }
 
@@ -83,14 +83,14 @@ weft__expiry_wants_poll(const weft_loop *loop)
 }
 
 void
-weft__expiry_asked(weft_loop *loop)
+weft__expiry_polled(weft_loop *loop)
 {
 	struct weft__expiry *expiry = &loop->expiry;
 
-	if (expiry->stage != POLL || expiry->asked)
+	if (expiry->stage != POLL || expiry->polled)
 		return;
-	expiry->asked = true;
-	expiry->asked_seq = loop->wheel.seq;
+	expiry->polled = true;
+	expiry->next_seq = loop->wheel.seq;
 }
 
 void
@@ -113,7 +113,7 @@ has_fetched_all(weft_loop *loop)
 
 	if (!weft__backend_is_used(backend))
 		return true;
-	if (expiry->asked && !backend->more && backend->events_count == 0)
+	if (expiry->polled && !backend->more && backend->events_count == 0)
 		return true;
 	return expiry->polls-- == 0;
 }

@@ -10,7 +10,7 @@
  *      before_wait began, so the two are paired.
  *   3. The counts (checkpoints, changes, more) cover the hooks in the list.  So a loop without
  *      such hooks needs to check only the counts.
- *   4. `told_ns` is what the host knows: the last result of weft_loop_next(), or its value
+ *   4. `notified_ns` is what the host knows: the last result of weft_loop_next(), or its value
  *      when next_changed was last called.
  */
 #include "loop/loop.h"
@@ -155,7 +155,7 @@ weft__hooks_checkpoint(weft_loop *loop)
 }
 
 static void
-tell_all(weft_loop *loop)
+hooks_notify_all(weft_loop *loop)
 {
 	struct weft__hook_cursor cursor;
 	weft_loop_hook *hook;
@@ -169,18 +169,18 @@ tell_all(weft_loop *loop)
 
 /* A change made by a next_changed callback is reported after all hooks have been called. */
 void
-weft__hooks_tell(weft_loop *loop)
+weft__hooks_notify(weft_loop *loop)
 {
 	uint64_t next_ns;
 
-	if (weft__load(&loop->runner, WEFT__RELAXED) || loop->hooks.telling)
+	if (weft__load(&loop->runner, WEFT__RELAXED) || loop->hooks.notifying)
 		return;
-	loop->hooks.telling = true;
-	while ((next_ns = weft__loop_next(loop)) != loop->hooks.told_ns) {
-		loop->hooks.told_ns = next_ns;
-		tell_all(loop);
+	loop->hooks.notifying = true;
+	while ((next_ns = weft__loop_next(loop)) != loop->hooks.notified_ns) {
+		loop->hooks.notified_ns = next_ns;
+		hooks_notify_all(loop);
 	}
-	loop->hooks.telling = false;
+	loop->hooks.notifying = false;
 }
 
 /* --- the list ----------------------------------------------------------- */

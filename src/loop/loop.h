@@ -69,11 +69,11 @@ struct weft__spin {
 /* Which deadlines may expire; expire.c. */
 struct weft__expiry {
 	uint64_t ns, seq;             /* those due by this time and armed before this start may */
-	uint64_t asked_ns, asked_seq; /* the same, for when the delivery in progress completes */
+	uint64_t next_ns, next_seq;   /* the same, for when the delivery in progress completes */
 	uint32_t polls;               /* polls that may follow, */
 	uint32_t steps, turns;        /* and iterations after the last poll */
 	uint8_t  stage;               /* 0: no delivery is under way */
-	bool     asked;               /* the kernel was polled since the delivery began */
+	bool     polled;              /* the kernel was polled since the delivery began */
 };
 
 /* A tick or microtask that another thread has queued. */
@@ -101,11 +101,11 @@ struct weft__hooks {
 	weft_loop_hook *called;      /* the one whose `ready` is on the stack, unless dropped */
 	uint64_t        pushes;      /* number of pushes */
 	uint64_t        waiting;     /* value of `pushes` when before_wait was last called */
-	uint64_t        told_ns;     /* weft_loop_next() as the host last saw it */
+	uint64_t        notified_ns; /* weft_loop_next() as the host last saw it */
 	uint32_t        checkpoints; /* number of hooks that have a checkpoint, */
 	uint32_t        changes;     /* that have next_changed, */
 	uint32_t        more;        /* and whose last `ready` returned > 0 */
-	bool            telling;     /* next_changed is on the stack */
+	bool            notifying;   /* next_changed is on the stack */
 };
 
 struct weft__text;
@@ -124,7 +124,7 @@ struct weft__watched {
 	uint64_t turns;    /* as last read, */
 	uint32_t left;     /* the same for `left` of the loop */
 	uint64_t since_ns; /* first time both had this value; 0: the loop was not held */
-	bool     told;
+	bool     reported;
 };
 
 /* The operations of the threadlet layer's part. */
@@ -368,7 +368,7 @@ weft__loop_alive(const weft_loop *loop)
 }
 
 /* A phase has ended, in an iteration that is timed or traced. */
-void weft__loop_told(weft_loop *loop, int phase, uint32_t calls);
+void weft__loop_end_phase(weft_loop *loop, int phase, uint32_t calls);
 
 /* A phase has ended in which `calls` calls were made. */
 static inline void
@@ -378,7 +378,7 @@ weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
 		return;
 	weft__count(&loop->counts.calls[phase], calls);
 	if (__builtin_expect((uintptr_t)loop->timed | loop->traced, 0))
-		weft__loop_told(loop, phase, calls);
+		weft__loop_end_phase(loop, phase, calls);
 }
 
 /* Take what is in the inbox.  Returns the number of posts. */
@@ -461,14 +461,14 @@ uint64_t weft__hooks_checkpoint(weft_loop *loop); /* returns how many jobs ran *
 void weft__hooks_fini(weft_loop *loop);
 
 /* Call next_changed if weft_loop_next() has changed between iterations. */
-void weft__hooks_tell(weft_loop *loop);
+void weft__hooks_notify(weft_loop *loop);
 
 /* To be called after every change that can affect weft_loop_next(). */
 static inline void
 weft__loop_changed(weft_loop *loop)
 {
 	if (__builtin_expect(loop->hooks.changes > 0, 0))
-		weft__hooks_tell(loop);
+		weft__hooks_notify(loop);
 }
 
 /* --- embed.c ------------------------------------------------------------ */
@@ -521,9 +521,9 @@ void weft__loop_woken(weft_loop *loop);
 int weft__loop_open_backend(weft_loop *loop);
 
 /* Poll the kernel without waiting, if a poll is due.  weft__loop_poll() calls the hooks;
- * before weft__loop_ask() they have been called. */
+ * before weft__loop_poll_kernel() they have been called. */
 void weft__loop_poll(weft_loop *loop);
-void weft__loop_ask(weft_loop *loop);
+void weft__loop_poll_kernel(weft_loop *loop);
 
 /* --- expire.c ----------------------------------------------------------- */
 
@@ -531,11 +531,11 @@ void weft__loop_ask(weft_loop *loop);
  * arrived. */
 bool weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place);
 
-/* wants_poll: this iteration must poll the kernel; asked: it has polled; slept: a sleep until
+/* wants_poll: this iteration must poll the kernel; polled: it has polled; slept: a sleep until
  * `until_ns` ended by its timeout; step: an iteration has ended while a delivery is in
  * progress. */
 bool weft__expiry_wants_poll(const weft_loop *loop);
-void weft__expiry_asked(weft_loop *loop);
+void weft__expiry_polled(weft_loop *loop);
 void weft__expiry_slept(weft_loop *loop, uint64_t until_ns);
 void weft__expiry_step(weft_loop *loop);
 

@@ -122,7 +122,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes : STACK_DEFAULT;
 	loop->on_report = opts->on_report;
 	loop->report_arg = opts->report_arg;
-	loop->hooks.told_ns = WEFT_NEVER;
+	loop->hooks.notified_ns = WEFT_NEVER;
 	loop->forks = loop->quick = weft__load(&weft__program.forks, WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN) && weft__sys->cpus() > 1;
 	if (opts->watchdog_ns && watch(loop, opts->watchdog_ns) < 0) {

@@ -51,7 +51,7 @@ post(weft_loop *loop, weft_fn fn, void *arg)
 static __attribute__((noinline)) int
 loop_post_notify(weft_loop *loop, struct weft__producer *producer)
 {
-	int rc = weft__producer_tell(&loop->inbox, producer);
+	int rc = weft__producer_signal(&loop->inbox, producer);
 
 	if (rc > 0)
 		weft__loop_kick(loop, rc);

@@ -356,7 +356,7 @@ is_promised(struct weft__producer *producer)
 
 /* Invariants 5 and 6: once the entry has been read, the producer must not touch the inbox. */
 __attribute__((noinline)) int
-weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *producer)
+weft__producer_signal(struct weft__inbox *inbox, struct weft__producer *producer)
 {
 	uint64_t number = weft__load(&producer->call.made, WEFT__RELAXED) - 1;
 	int rc;
@@ -381,7 +381,7 @@ weft__producer_post(struct weft__inbox *inbox, weft_fn fn, void *arg)
 	if (!producer || (weft__producer_is_full(producer) && !producer_make_room(inbox, producer)))
 		return WEFT_EAGAIN;
 	return weft__producer_put(producer, fn, arg) ? WEFT__AWAKE
-	                                             : weft__producer_tell(inbox, producer);
+	                                             : weft__producer_signal(inbox, producer);
 }
 
 int

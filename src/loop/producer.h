@@ -108,7 +108,7 @@ weft__producer_is_full(const struct weft__producer *producer)
 	return weft__load(&producer->call.made, WEFT__RELAXED) == producer->full_at;
 }
 
-/* Write an entry.  False if the producer must then call weft__producer_tell(), which signals the
+/* Write an entry.  False if the producer must then call weft__producer_signal(), which signals the
  * loop and returns the same as weft__producer_post(). */
 static inline bool
 weft__producer_put(struct weft__producer *producer, weft_fn fn, void *arg)
@@ -125,7 +125,7 @@ weft__producer_put(struct weft__producer *producer, weft_fn fn, void *arg)
 	weft__compiler_fence();  /* L */
 	return weft__load(&producer->call.called, WEFT__RELAXED) == WEFT__PRODUCER_HOT;
 }
-int weft__producer_tell(struct weft__inbox *inbox, struct weft__producer *producer);
+int weft__producer_signal(struct weft__inbox *inbox, struct weft__producer *producer);
 
 /* --- the loop ----------------------------------------------------------- */
 

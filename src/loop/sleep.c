@@ -192,7 +192,7 @@ note_failure(weft_loop *loop, int error)
 }
 
 static int
-ask_kernel(weft_loop *loop, int64_t timeout_ns)
+poll_kernel(weft_loop *loop, int64_t timeout_ns)
 {
 	struct weft__backend *backend = &loop->backend;
 	int rc;
@@ -200,7 +200,7 @@ ask_kernel(weft_loop *loop, int64_t timeout_ns)
 	if (backend->always > 0)
 		weft__ready_note_files(backend);
 	backend->more = backend->timed_out = false;
-	weft__expiry_asked(loop);
+	weft__expiry_polled(loop);
 	rc = backend->ops->wait(backend, timeout_ns);
 	backend->events_fresh = true;
 	if (rc < 0)
@@ -249,9 +249,9 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 
 	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_BACKEND))
 		return;
-	rc = ask_kernel(loop, loop->backend.always > 0 || is_stuck(loop, deadline_ns)
-	                              ? 0
-	                              : weft__timeout_of(deadline_ns));
+	rc = poll_kernel(loop, loop->backend.always > 0 || is_stuck(loop, deadline_ns)
+	                               ? 0
+	                               : weft__timeout_of(deadline_ns));
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
 	if (loop->backend.timed_out && loop->backend.always == 0)
 		weft__expiry_slept(loop, deadline_ns);
@@ -293,10 +293,10 @@ is_poll_due(weft_loop *loop)
 }
 
 void
-weft__loop_ask(weft_loop *loop)
+weft__loop_poll_kernel(weft_loop *loop)
 {
 	if (is_poll_due(loop))
-		(void)ask_kernel(loop, 0);
+		(void)poll_kernel(loop, 0);
 }
 
 void
@@ -306,7 +306,7 @@ weft__loop_poll(weft_loop *loop)
 		return;
 	if (loop->hooks.first)
 		weft__hooks_before_wait(loop, false);
-	(void)ask_kernel(loop, 0);
+	(void)poll_kernel(loop, 0);
 	if (loop->timed)
 		weft__meter_mark(loop, WEFT_PHASE_WAIT);
 	if (loop->hooks.first)

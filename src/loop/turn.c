@@ -71,7 +71,7 @@ run_timers(weft_loop *loop)
 }
 
 void
-weft__loop_told(weft_loop *loop, int phase, uint32_t calls)
+weft__loop_end_phase(weft_loop *loop, int phase, uint32_t calls)
 {
 	if (loop->timed)
 		weft__meter_mark(loop, phase);
@@ -230,7 +230,7 @@ run_ready(weft_loop *loop)
 {
 	weft__hooks_ready(loop);
 	if ((uintptr_t)loop->timed | loop->traced)
-		weft__loop_told(loop, WEFT_PHASE_INBOX, 0);
+		weft__loop_end_phase(loop, WEFT_PHASE_INBOX, 0);
 }
 
 /* Run the nodes of weft_loop_post_before_wait(), once each, whatever they add. */
@@ -322,7 +322,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 	if (until_ns != WEFT_NOWAIT)
 		weft__loop_sleep(loop, until_ns);
 	else
-		weft__loop_ask(loop);
+		weft__loop_poll_kernel(loop);
 	loop->now_ns = 0;
 	if (loop->hooks.first)
 		weft__hooks_after_wait(loop, true);

@@ -10,8 +10,8 @@
  *      with the first and ended with the last, under the lock.
  *   2. It visits every loop that it checks (registry.c), so no loop is freed meanwhile.
  *   3. There is one answer: free, requested, being written, or complete (enum below).  One
- *      thread at a time requests it, under `asking`.  The signal handler on the thread that
- *      runs the loop claims the right to write it (W); a handler that comes too late finds
+ *      thread at a time requests it, under `request_lock`.  The signal handler on the thread
+ *      that runs the loop claims the right to write it (W); a handler that comes too late finds
  *      that no request is pending.
  *   4. A blocked loop is reported once, and not again before the loop has continued.
  */
@@ -23,7 +23,7 @@
 #define ANSWER_NS  (100 * WEFT_MS)
 #define TEXT_BYTES 4096
 
-enum { FREE, ASKED, WRITING, THERE };
+enum { FREE, REQUESTED, WRITING, THERE };
 
 static struct {
 	struct weft__lock lock;
@@ -34,7 +34,7 @@ static struct {
 } dog;
 
 static struct {
-	struct weft__lock asking;
+	struct weft__lock request_lock;
 	weft__a32 state;
 	weft_loop *loop;
 	struct weft__holder holder;
@@ -64,11 +64,11 @@ write_down(const struct weft__moment *moment)
 static bool
 on_poke(const struct weft__moment *moment)
 {
-	uint32_t asked = ASKED;
+	uint32_t expected = REQUESTED;
 
-	if (weft__load(&answer.state, WEFT__ACQUIRE) != ASKED
+	if (weft__load(&answer.state, WEFT__ACQUIRE) != REQUESTED
 	    || weft__load(&answer.loop->runner, WEFT__RELAXED) != (uintptr_t)weft__thread_here()
-	    || !weft__cas(&answer.state, &asked, WRITING, WEFT__ACQ_REL)) /* W */
+	    || !weft__cas(&answer.state, &expected, WRITING, WEFT__ACQ_REL)) /* W */
 		return false;
 	write_down(moment);
 	weft__store(&answer.state, THERE, WEFT__RELEASE);
@@ -90,22 +90,22 @@ weft__watchdog_end(weft_loop *loop)
 
 /* --- on the requesting thread ------------------------------------------- */
 
-/* The caller holds the lock `asking`.  True if the answer is complete. */
+/* The caller holds the lock `request_lock`.  True if the answer is complete. */
 static bool
-ask_locked(weft_loop *loop)
+request_locked(weft_loop *loop)
 {
 	uint64_t until_ns = weft_after(ANSWER_NS);
-	uint32_t state = ASKED;
+	uint32_t state = REQUESTED;
 	int rc;
 
 	answer.loop = loop;
-	weft__store(&answer.state, ASKED, WEFT__RELEASE);
+	weft__store(&answer.state, REQUESTED, WEFT__RELEASE);
 	rc = weft__os_poke(&loop->pokes_to);
 	while (rc == 0 && state != THERE && weft__sys->now() < until_ns) {
 		(void)weft__sys->park(&answer.state, state, until_ns);
 		state = weft__load(&answer.state, WEFT__ACQUIRE);
 	}
-	state = ASKED;
+	state = REQUESTED;
 	if (weft__cas(&answer.state, &state, FREE, WEFT__ACQUIRE))
 		return false;
 	while (weft__load(&answer.state, WEFT__ACQUIRE) != THERE)
@@ -114,18 +114,18 @@ ask_locked(weft_loop *loop)
 	return true;
 }
 
-/* Under `asking`, because the first request may come from another caller than the watchdog.
+/* Under `request_lock`, because the first request may come from another caller than the watchdog.
  * 0, or an error. */
 static int
 catch_pokes(void)
 {
 	int rc = 0;
 
-	weft__lock_take(&answer.asking);
+	weft__lock_take(&answer.request_lock);
 	if (!dog.catches)
 		rc = weft__os_catch_pokes(on_poke);
 	dog.catches = rc == 0;
-	weft__lock_give(&answer.asking);
+	weft__lock_give(&answer.request_lock);
 	return rc;
 }
 
@@ -136,11 +136,11 @@ weft__loop_holder(weft_loop *loop, struct weft__holder *out)
 
 	if (catch_pokes() < 0)
 		return false;
-	weft__lock_take(&answer.asking);
-	known = ask_locked(loop);
+	weft__lock_take(&answer.request_lock);
+	known = request_locked(loop);
 	if (known)
 		*out = answer.holder;
-	weft__lock_give(&answer.asking);
+	weft__lock_give(&answer.request_lock);
 	return known;
 }
 
@@ -227,9 +227,9 @@ weft__watchdog_look(weft_loop *loop, uint64_t now_ns)
 		};
 		return false;
 	}
-	if (watched->told || now_ns - watched->since_ns < loop->watchdog_ns)
+	if (watched->reported || now_ns - watched->since_ns < loop->watchdog_ns)
 		return false;
-	watched->told = true; /* invariant 4 */
+	watched->reported = true; /* invariant 4 */
 	return true;
 }
 
@@ -319,7 +319,7 @@ weft__watchdog_forget(void)
 {
 	dog.lock = (struct weft__lock){ 0 };
 	dog.loops = 0;
-	answer.asking = (struct weft__lock){ 0 };
+	answer.request_lock = (struct weft__lock){ 0 };
 	weft__os_forget_pokes();
 	weft__store(&answer.state, FREE, WEFT__RELAXED);
 }
