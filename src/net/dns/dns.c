@@ -55,11 +55,11 @@ weft__dns_poke(struct weft__dns *dns)
 }
 
 static bool
-can_ask(const struct weft__dns *dns)
+can_query(const struct weft__dns *dns)
 {
-	uint32_t max = dns->set.asked_max ? dns->set.asked_max : weft__dns_engine_max;
+	uint32_t max = dns->set.queries_max ? dns->set.queries_max : weft__dns_engine_max;
 
-	return dns->queue.first && dns->asked < max;
+	return dns->queue.first && dns->queries < max;
 }
 
 void
@@ -70,9 +70,9 @@ weft__dns_set_timer(struct weft__dns *dns)
 
 	if (!place->block)
 		return;
-	if (!dns->queue.first && dns->asked == 0)
+	if (!dns->queue.first && dns->queries == 0)
 		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), place);
-	else if (can_ask(dns) || dns->reopen)
+	else if (can_query(dns) || dns->reopen)
 		aim_timer(dns, 0);
 	else
 		aim_timer(dns, due_ns < FAR ? due_ns : FAR);
@@ -121,7 +121,7 @@ dns_request(struct weft__dns *dns, struct weft__dns_name *name)
 	if (refusal.error < 0)
 		weft__dns_answered(name, &refusal);
 	else
-		weft__dns_engine_ask(name);
+		weft__dns_engine_query(name);
 }
 
 /* Query as many names as the engine takes.  If some are answered at once, others can follow in
@@ -262,7 +262,7 @@ dns_give(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 }
 
 void
-weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
+weft__dns_deliver(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
 	int64_t rc = dns_give(wait, name);
 
@@ -303,11 +303,12 @@ want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wa
 	return rc < 0 ? dns_refuse(rc, key->host ? key->host : "an address") : 0;
 }
 
-/* Begin an op that queries `key`, with the parameters of `asked`. */
+/* Begin an op that queries `key`, with the parameters of `request`. */
 static int
-dns_begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint64_t deadline_ns)
+dns_begin(const struct weft__dns_wait *request, const struct weft__dns_key *key,
+          uint64_t deadline_ns)
 {
-	struct weft__dns *dns = weft__dns_of(asked->op->loop);
+	struct weft__dns *dns = weft__dns_of(request->op->loop);
 	struct weft__dns_wait *wait = weft__sys->alloc(sizeof(*wait));
 	const struct weft__dns_name *known;
 	int rc = 0;
@@ -316,7 +317,7 @@ dns_begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, u
 		weft__sys->release(wait);
 		return weft__fail(WEFT_ENOMEM, "weft_dns: out of memory");
 	}
-	*wait = *asked;
+	*wait = *request;
 	known = weft__dns_known(dns, key);
 	if (!known)
 		rc = want(dns, key, wait);
@@ -328,7 +329,7 @@ dns_begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, u
 	if (rc < 0)
 		weft__sys->release(wait);
 	else if (known)
-		weft__dns_tell(wait, known);
+		weft__dns_deliver(wait, known);
 	return rc;
 }
 
@@ -343,14 +344,14 @@ on_no_cancel(weft_op *op, int why, void *arg)
 
 /* Finish with a literal address. */
 static int
-finish_at_once(const struct weft__dns_wait *asked, const weft_addr *addr, uint64_t deadline_ns)
+finish_at_once(const struct weft__dns_wait *request, const weft_addr *addr, uint64_t deadline_ns)
 {
-	int rc = weft_op_begin(asked->op, on_no_cancel, NULL, deadline_ns);
+	int rc = weft_op_begin(request->op, on_no_cancel, NULL, deadline_ns);
 
 	if (rc < 0)
 		return rc;
-	asked->out[0] = *addr;
-	(void)weft_op_finish(asked->op, 1);
+	request->out[0] = *addr;
+	(void)weft_op_finish(request->op, 1);
 	return 0;
 }
 
@@ -377,7 +378,7 @@ check_op(weft_op *op)
 }
 
 static int
-resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *asked,
+resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *request,
               uint64_t deadline_ns)
 {
 	char host[WEFT__DNS_HOST_MAX];
@@ -387,13 +388,13 @@ resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *asked
 	if (parts->scheme == WEFT__ADDR_FD)
 		return weft__fail(WEFT_EINVAL, "weft_dns_resolve: fd: does not name an address");
 	if (parts->is_literal)
-		return finish_at_once(asked, &parts->addr, deadline_ns);
+		return finish_at_once(request, &parts->addr, deadline_ns);
 	rc = weft__dns_check(parts->host, parts->host_size, host);
 	if (rc < 0)
 		return rc;
-	asked->port = parts->port;
-	asked->kind = kind_of(parts->scheme);
-	return dns_begin(asked, &key, deadline_ns);
+	request->port = parts->port;
+	request->kind = kind_of(parts->scheme);
+	return dns_begin(request, &key, deadline_ns);
 }
 
 /* The address parser reports what is wrong.  Only for non-ASCII letters there is a better hint. */
@@ -412,7 +413,7 @@ int
 weft__dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op,
                      uint64_t deadline_ns)
 {
-	struct weft__dns_wait asked = { .op = op, .out = out, .max = max };
+	struct weft__dns_wait request = { .op = op, .out = out, .max = max };
 	struct weft__addr_parts parts;
 	int rc;
 
@@ -422,12 +423,12 @@ weft__dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *o
 	rc = check_op(op);
 	if (rc == 0)
 		rc = split(address, &parts);
-	return rc < 0 ? rc : resolve_parts(&parts, &asked, deadline_ns);
+	return rc < 0 ? rc : resolve_parts(&parts, &request, deadline_ns);
 }
 
 /* The error text was set where the op was finished, not in this threadlet. */
 static int
-told(int64_t rc, const char *what)
+dns_set_detail(int64_t rc, const char *what)
 {
 	if (rc < 0)
 		(void)weft_fail((int)rc, "resolve %s: %s", what, reason_of((int)rc));
@@ -444,7 +445,7 @@ weft_dns_resolve(const char *address, weft_addr *out, size_t max, uint64_t deadl
 		return rc;
 	weft__op_init_waited(&op);
 	rc = weft__dns_resolve_op(address, out, max, &op, deadline_ns);
-	return rc < 0 ? rc : told(weft__op_wait(&op, "dns"), address);
+	return rc < 0 ? rc : dns_set_detail(weft__op_wait(&op, "dns"), address);
 }
 
 /* --- reverse lookup ----------------------------------------------------- */
@@ -476,7 +477,7 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 	struct weft__dns_key key = { .place = &place };
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_op op;
-	struct weft__dns_wait asked = { .op = &op, .text = out, .max = max };
+	struct weft__dns_wait request = { .op = &op, .text = out, .max = max };
 	int rc;
 
 	if (!addr || !out)
@@ -487,10 +488,10 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);
-	rc = dns_begin(&asked, &key, deadline_ns);
+	rc = dns_begin(&request, &key, deadline_ns);
 	if (rc == 0)
 		rc = (int)weft__op_wait(&op, "dns");
 	if (rc < 0 && rc != WEFT_EMSGSIZE && weft_addr_format(addr, text, sizeof(text)) > 0)
-		(void)told(rc, text);
+		(void)dns_set_detail(rc, text);
 	return rc;
 }

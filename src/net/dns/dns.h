@@ -8,8 +8,8 @@
  *   1. A resolver is created when its loop first needs it, and ends with the loop.  Only its
  *      timer hands names to an engine, so engines run on the thread's own stack, and never
  *      inside a call of the user.
- *   2. A name is KNOWN, QUEUED or ASKED, or none of them while its answer is delivered.  The
- *      engine has the name exactly while it is ASKED, and the name is not freed during that
+ *   2. A name is KNOWN, QUEUED or QUERIED, or none of them while its answer is delivered.  The
+ *      engine has the name exactly while it is QUERIED, and the name is not freed during that
  *      time.
  *   3. A wait is in the list of its name until its op is finished: by an answer or by a
  *      cancellation, whichever comes first.  The query continues without the wait.  So a late
@@ -51,7 +51,7 @@ struct weft__dns_answer {
 enum {
 	WEFT__DNS_NEW,
 	WEFT__DNS_QUEUED, /* waits to be queried */
-	WEFT__DNS_ASKED,  /* the engine has it */
+	WEFT__DNS_QUERIED, /* the engine has it */
 	WEFT__DNS_KNOWN,  /* cached until until_ns */
 };
 
@@ -78,7 +78,7 @@ struct weft__dns_name {
 	void     *found;         /* addresses, or a host name; or NULL */
 	uint32_t  count;
 	int       error;
-	void     *job;           /* of the engine, while ASKED */
+	void     *job;           /* of the engine, while QUERIED */
 	uint8_t   state;
 	struct weft__host place; /* the address; family 0: it is a name */
 	char      host[];        /* in lower case; or "" */
@@ -96,19 +96,19 @@ struct weft__dns_setup {
 	bool        hosts_by_env; /* CARES_HOSTS names the hosts file */
 	int         timeout_ms;  /* of the first try; 0: as configured */
 	int         tries;
-	uint32_t    known_max, queue_max, asked_max; /* 0: the default */
+	uint32_t    known_max, queue_max, queries_max; /* 0: the default */
 };
 
 struct weft__dns {
 	struct weft__part part;  /* first */
 	weft_loop *loop;
-	weft_timer timer;        /* armed while a name is QUEUED or ASKED */
+	weft_timer timer;        /* armed while a name is QUEUED or QUERIED */
 	void      *engine;       /* NULL: not open */
 	uint64_t   read_ns;      /* when the configuration was read */
 	bool       reopen;       /* the configuration must be read again */
 	bool       ending;
 	uint64_t   seed;         /* of the hashes */
-	uint32_t   asked;        /* names that the engine has */
+	uint32_t   queries;      /* names that the engine has */
 	struct weft__dns_setup set;
 	struct weft__dns_list  queue, known; /* oldest first */
 	struct weft__dns_name *buckets[WEFT__DNS_BUCKETS];
@@ -147,7 +147,7 @@ int  weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
 /* Remove a wait. */
 void weft__dns_unwant(struct weft__dns_wait *wait);
 
-/* Take the oldest name from the queue; it is ASKED then.  NULL if there is none, or the engine
+/* Take the oldest name from the queue; it is QUERIED then.  NULL if there is none, or the engine
  * has enough. */
 struct weft__dns_name *weft__dns_next(struct weft__dns *dns);
 
@@ -162,7 +162,7 @@ void weft__dns_clear(struct weft__dns *dns);
 /* --- dns.c, for the others ---------------------------------------------- */
 
 /* Deliver the result to a wait: finish its op, and free the wait. */
-void weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name);
+void weft__dns_deliver(struct weft__dns_wait *wait, const struct weft__dns_name *name);
 
 /* arm: arm the timer; returns 0 or WEFT_ENOMEM.  Then the timer can be moved.  poke: to the
  * next loop iteration.  set_timer: to the time when something is due; disarms it if nothing is. */
@@ -202,8 +202,8 @@ extern const uint32_t weft__dns_engine_max;
 int  weft__dns_engine_open(struct weft__dns *dns);
 void weft__dns_engine_close(struct weft__dns *dns, bool alone);
 
-/* Query a name that is ASKED.  The answer comes later, or at once. */
-void weft__dns_engine_ask(struct weft__dns_name *name);
+/* Send the query of a name, which is QUERIED.  The answer comes later, or at once. */
+void weft__dns_engine_query(struct weft__dns_name *name);
 
 /* tick: called when it is due.  due: the time of the next tick, or WEFT_NEVER. */
 void     weft__dns_engine_tick(struct weft__dns *dns);

@@ -7,7 +7,7 @@
  *   1. A socket of c-ares is in the list from its opening to its close, with its watch.  c-ares
  *      calls back inside ares_process_fd(), ares_getaddrinfo() and the like.  The socket that
  *      was ready may be gone after that.
- *   2. A name is an argument of c-ares as long as it is ASKED.  A single query cannot be
+ *   2. A name is an argument of c-ares as long as it is QUERIED.  A single query cannot be
  *      canceled.  A query without waits is answered, and its answer cached, all the same.
  *   3. When the channel is closed, c-ares gives back all names, by their callbacks.
  *   4. c-ares reads configuration files itself, when the channel is opened, and the hosts file
@@ -23,9 +23,9 @@
 #include "net/dns/dns_wire.h"
 #include "loop/fd.h"
 
-#define ASKED_MAX 256
+#define QUERIED_MAX 256
 
-const uint32_t weft__dns_engine_max = ASKED_MAX;
+const uint32_t weft__dns_engine_max = QUERIED_MAX;
 
 struct engine;
 
@@ -40,9 +40,9 @@ struct engine {
 	struct weft__dns *dns;
 	ares_channel channel;
 	struct socket *sockets;
-	int64_t negative_ttl;                    /* of the reply that is being read, or -1 */
-	struct weft__dns_name *asked[ASKED_MAX]; /* names that the engine has, or NULL */
-	bool malformed[ASKED_MAX];               /* one of their replies was malformed */
+	int64_t negative_ttl;                        /* of the reply that is being read, or -1 */
+	struct weft__dns_name *queried[QUERIED_MAX]; /* names that the engine has, or NULL */
+	bool malformed[QUERIED_MAX];                 /* one of their replies was malformed */
 	bool closing, alone;
 };
 
@@ -133,31 +133,31 @@ note_malformed(struct engine *engine, const void *message, size_t size)
 
 	if (!weft__dns_is_malformed(message, size, question))
 		return;
-	for (size_t i = 0; i < ASKED_MAX; i++)
-		if (engine->asked[i] && is_about(engine->asked[i], question))
+	for (size_t i = 0; i < QUERIED_MAX; i++)
+		if (engine->queried[i] && is_about(engine->queried[i], question))
 			engine->malformed[i] = true;
 }
 
 static void
-note_asked(struct engine *engine, struct weft__dns_name *name)
+note_query(struct engine *engine, struct weft__dns_name *name)
 {
 	size_t i = 0;
 
-	while (i < ASKED_MAX && engine->asked[i])
+	while (i < QUERIED_MAX && engine->queried[i])
 		i++;
-	if (i == ASKED_MAX)
+	if (i == QUERIED_MAX)
 		return;
-	engine->asked[i] = name;
+	engine->queried[i] = name;
 	engine->malformed[i] = false;
 }
 
 /* The engine no longer has the name.  Returns whether a reply for it was malformed. */
 static bool
-forget_asked(struct engine *engine, const struct weft__dns_name *name)
+forget_query(struct engine *engine, const struct weft__dns_name *name)
 {
-	for (size_t i = 0; i < ASKED_MAX; i++)
-		if (engine->asked[i] == name) {
-			engine->asked[i] = NULL;
+	for (size_t i = 0; i < QUERIED_MAX; i++)
+		if (engine->queried[i] == name) {
+			engine->queried[i] = NULL;
 			return engine->malformed[i];
 		}
 	return false;
@@ -403,7 +403,7 @@ on_places(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
 	struct weft__dns_name *name = arg;
 	struct weft__dns_answer answer = { .error = error_of(status) };
-	bool malformed = forget_asked(name->dns->engine, name);
+	bool malformed = forget_query(name->dns->engine, name);
 
 	(void)timeouts;
 	if (!is_given_back(name, status)) {
@@ -439,7 +439,7 @@ on_host(void *arg, int status, int timeouts, struct hostent *host)
 /* --- querying ----------------------------------------------------------- */
 
 void
-weft__dns_engine_ask(struct weft__dns_name *name)
+weft__dns_engine_query(struct weft__dns_name *name)
 {
 	struct engine *engine = name->dns->engine;
 	const struct weft__host *place = &name->place;
@@ -451,7 +451,7 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 
 	engine->negative_ttl = -1;
 	if (place->family == 0)
-		note_asked(engine, name);
+		note_query(engine, name);
 	if (place->family == 0)
 		ares_getaddrinfo(engine->channel, name->host, NULL, &hints, on_places, name);
 	else

@@ -5,7 +5,7 @@
  * engine still has it.  See dns.h for the states.
  *
  *   1. `queue` has the names that are QUEUED, in the order they were first wanted; `known` has
- *      those KNOWN, the least recently used first; `asked` counts those ASKED.  All are
+ *      those KNOWN, the least recently used first; `queries` counts those QUERIED.  All are
  *      bounded.
  *   2. While an answer is delivered, its name is in no list, and has no waits but those that
  *      get the answer.  Delivery queues results and calls no callbacks, so nothing changes
@@ -237,24 +237,24 @@ struct weft__dns_name *
 weft__dns_next(struct weft__dns *dns)
 {
 	struct weft__dns_name *name = dns->queue.first;
-	uint32_t max = limit(dns->set.asked_max, weft__dns_engine_max);
+	uint32_t max = limit(dns->set.queries_max, weft__dns_engine_max);
 
-	if (!name || dns->asked >= max)
+	if (!name || dns->queries >= max)
 		return NULL;
 	dns_cache_take_out(&dns->queue, name);
-	name->state = WEFT__DNS_ASKED;
-	dns->asked++;
+	name->state = WEFT__DNS_QUERIED;
+	dns->queries++;
 	return name;
 }
 
 static void
-end_asking(struct weft__dns_name *name)
+dns_end_query(struct weft__dns_name *name)
 {
 	struct weft__dns *dns = name->dns;
 
-	weft__assert(name->state == WEFT__DNS_ASKED && dns->asked > 0);
+	weft__assert(name->state == WEFT__DNS_QUERIED && dns->queries > 0);
 	name->state = WEFT__DNS_NEW;
-	dns->asked--;
+	dns->queries--;
 	if (dns->queue.first) /* the engine can take one more */
 		weft__dns_poke(dns);
 }
@@ -262,7 +262,7 @@ end_asking(struct weft__dns_name *name)
 void
 weft__dns_unasked(struct weft__dns_name *name)
 {
-	end_asking(name);
+	dns_end_query(name);
 	if (name->waits)
 		push_first(&name->dns->queue, name, WEFT__DNS_QUEUED);
 	else
@@ -312,13 +312,13 @@ dns_cache_keep(struct weft__dns_name *name, const struct weft__dns_answer *answe
 }
 
 static void
-tell_all(struct weft__dns_name *name)
+dns_deliver_all(struct weft__dns_name *name)
 {
 	while (name->waits) {
 		struct weft__dns_wait *wait = name->waits;
 
 		remove_wait(wait);
-		weft__dns_tell(wait, name);
+		weft__dns_deliver(wait, name);
 	}
 }
 
@@ -328,9 +328,9 @@ weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer)
 	struct weft__dns *dns = name->dns;
 	bool lasts = answer->error == 0 || answer->error == WEFT_ENONAME;
 
-	end_asking(name);
+	dns_end_query(name);
 	show(name, answer);
-	tell_all(name); /* invariant 2 */
+	dns_deliver_all(name); /* invariant 2 */
 	if (!lasts || !dns_cache_keep(name, answer)) {
 		name->found = NULL;
 		dns_cache_drop(name);

@@ -4,7 +4,7 @@
  * leaves at once, and the answer is cached for the next.  At most half of the threads of the
  * pool are busy with names.
  *
- *   1. A job belongs to a name while that is ASKED.  Its op does not keep the loop alive; the
+ *   1. A job belongs to a name while that is QUERIED.  Its op does not keep the loop alive; the
  *      ops of the waits do.  But the loop does not stop before the call has returned.
  *   2. A job that never began, because the loop stops, gives its name back.
  */
@@ -34,7 +34,7 @@ weft__dns_engine_close(struct weft__dns *dns, bool alone)
 	dns->engine = NULL;
 	for (uint32_t i = 0; alone && i < WEFT__DNS_BUCKETS; i++)
 		for (struct weft__dns_name *name = dns->buckets[i]; name; name = name->same)
-			if (name->state == WEFT__DNS_ASKED)
+			if (name->state == WEFT__DNS_QUERIED)
 				weft__sys->release(name->job);
 }
 
@@ -87,7 +87,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 }
 
 void
-weft__dns_engine_ask(struct weft__dns_name *name)
+weft__dns_engine_query(struct weft__dns_name *name)
 {
 	struct job *job = weft__alloc_zero(sizeof(*job));
 	int rc = WEFT_ENOMEM;

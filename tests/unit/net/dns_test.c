@@ -381,7 +381,7 @@ TEST(dns_leaves_no_timer_when_no_query_is_pending)
 TEST(dns_limits_the_number_of_concurrent_queries)
 {
 	static struct asking askings[4];
-	struct weft__dns_setup set = { .asked_max = 2 };
+	struct weft__dns_setup set = { .queries_max = 2 };
 	char address[64];
 	weft_loop *loop;
 
@@ -395,7 +395,7 @@ TEST(dns_limits_the_number_of_concurrent_queries)
 	drive_to(loop, "held1.test");
 	for (int i = 0; i < 10; i++)
 		CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) > 0);
-	CHECK_EQ(weft__dns_of(loop)->asked, 2);
+	CHECK_EQ(weft__dns_of(loop)->queries, 2);
 	CHECK_EQ(world_count("held2.test") + world_count("held3.test"), 0);
 	weft_op_cancel(&askings[3].op); /* its query is never sent */
 	world_release();
@@ -429,7 +429,7 @@ on_member(weft_op *op, int64_t result, void *arg)
 
 TEST(dns_resolves_ten_thousand_names_a_few_at_a_time)
 {
-	struct weft__dns_setup set = { .asked_max = 16, .known_max = 100 };
+	struct weft__dns_setup set = { .queries_max = 16, .known_max = 100 };
 	struct member *crowd = calloc(CROWD, sizeof(*crowd));
 	char address[64];
 	weft_loop *loop;
