@@ -117,7 +117,7 @@ end_writes(weft_stream *stream)
 		struct weft__write *next = write->next;
 
 		if (write->waiter)
-			weft__send_ask(write, WEFT_ESHUTDOWN);
+			weft__send_request_cancel(write, WEFT_ESHUTDOWN);
 		write = next;
 	}
 	if (stream->tls) {

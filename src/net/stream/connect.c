@@ -47,7 +47,7 @@ struct connection {
 	weft_stream *stream;     /* its handshake is in progress, */
 	weft_threadlet securing; /* in this threadlet */
 	char why[WHY_SIZE];      /* text of the failure, or "" */
-	char *told;              /* gets a copy of it, for a waiting caller; or NULL */
+	char *detail;            /* gets a copy of it, for a waiting caller; or NULL */
 	char name[256];
 	weft_op resolve;
 	weft_addr found[ADDRESSES_MAX];
@@ -129,8 +129,8 @@ secure(void *arg)
 		weft_stream_reset(stream);
 	if (rc < 0 && c->op)
 		copy_text(c->why, WHY_SIZE, weft_detail());
-	if (rc < 0 && c->op && c->told)
-		copy_text(c->told, WHY_SIZE, weft_detail());
+	if (rc < 0 && c->op && c->detail)
+		copy_text(c->detail, WHY_SIZE, weft_detail());
 	if (c->op)
 		decide(c, rc);
 	c->live--;
@@ -409,7 +409,7 @@ stream_connect_start(const char *address, const weft_stream_connect_opts *opts, 
 	}
 	c->op = op;
 	c->out = out;
-	c->told = why;
+	c->detail = why;
 	if (parts.is_literal)
 		try_all(c, &parts.addr, 1);
 	else

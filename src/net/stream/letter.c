@@ -96,7 +96,7 @@ weft__stream_end_wait(weft_stream *stream)
 	if (reads)
 		weft__reader_end(stream, WEFT_EINTR);
 	else
-		weft__send_ask(stream->first, WEFT_EINTR);
+		weft__send_request_cancel(stream->first, WEFT_EINTR);
 }
 
 /* A forked child only sets the flag: it has no thread that runs the loop, and a thread that held a

@@ -37,7 +37,7 @@ stream_read_take(weft_stream *stream, void *buf, size_t size)
 /* Return the result of a read, with the error text of a failed connection.  After
  * WEFT_ESHUTDOWN the stream may be gone. */
 static int64_t
-told(const weft_stream *stream, int64_t n)
+read_result(const weft_stream *stream, int64_t n)
 {
 	if (n >= 0 || n == WEFT_ESHUTDOWN || n != stream->in_error)
 		return n;
@@ -51,13 +51,13 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 	int64_t n = weft__receive_state(stream);
 
 	if (n <= 0)
-		return told(stream, n);
+		return read_result(stream, n);
 	n = deadline_ns == WEFT_NOWAIT ? 0 : weft__receive_start(stream);
 	if (n < 0)
 		return n;
 	n = weft__receive_now(stream, buf, size, deadline_ns == WEFT_NOWAIT);
 	if (n < 0 && n != -EAGAIN)
-		return told(stream, n);
+		return read_result(stream, n);
 	if (n >= 0) {
 		(void)weft__maybe_yield(weft__self());
 		return n;
@@ -66,7 +66,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 		return WEFT_ETIMEDOUT;
 	stream->into = buf;
 	stream->into_size = size;
-	return told(stream, weft__receive_wait(stream, deadline_ns));
+	return read_result(stream, weft__receive_wait(stream, deadline_ns));
 }
 
 /* Let other threadlets run if this one has not suspended for a while. */
@@ -113,7 +113,7 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 			return WEFT_ESHUTDOWN;
 		stream->min = 0;
 		if (n <= 0 && stream->in_queue.size < min)
-			return (int)told(stream, n);
+			return (int)read_result(stream, n);
 	}
 	return 1;
 }

@@ -161,10 +161,10 @@ hear(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 /* The handshake is done.  A peer that has sent everything and closed needs no session tickets,
  * and what it has sent can still be read. */
 static int
-end_handshake(weft_stream *stream, int told)
+end_handshake(weft_stream *stream, int io_rc)
 {
-	if (told != WEFT_EPIPE && told != WEFT_ECONNRESET)
-		return told;
+	if (io_rc != WEFT_EPIPE && io_rc != WEFT_ECONNRESET)
+		return io_rc;
 	stream->out_error = WEFT_EPIPE;
 	return 0;
 }
@@ -174,16 +174,16 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
 	for (;;) {
 		int rc = weft__session_handshake(s);
-		int told = secure_notify(stream, s, deadline_ns);
+		int io_rc = secure_notify(stream, s, deadline_ns);
 
 		if (rc == 0)
-			return end_handshake(stream, told);
+			return end_handshake(stream, io_rc);
 		if (rc != WEFT_EAGAIN) /* set its error text again, in case sending failed */
 			return weft__session_handshake(s);
-		if (told == 0)
-			told = hear(stream, s, deadline_ns);
-		if (told < 0)
-			return told;
+		if (io_rc == 0)
+			io_rc = hear(stream, s, deadline_ns);
+		if (io_rc < 0)
+			return io_rc;
 	}
 }
 

@@ -126,7 +126,7 @@ end_write(weft_stream *stream, struct weft__write *write, int64_t result)
 }
 
 void
-weft__send_ask(struct weft__write *write, int why)
+weft__send_request_cancel(struct weft__write *write, int why)
 {
 	weft_stream *stream = write->stream;
 
@@ -149,7 +149,7 @@ weft__send_fail(weft_stream *stream, int error)
 	while (write) {
 		struct weft__write *next = write->next;
 
-		weft__send_ask(write, error);
+		weft__send_request_cancel(write, error);
 		write = next;
 	}
 	if (stream->tls && stream->out)
@@ -261,7 +261,7 @@ is_of_thing(int64_t error)
 /* Whether `result` is the error that a write was canceled with.  Only writes in flight cancel
  * the op, and they are at the head of the queue. */
 static bool
-was_asked(const weft_stream *stream, int64_t result)
+is_cancel_error(const weft_stream *stream, int64_t result)
 {
 	for (const struct weft__write *w = stream->first; w && w->flies; w = w->next)
 		if (w->why != 0 && w->why == result)
@@ -287,7 +287,7 @@ end_flight(weft_stream *stream)
 static void
 take_result(weft_stream *stream, int64_t result)
 {
-	bool asked = result < 0 && was_asked(stream, result);
+	bool canceled = result < 0 && is_cancel_error(stream, result);
 	bool file = is_first(stream, WEFT__WRITE_FILE);
 	bool thing = file || is_first(stream, WEFT__WRITE_FD);
 
@@ -301,10 +301,10 @@ take_result(weft_stream *stream, int64_t result)
 		sent(stream, (size_t)result);
 	if (thing && is_of_thing(result)) { /* invariant 4 */
 		end_write(stream, stream->first, result);
-		asked = true;
+		canceled = true;
 	}
 	end_flight(stream);
-	if (result < 0 && !asked)
+	if (result < 0 && !canceled)
 		weft__send_fail(stream, (int)result);
 }
 

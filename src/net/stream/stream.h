@@ -306,7 +306,7 @@ struct weft__write *weft__write_take(weft_loop *loop);
 void weft__write_give(weft_loop *loop, struct weft__write *write);
 
 /* Cancel a write.  It ends with `why`, or with its result if that comes first. */
-void weft__send_ask(struct weft__write *write, int why);
+void weft__send_request_cancel(struct weft__write *write, int why);
 
 /* End all writes with `error`, which all later writes get, too. */
 void weft__send_fail(weft_stream *stream, int error);

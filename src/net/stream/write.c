@@ -10,7 +10,7 @@ struct writer {
 static void
 ask_writer(struct weft__waiter *waiter, int why)
 {
-	weft__send_ask(&((struct writer *)(void *)waiter)->write, why);
+	weft__send_request_cancel(&((struct writer *)(void *)waiter)->write, why);
 }
 
 int
@@ -143,7 +143,7 @@ on_write_cancel(weft_op *op, int why, void *arg)
 
 	/* The write may have ended, and its memory may belong to another write. */
 	if (write->op == op && !write->ended)
-		weft__send_ask(write, why);
+		weft__send_request_cancel(write, why);
 }
 
 /* Queue the rest of an op's write. */
