@@ -63,7 +63,7 @@ bool
 weft__close_go_on(weft_stream *stream)
 {
 	if (stream->in.pending || stream->out || (stream->flags & WEFT__STREAM_CALLED)
-	    || stream->guests > 0 || !weft__stream_seal(stream))
+	    || stream->in_flight > 0 || !weft__stream_seal(stream))
 		return false;
 	if (finish_behind_results(stream))
 		return false;
@@ -123,9 +123,9 @@ end_writes(weft_stream *stream)
 	if (stream->tls) {
 		/* Send the close_notify.  If it is sent at once, the sender must not free the
 		 * stream, because the caller still uses it. */
-		stream->guests++;
+		stream->in_flight++;
 		weft__send_flush(stream);
-		stream->guests--;
+		stream->in_flight--;
 	}
 }
 

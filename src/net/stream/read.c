@@ -73,9 +73,9 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 static int
 stay(weft_stream *stream)
 {
-	stream->guests++;
+	stream->in_flight++;
 	(void)weft__maybe_yield(weft__self());
-	return weft__guest_leave(stream);
+	return weft__stream_leave(stream);
 }
 
 /* Receive more bytes, at once or by waiting.  Returns > 0, 0 at the end, or an error. */

@@ -58,7 +58,7 @@ weft__reader_end(weft_stream *stream, int64_t result)
 			(void)weft__op_throttle(&stream->in, true);
 	}
 	if (reader && weft__claim(reader)) {
-		stream->guests++;
+		stream->in_flight++;
 		weft__wake(reader, result);
 	}
 	if (op)
@@ -241,9 +241,9 @@ weft__receive_more(weft_stream *stream)
 }
 
 int
-weft__guest_leave(weft_stream *stream)
+weft__stream_leave(weft_stream *stream)
 {
-	stream->guests--;
+	stream->in_flight--;
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
 		return 0;
 	(void)weft__close_go_on(stream);
@@ -306,7 +306,7 @@ weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 	}
 	result = weft__wait(&reader.waiter, deadline_ns);
 	/* Bytes in the caller's buffer count, but the queue must no longer be used. */
-	if (weft__guest_leave(stream) < 0 && !(direct && result > 0))
+	if (weft__stream_leave(stream) < 0 && !(direct && result > 0))
 		return WEFT_ESHUTDOWN;
 	return result;
 }

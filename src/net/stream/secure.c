@@ -276,9 +276,9 @@ weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name, u
 
 	if (rc < 0)
 		return rc;
-	stream->guests++; /* invariant 4 */
+	stream->in_flight++; /* invariant 4 */
 	rc = secure_start(stream, tls, role, name, deadline_ns);
-	left = weft__guest_leave(stream);
+	left = weft__stream_leave(stream);
 	return left < 0 ? left : rc;
 }
 

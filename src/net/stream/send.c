@@ -120,7 +120,7 @@ end_write(weft_stream *stream, struct weft__write *write, int64_t result)
 		weft__write_give(op->loop, write);
 		(void)weft_op_finish(op, result);
 	} else if (waiter && weft__claim(waiter)) {
-		stream->guests++;
+		stream->in_flight++;
 		weft__wake(waiter, result);
 	}
 }

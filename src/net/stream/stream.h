@@ -15,7 +15,7 @@
  *   3. A write sends from the caller's memory, so it ends only when the kernel no longer uses
  *      that memory.
  *   4. A stream is freed when `in` and `out` are not pending, no callback is on the stack, its
- *      letter is not on its way, and no woken threadlet still has to run.  `guests` counts such
+ *      letter is not on its way, and no woken threadlet still has to run.  `in_flight` counts such
  *      threadlets, the in-flight callers.
  *   5. on_close is called, and weft_stream_close() returns in a threadlet, after the results of all
  *      ops that the program has started on the stream.  No call of the program calls on_close,
@@ -140,7 +140,7 @@ struct weft_stream {
 	uint32_t    flags; /* WEFT__STREAM_* */
 	int         in_error, out_error; /* permanent errors, or 0 */
 	int         received_fd; /* or -1; see received_fd_at */
-	uint32_t    guests;   /* in-flight callers: woken, or between two waits */
+	uint32_t    in_flight; /* callers that were woken, or are between two waits */
 	struct weft__session *tls; /* NULL: no TLS */
 	struct weft__write *first; /* head of the write queue */
 	struct weft__queue in_queue;
@@ -277,7 +277,7 @@ int weft__receive_state(const weft_stream *stream);
 
 /* End an in-flight call.  Returns 0, or WEFT_ESHUTDOWN if the stream is being closed: then it
  * may be gone. */
-int weft__guest_leave(weft_stream *stream);
+int weft__stream_leave(weft_stream *stream);
 
 /* serve: end the wait of the reader if it has what it waits for.  end: end it with `result`. */
 void weft__reader_serve(weft_stream *stream);

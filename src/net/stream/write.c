@@ -81,7 +81,7 @@ weft__send_wait(weft_stream *stream, struct weft__write write, uint64_t deadline
 	result = weft__wait(&w.waiter, deadline_ns);
 	if (result < 0 && result == stream->out_error)
 		(void)weft__send_check(stream);
-	(void)weft__guest_leave(stream);
+	(void)weft__stream_leave(stream);
 	return result;
 }
 

@@ -94,12 +94,12 @@ weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t si
 			"weft_stream_write_file: offset plus size is more than INT64_MAX");
 	if (size == 0)
 		return 0;
-	stream->guests++; /* the stream is used between two waits */
+	stream->in_flight++; /* the stream is used between two waits */
 	rc = WEFT_ENOSYS;
 	if (weft__sys->sendfile && !stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
 		rc = send_part(stream, &part, deadline_ns);
 	if (rc == WEFT_ENOSYS || rc == WEFT_EINVAL)
 		rc = write_file_copy(stream, &part, deadline_ns);
-	(void)weft__guest_leave(stream);
+	(void)weft__stream_leave(stream);
 	return rc < 0 ? rc : (int64_t)(size - part.left);
 }
