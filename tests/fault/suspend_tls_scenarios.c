@@ -115,7 +115,7 @@ hear(struct end *end, size_t size)
 }
 
 static enum went
-say_last(struct end *end)
+send_half_close(struct end *end)
 {
 	enum went went;
 
@@ -139,7 +139,7 @@ be_client(void *arg)
 	struct end *end = arg;
 
 	end->done = shake_hands(end) == WELL && say(end, MUCH) == WELL && hear(end, 3) == WELL
-	            && say_last(end) == WELL && hear_last(end) == WELL;
+	            && send_half_close(end) == WELL && hear_last(end) == WELL;
 	leave(end);
 	return 0;
 }
@@ -152,7 +152,7 @@ be_server(void *arg)
 	end->done = shake_hands(end) == WELL && hear(end, MUCH) == WELL && say(end, 3) == WELL
 	            && hear_last(end) == WELL;
 	if (end->done)
-		end->done = say_last(end) == WELL;
+		end->done = send_half_close(end) == WELL;
 	leave(end);
 	return 0;
 }

@@ -79,7 +79,7 @@ hear(struct end *end, size_t size)
 }
 
 static bool
-say_last(struct end *end)
+send_half_close(struct end *end)
 {
 	return went_in_time(weft_stream_shutdown(end->stream, soon()), 0);
 }
@@ -97,7 +97,7 @@ be_client(void *arg)
 	struct end *end = arg;
 
 	end->done = shake_hands(end) && say(end, MUCH / 2) && say(end, MUCH / 2) && hear(end, 3)
-	            && say_last(end) && hear_last(end);
+	            && send_half_close(end) && hear_last(end);
 	weft_stream_close(end->stream);
 	end->left = 0;
 	return 0;
@@ -109,7 +109,7 @@ be_server(void *arg)
 	struct end *end = arg;
 
 	end->done = shake_hands(end) && hear(end, MUCH) && say(end, 3) && hear_last(end)
-	            && say_last(end);
+	            && send_half_close(end);
 	weft_stream_close(end->stream);
 	end->left = 0;
 	return 0;

@@ -324,7 +324,7 @@ on_sent(weft_op *op, int64_t result, void *arg)
 
 /* Close the sending side. */
 static void
-say_last(weft_stream *stream)
+send_half_close(weft_stream *stream)
 {
 	int rc = weft__loop_kernel(stream->out->op.loop)->shutdown(stream->fd, SHUT_WR);
 
@@ -389,7 +389,7 @@ start_secure(weft_stream *stream)
 			weft__secure_goodbye(stream);
 			continue;
 		}
-		say_last(stream);
+		send_half_close(stream);
 		rc = stream->out_error;
 	}
 	if (rc == 0 && size < 0)
@@ -423,8 +423,8 @@ stream_send_start(weft_stream *stream)
 	struct weft__sender *out = stream->out;
 	int rc;
 
-	while (is_first(stream, WEFT__WRITE_LAST))
-		say_last(stream);
+	while (is_first(stream, WEFT__WRITE_HALF_CLOSE))
+		send_half_close(stream);
 	if (!stream->first)
 		return false;
 	if (stream->first->kind != WEFT__WRITE_BYTES)

@@ -43,7 +43,7 @@ enum {
 	WEFT__WRITE_BYTES,
 	WEFT__WRITE_FILE,
 	WEFT__WRITE_FD,   /* a descriptor, with one byte */
-	WEFT__WRITE_LAST, /* the half-close */
+	WEFT__WRITE_HALF_CLOSE,
 };
 
 /* The message that passes a descriptor. */

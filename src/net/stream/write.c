@@ -250,6 +250,6 @@ weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns)
 		rc = WEFT_ETIMEDOUT;
 	if (rc < 0)
 		return rc;
-	return (int)weft__send_wait(stream, (struct weft__write){ .kind = WEFT__WRITE_LAST },
+	return (int)weft__send_wait(stream, (struct weft__write){ .kind = WEFT__WRITE_HALF_CLOSE },
 	                            deadline_ns);
 }
