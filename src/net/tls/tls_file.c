@@ -173,22 +173,22 @@ weft__tls_load_certs(const char *path, STACK_OF(X509) * *out)
 /* --- keys --------------------------------------------------------------- */
 
 static int
-refuse_password(char *buf, int size, int writing, void *asked)
+refuse_password(char *buf, int size, int writing, void *has_password)
 {
 	(void)buf, (void)size, (void)writing;
-	*(bool *)asked = true;
+	*(bool *)has_password = true;
 	return -1;
 }
 
 static int
 parse_key(BIO *bio, const char *path, EVP_PKEY **out)
 {
-	bool asked = false;
+	bool has_password = false;
 
-	*out = PEM_read_bio_PrivateKey(bio, NULL, refuse_password, &asked);
+	*out = PEM_read_bio_PrivateKey(bio, NULL, refuse_password, &has_password);
 	if (*out)
 		return 0;
-	if (asked) {
+	if (has_password) {
 		ERR_clear_error();
 		return fail_file(WEFT_EINVAL, path,
 		                 "the key is protected by a password, which "

@@ -10,7 +10,7 @@
 #define SUBJECT_BYTES 512
 
 struct info {
-	weft_tls_info told;
+	weft_tls_info fields;
 	char alpn[256];
 	char server_name[WEFT__TLS_NAME_MAX + 1];
 	char subject[SUBJECT_BYTES];
@@ -18,7 +18,7 @@ struct info {
 };
 
 static void
-tell_alpn(struct info *info, SSL *ssl)
+info_set_alpn(struct info *info, SSL *ssl)
 {
 	const unsigned char *name;
 	unsigned size;
@@ -26,22 +26,22 @@ tell_alpn(struct info *info, SSL *ssl)
 	SSL_get0_alpn_selected(ssl, &name, &size);
 	if (size > 0)
 		memcpy(info->alpn, name, size); /* at most 255 bytes */
-	info->told.alpn = info->alpn;
+	info->fields.alpn = info->alpn;
 }
 
 static void
-tell_server_name(struct info *info, SSL *ssl)
+info_set_server_name(struct info *info, SSL *ssl)
 {
 	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 	struct weft__text text = weft__text_begin(info->server_name, sizeof(info->server_name));
 
 	weft__text_add(&text, name ? name : "");
-	info->told.server_name = info->server_name;
+	info->fields.server_name = info->server_name;
 }
 
 /* "CN = example.org, O = Example", as OpenSSL formats it on one line, all of it printable. */
 static bool
-tell_peer(struct info *info, const X509 *cert, int der_size)
+info_set_peer(struct info *info, const X509 *cert, int der_size)
 {
 	BIO *bio = BIO_new(BIO_s_mem());
 	unsigned char *to = info->der;
@@ -56,7 +56,7 @@ tell_peer(struct info *info, const X509 *cert, int der_size)
 	if (size > 0)
 		memcpy(info->subject, bytes, (size_t)size);
 	BIO_free(bio);
-	info->told.peer_cert = (weft_span){ info->der, (size_t)der_size };
+	info->fields.peer_cert = (weft_span){ info->der, (size_t)der_size };
 	return ok && i2d_X509(cert, &to) == der_size;
 }
 
@@ -72,13 +72,13 @@ make_info(SSL *ssl)
 	info = weft__alloc_zero(sizeof(*info) + (size_t)der_size);
 	if (!info)
 		return NULL;
-	info->told.version = SSL_get_version(ssl);
-	info->told.cipher = SSL_get_cipher_name(ssl);
-	info->told.resumed = SSL_session_reused(ssl);
-	info->told.peer_subject = info->subject;
-	tell_alpn(info, ssl);
-	tell_server_name(info, ssl);
-	if (cert && !tell_peer(info, cert, der_size)) {
+	info->fields.version = SSL_get_version(ssl);
+	info->fields.cipher = SSL_get_cipher_name(ssl);
+	info->fields.resumed = SSL_session_reused(ssl);
+	info->fields.peer_subject = info->subject;
+	info_set_alpn(info, ssl);
+	info_set_server_name(info, ssl);
+	if (cert && !info_set_peer(info, cert, der_size)) {
 		weft__sys->release(info);
 		return NULL;
 	}
@@ -94,6 +94,6 @@ weft__session_info(struct weft__session *s, weft_tls_info *out)
 		s->info = make_info(s->ssl);
 	if (!s->info)
 		return weft__fail(WEFT_ENOMEM, "tls: out of memory");
-	*out = ((struct info *)s->info)->told;
+	*out = ((struct info *)s->info)->fields;
 	return 0;
 }

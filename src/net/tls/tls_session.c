@@ -175,7 +175,7 @@ weft__session_open(weft_tls *tls, int role, const char *name, struct weft__sessi
 /* --- common to all calls ------------------------------------------------ */
 
 static int
-say_again(const struct weft__session *s)
+fail_again(const struct weft__session *s)
 {
 	return weft_fail(s->broken, "%s", s->why ? s->why : weft_strerror(s->broken));
 }
@@ -282,7 +282,7 @@ weft__session_handshake(struct weft__session *s)
 	int rc;
 
 	if (s->broken)
-		return say_again(s);
+		return fail_again(s);
 	if (s->done)
 		return 0;
 	ERR_clear_error();
@@ -306,7 +306,7 @@ static int
 check_ready(const struct weft__session *s)
 {
 	if (s->broken)
-		return say_again(s);
+		return fail_again(s);
 	return s->done ? 0 : weft__misuse(WEFT_EINVAL, "tls: the handshake is not done yet");
 }
 
@@ -382,7 +382,7 @@ weft__session_write(struct weft__session *s, const void *buf, size_t size)
 
 	if (rc < 0 || size == 0)
 		return rc;
-	if (s->said)
+	if (s->close_sent)
 		return weft__fail(WEFT_ESHUTDOWN, "tls: the sending side is already closed");
 	if (fits < size && fits < WORTH)
 		return WEFT_EAGAIN;
@@ -404,7 +404,7 @@ weft__session_goodbye(struct weft__session *s)
 {
 	int rc;
 
-	if (s->broken || !s->done || s->said)
+	if (s->broken || !s->done || s->close_sent)
 		return 0;
 	ERR_clear_error();
 	/* New keys that had no room are sent first. */
@@ -415,7 +415,7 @@ weft__session_goodbye(struct weft__session *s)
 		if (rc < 0)
 			return rc;
 	}
-	s->said = true;
+	s->close_sent = true;
 	return 0;
 }
 

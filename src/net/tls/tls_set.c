@@ -83,7 +83,7 @@ set_client(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 }
 
 static bool
-ask_client(SSL_CTX *ctx, const struct load *load)
+request_client_cert(SSL_CTX *ctx, const struct load *load)
 {
 	int count = sk_X509_num(load->ca);
 
@@ -113,7 +113,7 @@ set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 	(void)SSL_CTX_set_tlsext_servername_arg(ctx, set);
 	if (set->alpn)
 		SSL_CTX_set_alpn_select_cb(ctx, weft__tls_on_alpn, set);
-	if (set->opts->require_client_cert && !ask_client(ctx, load))
+	if (set->opts->require_client_cert && !request_client_cert(ctx, load))
 		return false;
 	return SSL_CTX_set_session_id_context(ctx, id, sizeof(id) - 1);
 }
@@ -177,7 +177,7 @@ drop_own(struct own *own)
 /* An expired certificate is used all the same: a server with an old certificate is better than
  * none, and its clients will report it. */
 static void
-tell_if_expired(const struct own *own)
+report_if_expired(const struct own *own)
 {
 	weft_report report = { .kind = WEFT_REPORT_LOG, .level = 1 };
 
@@ -270,7 +270,7 @@ add_own(struct weft__tls_set *set, const struct load *load, const struct own *ow
 	if (rc == 0 && (!set->server || !name))
 		set->server = ctx;
 	if (rc == 0)
-		tell_if_expired(own);
+		report_if_expired(own);
 	return rc;
 }
 

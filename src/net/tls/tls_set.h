@@ -118,7 +118,7 @@ struct weft__session {
 	bool     done;    /* the handshake is done */
 	bool     ended;   /* the input has ended */
 	bool     lent;    /* room is lent */
-	bool     said;    /* our close_notify was sent */
+	bool     close_sent; /* our close_notify was sent */
 	bool     swollen; /* OpenSSL may hold buffers that it does not need */
 	bool     no_name; /* there is no certificate for the name that the client requested */
 	bool     no_memory; /* there was no memory for output */
