@@ -13,7 +13,7 @@
 #define DRAIN_NS (200 * WEFT_MS) /* longer than nearly all round trips */
 
 static void
-on_drain_asked(weft_op *op, int why, void *arg)
+on_drain_cancel(weft_op *op, int why, void *arg)
 {
 	(void)arg;
 	(void)weft_op_finish(op, why);
@@ -46,7 +46,7 @@ weft__listener_begin_drain(weft_listener *listener)
 	       && weft_op_init(&listener->drain, weft__listener_loop(listener), on_drained,
 	                       listener)
 	                  == 0
-	       && weft_op_begin(&listener->drain, on_drain_asked, listener, weft_after(DRAIN_NS))
+	       && weft_op_begin(&listener->drain, on_drain_cancel, listener, weft_after(DRAIN_NS))
 	                  == 0;
 }
 

@@ -463,7 +463,7 @@ weft_listener_accept(weft_listener *listener, weft_stream **out, uint64_t deadli
 /* --- callbacks ---------------------------------------------------------- */
 
 static void
-on_standing_asked(weft_op *op, int why, void *arg)
+on_standing_cancel(weft_op *op, int why, void *arg)
 {
 	(void)arg;
 	(void)weft_op_finish(op, why);
@@ -496,7 +496,7 @@ stand(weft_listener *listener)
 	if (rc < 0)
 		return rc;
 	weft_op_set_background(&listener->standing, true);
-	return weft_op_begin(&listener->standing, on_standing_asked, listener, WEFT_NEVER);
+	return weft_op_begin(&listener->standing, on_standing_cancel, listener, WEFT_NEVER);
 }
 
 int

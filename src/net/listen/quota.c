@@ -6,14 +6,14 @@
  *      again.  A thread that removes a connection decrements the count first, and then reads
  *      `full` (F, C; both sequentially consistent).  So at least one of the two sees the
  *      other's change.
- *   2. The thread that changes ARMED to TOLD sends the node, and the node resets `full` to 0.
+ *   2. The thread that changes ARMED to NOTIFIED sends the node, and the node resets `full` to 0.
  *      So the node is never queued twice.  It carries a reference to the loop and one to the
  *      quota.
  *   3. The quota lives as long as its listener, its connections and the node.
  */
 #include "net/stream/stream.h"
 
-enum { ARMED = 1, TOLD };
+enum { ARMED = 1, NOTIFIED };
 
 struct weft__quota {
 	weft__a32 count; /* C */
@@ -110,7 +110,7 @@ weft__quota_leave(struct weft__quota *quota)
 
 	(void)weft__add(&quota->count, UINT32_MAX, WEFT__SEQ_CST); /* C */
 	if (weft__load(&quota->full, WEFT__SEQ_CST) == ARMED       /* F */
-	    && weft__cas(&quota->full, &armed, TOLD, WEFT__SEQ_CST))
+	    && weft__cas(&quota->full, &armed, NOTIFIED, WEFT__SEQ_CST))
 		weft__loop_send(quota->loop, &quota->node, on_room, quota);
 	unref(quota);
 }
@@ -121,7 +121,7 @@ weft__quota_drop(struct weft__quota *quota)
 	quota->fn = NULL;
 	disarm(quota);
 	/* A loop that has stopped runs no more nodes. */
-	if (weft__load(&quota->full, WEFT__SEQ_CST) == TOLD
+	if (weft__load(&quota->full, WEFT__SEQ_CST) == NOTIFIED
 	    && weft_loop_state(quota->loop) == WEFT_STOPPED) {
 		weft_loop_unref(quota->loop);
 		unref(quota);
