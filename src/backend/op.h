@@ -69,7 +69,7 @@ struct weft__op {
 		bool connecting;  /* connect(2) was called */
 		bool queued;      /* custom op: in a pool's queue; under the pool's lock */
 	};
-	struct weft__place   place; /* of its deadline, in the wheel */
+	struct weft__wheel_entry entry; /* of its deadline, in the wheel */
 	struct weft__node_head node; /* links the op in lists, and in the inbox if
 	                                another thread has finished it; while a custom op
 	                                waits, its owner may use it */
@@ -144,7 +144,7 @@ weft__op_node(struct weft__op *op)
 
 #define weft__node_op(n) \
 	((struct weft__op *)(void *)((char *)(n) - offsetof(struct weft__op, node)))
-#define weft__place_op(p) \
-	((struct weft__op *)(void *)((char *)(p) - offsetof(struct weft__op, place)))
+#define weft__entry_op(p) \
+	((struct weft__op *)(void *)((char *)(p) - offsetof(struct weft__op, entry)))
 
 #endif

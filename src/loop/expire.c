@@ -10,7 +10,7 @@
  *   POLL  Each iteration polls the kernel, until one poll has fetched all that is ready.
  *   RUN   A few iterations run what these results lead to, without further polls.
  *
- *   1. A wheel entry with WEFT__TAG_DEADLINE expires only if it was due before `ns` and armed
+ *   1. A wheel entry with WEFT__ENTRY_DEADLINE expires only if it was due before `ns` and armed
  *      before `seq`.  These are the time and the wheel's count of starts at the first poll of
  *      the last completed delivery: so the loop polled the kernel after the deadline had
  *      passed, and after the call had begun to wait.
@@ -67,13 +67,13 @@ expire_begin(weft_loop *loop)
 }
 
 bool
-weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place)
+weft__deadline_may_expire(weft_loop *loop, const struct weft__wheel_entry *entry)
 {
 	const struct weft__expiry *expiry = &loop->expiry;
 
-	if (expiry->stage == IDLE && (place->due_ns > expiry->ns || place->seq >= expiry->seq))
+	if (expiry->stage == IDLE && (entry->due_ns > expiry->ns || entry->seq >= expiry->seq))
 		expire_begin(loop);
-	return place->due_ns <= expiry->ns && place->seq < expiry->seq;
+	return entry->due_ns <= expiry->ns && entry->seq < expiry->seq;
 }
 
 bool

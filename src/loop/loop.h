@@ -31,17 +31,17 @@
 
 #define WEFT__CALLS_MAX 1024u /* timers or immediates run in one iteration */
 
-/* What a popped wheel entry is part of; its tag. */
+/* What a popped wheel entry is part of; its kind. */
 enum {
-	WEFT__TAG_TIMER, /* a weft_timer, which is zeroed */
-	WEFT__TAG_NUMBER,
-	WEFT__TAG_OP,
-	WEFT__TAG_RESUME, /* accepts that found no free descriptor are tried again */
-	WEFT__TAG_THREADLET, /* the wait of a threadlet */
-	WEFT__TAG_SCOPE,
-	WEFT__TAG_KIND = 0xff,
-	WEFT__TAG_FIRM = 0x200, /* a timer of the library, which fires also while the loop stops */
-	WEFT__TAG_DEADLINE = 0x400, /* results that arrived by then come first; expire.c */
+	WEFT__ENTRY_TIMER, /* a weft_timer, which is zeroed */
+	WEFT__ENTRY_HANDLE,
+	WEFT__ENTRY_OP,
+	WEFT__ENTRY_RESUME, /* accepts that found no free descriptor are tried again */
+	WEFT__ENTRY_THREADLET, /* the wait of a threadlet */
+	WEFT__ENTRY_SCOPE,
+	WEFT__ENTRY_KIND = 0xff,
+	WEFT__ENTRY_FIRM = 0x200, /* a timer of the library: fires also while the loop stops */
+	WEFT__ENTRY_DEADLINE = 0x400, /* results that arrived by then come first; expire.c */
 };
 
 /* Handles of timers and immediates with IDs; schedule.c. */
@@ -132,7 +132,7 @@ struct weft__sched_ops {
 	struct weft__part_ops part; /* first */
 	void (*run)(weft_loop *loop);    /* run threadlets that are ready, within bounds */
 	void (*cancel)(weft_loop *loop); /* cancel all: the loop stops */
-	void (*expire)(weft_loop *loop, struct weft__place *place);
+	void (*expire)(weft_loop *loop, struct weft__wheel_entry *entry);
 	void (*check)(weft_loop *loop);  /* the loop sleeps: can they ever continue? */
 	void (*answer_listings)(weft_loop *loop); /* pending requests to list them */
 	void (*describe_holder)(weft_loop *loop, struct weft__holder *out);
@@ -226,7 +226,7 @@ struct weft_loop {
 	struct weft__meter *timed;    /* the sampler while it times an iteration */
 	uint64_t   timed_turn;        /* the next iteration that it times; 0: none */
 	struct weft__loop_trace trace; /* of trace.c, while `traced` */
-	struct weft__place resume;    /* when throttled accepts are tried again */
+	struct weft__wheel_entry resume; /* when throttled accepts are tried again */
 	struct weft__signals *signals; /* of signal.c; NULL: no signal is used */
 	uint64_t   ops;               /* pending ops */
 	uint64_t   polled_ns;         /* when a busy loop last polled the kernel */
@@ -529,7 +529,7 @@ void weft__loop_poll_kernel(weft_loop *loop);
 
 /* Whether a deadline that has passed may expire.  If not, begin to deliver what has
  * arrived. */
-bool weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place);
+bool weft__deadline_may_expire(weft_loop *loop, const struct weft__wheel_entry *entry);
 
 /* wants_poll: this iteration must poll the kernel; polled: it has polled; slept: a sleep until
  * `until_ns` ended by its timeout; step: an iteration has ended while a delivery is in
@@ -547,7 +547,7 @@ void weft__op_deliver(weft_loop *loop, struct weft__op *op);
 /* Deliver finished ops. */
 void weft__ops_run_done(weft_loop *loop);
 
-void weft__op_expire(weft_loop *loop, struct weft__place *place);
+void weft__op_expire(weft_loop *loop, struct weft__wheel_entry *entry);
 
 /* The loop stops: request cancellation of everything pending, and notify the owners of custom
  * ops. */
@@ -696,7 +696,7 @@ int64_t weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn f
                                 void *arg);
 
 /* A handle has expired.  True if its callback was called. */
-bool weft__number_expire(weft_loop *loop, struct weft__place *place);
+bool weft__number_expire(weft_loop *loop, struct weft__wheel_entry *entry);
 
 /* Run immediates queued before this call, within the budget. */
 void weft__numbers_run_due(weft_loop *loop);

@@ -63,8 +63,8 @@ void
 weft__op_deliver(weft_loop *loop, struct weft__op *op)
 {
 	if (!op->more) {
-		if (op->place.block)
-			weft__wheel_drop(&loop->wheel, &op->place);
+		if (op->entry.block)
+			weft__wheel_drop(&loop->wheel, &op->entry);
 		op->pending = false;
 		op->state = WEFT__OP_IDLE;
 		weft__count(&loop->alive, -(uint64_t)!op->background);
@@ -133,8 +133,8 @@ weft__op_request_cancel(struct weft__op *op, int why)
 			return;
 		op->why = why;
 		op->state = WEFT__OP_CANCEL_REQUESTED;
-		op->place.tag &= (uint16_t)~WEFT__TAG_DEADLINE;
-		(void)weft__wheel_move(&op->loop->wheel, &op->place, 0);
+		op->entry.kind &= (uint16_t)~WEFT__ENTRY_DEADLINE;
+		(void)weft__wheel_move(&op->loop->wheel, &op->entry, 0);
 	} else {
 		loop_op_finish(op, why);
 	}
@@ -145,7 +145,7 @@ static void
 notify_owner(weft_loop *loop, struct weft__op *op, int why)
 {
 	op->state = WEFT__OP_OWNER_NOTIFIED;
-	weft__assert(weft__wheel_add(&loop->wheel, &op->place, WEFT_NEVER - 1) == 0);
+	weft__assert(weft__wheel_add(&loop->wheel, &op->entry, WEFT_NEVER - 1) == 0);
 	if (!has_posted_result(op))
 		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
@@ -153,9 +153,9 @@ notify_owner(weft_loop *loop, struct weft__op *op, int why)
 /* A deadline has passed, and results that had arrived were delivered; or an owner is to be
  * notified. */
 void
-weft__op_expire(weft_loop *loop, struct weft__place *place)
+weft__op_expire(weft_loop *loop, struct weft__wheel_entry *entry)
 {
-	struct weft__op *op = weft__place_op(place);
+	struct weft__op *op = weft__entry_op(entry);
 
 	switch (op->state) {
 	case WEFT__OP_CANCEL_REQUESTED:
@@ -193,16 +193,16 @@ void
 weft__ops_end(weft_loop *loop)
 {
 	struct weft__backend *backend = &loop->backend;
-	struct weft__place *place;
+	struct weft__wheel_entry *entry;
 
 	for (uint32_t i = 0; i < backend->fds.count * WEFT__FDS_PAGE; i++)
 		if (weft__fds_get(&backend->fds, (int)i))
 			weft__fd_evict(loop, (int)i);
-	while ((place = weft__wheel_any(&loop->wheel))) {
-		struct weft__op *op = weft__place_op(place);
+	while ((entry = weft__wheel_any(&loop->wheel))) {
+		struct weft__op *op = weft__entry_op(entry);
 
-		weft__wheel_drop(&loop->wheel, place);
-		if ((place->tag & WEFT__TAG_KIND) != WEFT__TAG_OP)
+		weft__wheel_drop(&loop->wheel, entry);
+		if ((entry->kind & WEFT__ENTRY_KIND) != WEFT__ENTRY_OP)
 			continue; /* a timer: disarmed without a call */
 		if (op->kind == WEFT__OP_SLEEP && op->state == WEFT__OP_WAITING)
 			loop_op_finish(op, WEFT_ESHUTDOWN);
@@ -331,9 +331,9 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
-		op->place.tag = WEFT__TAG_OP | WEFT__PLACE_BACKGROUND
-		                | (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__TAG_DEADLINE);
-		if (weft__wheel_add(&loop->wheel, &op->place, deadline_ns) < 0)
+		op->entry.kind = WEFT__ENTRY_OP | WEFT__ENTRY_BACKGROUND
+		                 | (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__ENTRY_DEADLINE);
+		if (weft__wheel_add(&loop->wheel, &op->entry, deadline_ns) < 0)
 			return weft__fail(WEFT_ENOMEM, "op start: out of memory");
 	}
 	begin_pending(op);

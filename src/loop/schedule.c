@@ -26,9 +26,9 @@
 enum { TIMEOUT, DEADLINE, IMMEDIATE };
 
 struct weft__number {
-	struct weft__place place;   /* in the wheel; the loop's thread */
-	struct weft__letter letter; /* in the mailbox */
-	struct weft__number *next;  /* in its bucket or the spare list; under the lock */
+	struct weft__wheel_entry entry; /* in the wheel; the loop's thread */
+	struct weft__letter letter;     /* in the mailbox */
+	struct weft__number *next;      /* in its bucket or the spare list; under the lock */
 	struct weft__number *next_due;
 	int64_t id;
 	weft_fn fn;
@@ -143,9 +143,9 @@ attach(weft_loop *loop, struct weft__number *n)
 	struct weft__numbers *all = &loop->numbers;
 
 	if (n->kind != IMMEDIATE) {
-		n->place.tag = WEFT__TAG_NUMBER | WEFT__PLACE_BACKGROUND
-		               | (n->kind == DEADLINE ? WEFT__TAG_DEADLINE : 0);
-		n->attached = weft__wheel_add(&loop->wheel, &n->place, n->place.due_ns) == 0;
+		n->entry.kind = WEFT__ENTRY_HANDLE | WEFT__ENTRY_BACKGROUND
+		                | (n->kind == DEADLINE ? WEFT__ENTRY_DEADLINE : 0);
+		n->attached = weft__wheel_add(&loop->wheel, &n->entry, n->entry.due_ns) == 0;
 		return;
 	}
 	if (!all->due)
@@ -160,8 +160,8 @@ attach(weft_loop *loop, struct weft__number *n)
 static void
 detach(weft_loop *loop, struct weft__number *n)
 {
-	if (n->place.block)
-		weft__wheel_drop(&loop->wheel, &n->place);
+	if (n->entry.block)
+		weft__wheel_drop(&loop->wheel, &n->entry);
 	n->attached = false;
 }
 
@@ -251,9 +251,9 @@ schedule_call(weft_fn fn, void *arg)
 }
 
 bool
-weft__number_expire(weft_loop *loop, struct weft__place *place)
+weft__number_expire(weft_loop *loop, struct weft__wheel_entry *entry)
 {
-	struct weft__number *n = (struct weft__number *)(void *)place;
+	struct weft__number *n = (struct weft__number *)(void *)entry;
 	weft_fn fn;
 	void *arg = NULL;
 
@@ -368,7 +368,7 @@ struct wanted {
 static void
 init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
 {
-	n->place = (struct weft__place){ .due_ns = wanted->due_ns };
+	n->entry = (struct weft__wheel_entry){ .due_ns = wanted->due_ns };
 	n->fn = wanted->fn;
 	n->arg = wanted->arg;
 	n->kind = wanted->kind;

@@ -56,7 +56,7 @@ stop_slowly(weft_timer *timer)
 
 	if (rc < 0)
 		return rc;
-	(void)weft__wheel_drop(&loop->wheel, weft__timer_place(timer));
+	(void)weft__wheel_drop(&loop->wheel, weft__timer_entry(timer));
 	weft__loop_changed(loop);
 	return 1;
 }
@@ -68,7 +68,7 @@ weft_timer_stop(weft_timer *timer)
 		return 0;
 	if (__builtin_expect(!weft__loop_is_usable(loop_of(timer)), 0))
 		return stop_slowly(timer);
-	return weft__wheel_drop(&loop_of(timer)->wheel, weft__timer_place(timer));
+	return weft__wheel_drop(&loop_of(timer)->wheel, weft__timer_entry(timer));
 }
 
 void
@@ -79,8 +79,8 @@ weft_timer_set_background(weft_timer *timer, bool on)
 	if (!timer
 	    || (timer->block && weft__loop_check(loop_of(timer), "weft_timer_set_background") < 0))
 		return;
-	before = !!(timer->tag & WEFT__PLACE_BACKGROUND);
-	timer->tag = on ? WEFT__TAG_TIMER | WEFT__PLACE_BACKGROUND : WEFT__TAG_TIMER;
+	before = !!(timer->tag & WEFT__ENTRY_BACKGROUND);
+	timer->tag = on ? WEFT__ENTRY_TIMER | WEFT__ENTRY_BACKGROUND : WEFT__ENTRY_TIMER;
 	if (timer->block)
 		weft__count(&loop_of(timer)->wheel.background, on - before);
 }

@@ -17,22 +17,22 @@
 
 /* Fire a timer, or let a deadline expire.  Returns the number of timers fired: 1 or 0. */
 static unsigned
-expire(weft_loop *loop, struct weft__place *place)
+expire(weft_loop *loop, struct weft__wheel_entry *entry)
 {
-	switch (place->tag & WEFT__TAG_KIND) {
-	case WEFT__TAG_TIMER:
-		if (weft__loop_is_stopping(loop) && !(place->tag & WEFT__TAG_FIRM))
+	switch (entry->kind & WEFT__ENTRY_KIND) {
+	case WEFT__ENTRY_TIMER:
+		if (weft__loop_is_stopping(loop) && !(entry->kind & WEFT__ENTRY_FIRM))
 			return 0; /* disarmed without a call */
-		weft__timer_fire(&loop->wheel, weft__place_timer(place));
+		weft__timer_fire(&loop->wheel, weft__entry_timer(entry));
 		return 1;
-	case WEFT__TAG_NUMBER:
-		return weft__number_expire(loop, place);
-	case WEFT__TAG_OP:
-		weft__op_expire(loop, place);
+	case WEFT__ENTRY_HANDLE:
+		return weft__number_expire(loop, entry);
+	case WEFT__ENTRY_OP:
+		weft__op_expire(loop, entry);
 		return 0;
-	case WEFT__TAG_THREADLET:
-	case WEFT__TAG_SCOPE:
-		weft__loop_sched(loop)->expire(loop, place);
+	case WEFT__ENTRY_THREADLET:
+	case WEFT__ENTRY_SCOPE:
+		weft__loop_sched(loop)->expire(loop, entry);
 		return 0;
 	default:
 		weft__ready_resume(&loop->backend);
@@ -44,7 +44,7 @@ static SELDOM void
 run_timers(weft_loop *loop)
 {
 	struct weft_wheel *wheel = &loop->wheel;
-	struct weft__place *place;
+	struct weft__wheel_entry *entry;
 	uint64_t before_ns = wheel->now_ns;
 	unsigned left = WEFT__CALLS_MAX, fired = 0;
 
@@ -56,14 +56,15 @@ run_timers(weft_loop *loop)
 		weft__wheel_collect(wheel, loop->now_ns);
 	}
 	while (left-- > 0 && (loop->draining || !weft__loop_is_stopping(loop))
-	       && (place = weft__wheel_pop(wheel))) {
-		if ((place->tag & WEFT__TAG_DEADLINE) && !weft__deadline_may_expire(loop, place)) {
-			weft__wheel_put_back(wheel, place);
+	       && (entry = weft__wheel_pop(wheel))) {
+		if ((entry->kind & WEFT__ENTRY_DEADLINE)
+		    && !weft__deadline_may_expire(loop, entry)) {
+			weft__wheel_put_back(wheel, entry);
 			break;
 		}
 		if (loop->timed && left == WEFT__CALLS_MAX - 1)
-			weft__meter_late(loop, place->due_ns, before_ns);
-		fired += expire(loop, place);
+			weft__meter_late(loop, entry->due_ns, before_ns);
+		fired += expire(loop, entry);
 		weft__checkpoint(loop);
 	}
 	weft__count(&loop->counts.timers_fired, fired);
@@ -334,7 +335,7 @@ plan_resume(weft_loop *loop)
 {
 	if (loop->resume.block || loop->ending)
 		return;
-	loop->resume.tag = WEFT__TAG_RESUME | WEFT__PLACE_BACKGROUND;
+	loop->resume.kind = WEFT__ENTRY_RESUME | WEFT__ENTRY_BACKGROUND;
 	/* Without memory for that, the next iteration follows at once and tries. */
 	if (weft__wheel_add(&loop->wheel, &loop->resume, weft__loop_time(loop) + RESUME_NS) < 0)
 		loop->woken = true;

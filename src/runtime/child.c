@@ -399,7 +399,7 @@ terminate(weft_child *child)
 	(void)runtime_child_kernel(child)->kill(&child->process.pid, SIGTERM, child->group);
 	child->process.sweep = child->group;
 	weft_timer_set_background(&child->timer, child->closer != NULL);
-	child->timer.tag |= WEFT__TAG_FIRM;
+	child->timer.tag |= WEFT__ENTRY_FIRM;
 	child->timer.owner = loop;
 	if (weft__timer_arm(weft__loop_wheel(loop), &child->timer, weft_after(child->grace_ns),
 	                    AGAIN_NS, on_grace, child)

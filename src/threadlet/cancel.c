@@ -176,7 +176,7 @@ why_over(const struct weft__scope *scope, uint64_t now_ns)
 {
 	if (scope->why)
 		return 0; /* it has been ended already */
-	if (scope->place.block && scope->place.due_ns <= now_ns)
+	if (scope->entry.block && scope->entry.due_ns <= now_ns)
 		return WEFT_ETIMEDOUT;
 	return scope->tie ? scope->tie->check(scope->tie) : 0;
 }
@@ -216,8 +216,8 @@ weft__threadlet_recheck(struct weft__threadlet *self)
 		weft__threadlet_end(self, WEFT_ECANCELED);
 	weft__mailbox_drain(&self->sched->requests);
 	while (!self->why && (over = find_over(self, weft__sys->now(), &why))) {
-		if (over->place.block)
-			(void)weft__wheel_drop(weft__loop_wheel(self->sched->loop), &over->place);
+		if (over->entry.block)
+			(void)weft__wheel_drop(weft__loop_wheel(self->sched->loop), &over->entry);
 		weft__scope_end(over, why);
 	}
 	return self->why;

@@ -29,12 +29,12 @@ arm(struct weft__scope *scope, uint64_t deadline_ns)
 {
 	struct weft_wheel *wheel = weft__loop_wheel(scope->owner->sched->loop);
 
-	if (scope->place.block)
-		(void)weft__wheel_drop(wheel, &scope->place);
+	if (scope->entry.block)
+		(void)weft__wheel_drop(wheel, &scope->entry);
 	if (deadline_ns == WEFT_NEVER)
 		return 0;
-	scope->place.tag = WEFT__TAG_SCOPE | WEFT__PLACE_BACKGROUND | WEFT__TAG_DEADLINE;
-	return weft__wheel_add(wheel, &scope->place, deadline_ns);
+	scope->entry.kind = WEFT__ENTRY_SCOPE | WEFT__ENTRY_BACKGROUND | WEFT__ENTRY_DEADLINE;
+	return weft__wheel_add(wheel, &scope->entry, deadline_ns);
 }
 
 static struct weft__scope *
@@ -277,8 +277,8 @@ await_children(struct weft__scope *scope)
 __attribute__((noinline)) static void
 clear(struct weft__scope *scope)
 {
-	if (scope->place.block)
-		(void)weft__wheel_drop(weft__loop_wheel(scope->owner->sched->loop), &scope->place);
+	if (scope->entry.block)
+		(void)weft__wheel_drop(weft__loop_wheel(scope->owner->sched->loop), &scope->entry);
 	while (scope->ended)
 		forget_oldest(scope);
 	if (scope->tie)
@@ -303,7 +303,7 @@ threadlet_scope_finish(struct weft__threadlet *self, struct weft__scope *scope, 
 
 	if (scope->live_count > 0)
 		await_children(scope);
-	if (scope->place.block || scope->ended || scope->tie)
+	if (scope->entry.block || scope->ended || scope->tie)
 		clear(scope);
 	error = scope->error;
 	if (error)

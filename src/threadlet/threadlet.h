@@ -74,7 +74,7 @@ struct weft__scope {
 	char    *text;                  /* of `error`, or NULL */
 	struct weft__waiter    *closer; /* the owner, while it waits for the children */
 	struct weft__scope_tie *tie;    /* or NULL */
-	struct weft__place      place;  /* wheel entry of its deadline */
+	struct weft__wheel_entry entry; /* of its deadline */
 };
 
 /* A threadlet.  This struct is at the top of the threadlet's stack. */
@@ -86,7 +86,7 @@ struct weft__threadlet {
 	struct weft__waiter    *waiter;   /* of the current wait, or NULL */
 	uint64_t                since_ns; /* when it last suspended, or was started */
 	struct weft__context    context;
-	struct weft__place      place;    /* wheel entry of the current wait's deadline */
+	struct weft__wheel_entry entry; /* of the current wait's deadline */
 	union {
 		struct {
 			int    why;         /* the error that every wait returns now, or 0 */
@@ -119,10 +119,10 @@ struct weft__threadlet {
 	const char *trace_what; /* why it suspended */
 } __attribute__((aligned(64)));
 
-#define weft__place_threadlet(p) \
-	((struct weft__threadlet *)(void *)((char *)(p) - offsetof(struct weft__threadlet, place)))
-#define weft__place_scope(p) \
-	((struct weft__scope *)(void *)((char *)(p) - offsetof(struct weft__scope, place)))
+#define weft__entry_threadlet(p) \
+	((struct weft__threadlet *)(void *)((char *)(p) - offsetof(struct weft__threadlet, entry)))
+#define weft__entry_scope(p) \
+	((struct weft__scope *)(void *)((char *)(p) - offsetof(struct weft__scope, entry)))
 
 /* The threadlet scheduler of a loop. */
 struct weft__sched {
@@ -297,8 +297,8 @@ weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 	if (__builtin_expect(result < 0, 0))
 		weft__wait_failed(waiter, (int)result);
 	threadlet->waiter = NULL;
-	if (__builtin_expect(threadlet->place.block != NULL, 0))
-		(void)weft__wheel_drop(weft__loop_wheel(loop), &threadlet->place);
+	if (__builtin_expect(threadlet->entry.block != NULL, 0))
+		(void)weft__wheel_drop(weft__loop_wheel(loop), &threadlet->entry);
 	weft__make_ready(loop, threadlet);
 }
 
@@ -360,7 +360,7 @@ weft__wait_claim(struct weft__waits *queue)
 }
 
 /* The deadline of a threadlet or of a scope has passed. */
-void weft__sched_expire(weft_loop *loop, struct weft__place *place);
+void weft__sched_expire(weft_loop *loop, struct weft__wheel_entry *entry);
 
 /* The on_done of an op that a threadlet of the op's loop waits for; `arg` is the waiter. */
 void weft__op_waited(weft_op *op, int64_t result, void *arg);

@@ -50,8 +50,8 @@ weft__waiter_what(const struct weft__waiter *waiter)
 static void
 describe_op(const struct weft__op *op, weft_threadlet_info *out)
 {
-	if (op->place.block && out->deadline_ns == WEFT_NEVER)
-		out->deadline_ns = op->place.due_ns;
+	if (op->entry.block && out->deadline_ns == WEFT_NEVER)
+		out->deadline_ns = op->entry.due_ns;
 	if (op->kind >= WEFT__OP_POLL)
 		out->waits_on = op->fd;
 }
@@ -65,7 +65,7 @@ describe_wait(const struct weft__threadlet *t, weft_threadlet_info *out)
 	out->state = waiter ? "waiting" : "ready";
 	out->waits_for = waiter ? weft__waiter_what(waiter) : "";
 	out->waits_on = waiter ? waiter->on : 0;
-	out->deadline_ns = t->place.block ? t->place.due_ns : WEFT_NEVER;
+	out->deadline_ns = t->entry.block ? t->entry.due_ns : WEFT_NEVER;
 	if (op)
 		describe_op(op, out);
 }

@@ -153,11 +153,11 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 {
 	struct weft_wheel *wheel = weft__loop_wheel(self->sched->loop);
 
-	if (__builtin_expect(self->place.block != NULL, 0))
-		(void)weft__wheel_drop(wheel, &self->place);
-	self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND
-	                  | (self->waiter->sleeps ? 0 : WEFT__TAG_DEADLINE);
-	if (weft__wheel_add(wheel, &self->place, deadline_ns) < 0)
+	if (__builtin_expect(self->entry.block != NULL, 0))
+		(void)weft__wheel_drop(wheel, &self->entry);
+	self->entry.kind = WEFT__ENTRY_THREADLET | WEFT__ENTRY_BACKGROUND
+	                   | (self->waiter->sleeps ? 0 : WEFT__ENTRY_DEADLINE);
+	if (weft__wheel_add(wheel, &self->entry, deadline_ns) < 0)
 		weft__request_end(self, WEFT_ENOMEM);
 }
 
@@ -196,16 +196,16 @@ weft__wait_drop(struct weft__wait *wait)
 /* --- deadlines ---------------------------------------------------------- */
 
 void
-weft__sched_expire(weft_loop *loop, struct weft__place *place)
+weft__sched_expire(weft_loop *loop, struct weft__wheel_entry *entry)
 {
 	struct weft__threadlet *t;
 
 	(void)loop;
-	if ((place->tag & WEFT__TAG_KIND) == WEFT__TAG_SCOPE) {
-		weft__scope_end(weft__place_scope(place), WEFT_ETIMEDOUT);
+	if ((entry->kind & WEFT__ENTRY_KIND) == WEFT__ENTRY_SCOPE) {
+		weft__scope_end(weft__entry_scope(entry), WEFT_ETIMEDOUT);
 		return;
 	}
-	t = weft__place_threadlet(place);
+	t = weft__entry_threadlet(entry);
 	if (t->waiter && t->waiter->sleeps)
 		weft__request_end(t, 0);
 	else

@@ -8,28 +8,28 @@
 
 #define SHORT 16
 
-typedef struct weft__wheel_entry entry;
+typedef struct weft__wheel_item item;
 
 static inline bool
-before(const entry *a, const entry *b)
+before(const item *a, const item *b)
 {
 	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->seq < b->seq;
 }
 
 static inline void
-swap(entry *a, entry *b)
+swap(item *a, item *b)
 {
-	entry t = *a;
+	item t = *a;
 
 	*a = *b;
 	*b = t;
 }
 
 static void
-insertion_sort(entry *e, size_t count)
+insertion_sort(item *e, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
-		entry x = e[i];
+		item x = e[i];
 		size_t j = i;
 
 		for (; j > 0 && before(&x, &e[j - 1]); j--)
@@ -39,7 +39,7 @@ insertion_sort(entry *e, size_t count)
 }
 
 static void
-sift_down(entry *e, size_t at, size_t count)
+sift_down(item *e, size_t at, size_t count)
 {
 	for (size_t child; (child = 2 * at + 1) < count; at = child) {
 		if (child + 1 < count && before(&e[child], &e[child + 1]))
@@ -51,7 +51,7 @@ sift_down(entry *e, size_t at, size_t count)
 }
 
 static void
-heap_sort(entry *e, size_t count)
+heap_sort(item *e, size_t count)
 {
 	for (size_t i = count / 2; i-- > 0;)
 		sift_down(e, i, count);
@@ -64,10 +64,10 @@ heap_sort(entry *e, size_t count)
 /* Split around the median of three: no item before the returned index sorts after any item from
  * the index on.  No two items are equal. */
 static size_t
-split(entry *e, size_t count)
+split(item *e, size_t count)
 {
-	entry *mid = &e[count / 2], *last = &e[count - 1];
-	entry pivot;
+	item *mid = &e[count / 2], *last = &e[count - 1];
+	item pivot;
 	size_t i = 0, j = count - 1;
 
 	if (before(mid, &e[0]))
@@ -89,7 +89,7 @@ split(entry *e, size_t count)
 }
 
 static void
-quick_sort(entry *e, size_t count, int depth)
+quick_sort(item *e, size_t count, int depth)
 {
 	while (count > SHORT) {
 		size_t left;
@@ -113,7 +113,7 @@ quick_sort(entry *e, size_t count, int depth)
 }
 
 void
-weft__wheel_sort(entry *e, size_t count)
+weft__wheel_sort(item *e, size_t count)
 {
 	size_t i = 1;
 

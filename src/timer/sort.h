@@ -5,6 +5,6 @@
 #include "timer/wheel.h"
 
 /* In place, O(n log n) in the worst case, without allocating. */
-void weft__wheel_sort(struct weft__wheel_entry *entry, size_t count);
+void weft__wheel_sort(struct weft__wheel_item *item, size_t count);
 
 #endif

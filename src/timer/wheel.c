@@ -1,15 +1,15 @@
 /* wheel.c - a hierarchical timer wheel with one occupancy bit per slot, and the timers in it.
  *
  * A slot of level 0 is 1,024 ns wide; a slot of each further level is 64 times as wide.  Nine
- * levels hold every 64-bit time.  A wheel entry (struct weft__place) goes into the level of the
- * highest six-bit digit in which its deadline differs from the wheel's time, into the slot that
+ * levels hold every 64-bit time.  A wheel entry (struct weft__wheel_entry) goes into the level of
+ * the highest six-bit digit in which its deadline differs from the wheel's time, into the slot that
  * its deadline's digit selects there.  As time advances, slots that have passed become the run,
  * an array sorted by (deadline, start).  A slot that the time enters is redistributed over the
  * levels below.  A slot is a chain of blocks of 30 pointers, newest block first, so that expiry
  * reads memory sequentially and can prefetch.
  *
- *   1. An entry is armed exactly when place->block is not NULL.  It is then at index
- *      place->index of a block of slot place->slot, or of the run if slot is IN_RUN.
+ *   1. An entry is armed exactly when entry->block is not NULL.  It is then at index
+ *      entry->index of a block of slot entry->slot, or of the run if slot is IN_RUN.
  *   2. Every block of a slot except the first is full, and no block is empty.
  *   3. occupied has a slot's bit set exactly when the slot has a block.
  *   4. Slots of level L agree with now_ns in all digits above L, and for L > 0 are ahead of it
@@ -38,7 +38,7 @@
 #define DIGITS      64u /* slots per level */
 #define BLOCK_ROOM  30u
 #define LIMIT_FIRST 16u
-#define LIMIT_LAST  ((size_t)1 << 31) /* place->index has 32 bits */
+#define LIMIT_LAST  ((size_t)1 << 31) /* entry->index has 32 bits */
 #define AHEAD       12u               /* prefetch distance, about the time of a cache miss */
 #define IN_RUN      0xffffu
 #define FEW_BLOCKS  3  /* a slot of at most this many blocks is searched for the first deadline */
@@ -49,12 +49,12 @@
 #define rare(x)     __builtin_expect(!!(x), 0)
 
 typedef struct weft__wheel_block block;
-typedef struct weft__place place;
+typedef struct weft__wheel_entry entry;
 
 struct weft__wheel_block {
 	block *next;
 	uint64_t count;
-	place *places[BLOCK_ROOM];
+	entry *entries[BLOCK_ROOM];
 };
 WEFT_STATIC_ASSERT(sizeof(block) == 256, "four cache lines");
 
@@ -98,7 +98,7 @@ wheel_reserve(struct weft_wheel *wheel)
 {
 	size_t limit = wheel->limit ? 2 * wheel->limit : LIMIT_FIRST;
 	size_t blocks = blocks_for(limit);
-	struct weft__wheel_entry *run;
+	struct weft__wheel_item *run;
 
 	if (limit > LIMIT_LAST)
 		return WEFT_ENOMEM;
@@ -160,19 +160,19 @@ first_slot(const struct weft_wheel *wheel)
 }
 
 static inline void
-wheel_append(block *b, place *p)
+wheel_append(block *b, entry *p)
 {
 	uint64_t index = b->count;
 
 	p->block = b;
 	p->index = (uint32_t)index;
-	b->places[index] = p;
+	b->entries[index] = p;
 	b->count = index + 1;
 }
 
 /* Prepend a block to p's slot, with `p` in it.  Returns 0. */
 static COLD int
-add_block(struct weft_wheel *wheel, place *p)
+add_block(struct weft_wheel *wheel, entry *p)
 {
 	block *b = wheel->spare;
 
@@ -188,7 +188,7 @@ add_block(struct weft_wheel *wheel, place *p)
 
 /* `due_ns` equals p->due_ns, passed to avoid reading it again.  Returns 0. */
 static inline int
-insert(struct weft_wheel *wheel, place *p, uint64_t due_ns)
+insert(struct weft_wheel *wheel, entry *p, uint64_t due_ns)
 {
 	unsigned slot = slot_of(wheel, due_ns);
 	block *b = wheel->slot[slot];
@@ -233,15 +233,15 @@ drop_block(struct weft_wheel *wheel, unsigned slot)
 
 /* Fills the hole with the slot's newest entry; invariant 2.  Returns 1. */
 static inline int
-remove_from_slot(struct weft_wheel *wheel, place *p)
+remove_from_slot(struct weft_wheel *wheel, entry *p)
 {
 	block *first = wheel->slot[p->slot], *b = p->block;
 	uint64_t left = first->count - 1;
-	place *last = first->places[left];
+	entry *last = first->entries[left];
 
 	first->count = left;
 	if (last != p) {
-		b->places[p->index] = last;
+		b->entries[p->index] = last;
 		last->block = b;
 		last->index = p->index;
 	}
@@ -258,7 +258,7 @@ prefetch_block(const block *b)
 		return;
 	__builtin_prefetch(b->next);
 	for (uint64_t i = 0; i < b->count; i++)
-		__builtin_prefetch(&b->places[i]->due_ns, 1);
+		__builtin_prefetch(&b->entries[i]->due_ns, 1);
 }
 
 /* Reinsert each entry of a chain into the slot where it belongs now. */
@@ -272,7 +272,7 @@ spread(struct weft_wheel *wheel, block *chain)
 		chain = b->next;
 		prefetch_block(chain);
 		for (uint64_t i = 0; i < b->count; i++)
-			(void)insert(wheel, b->places[i], b->places[i]->due_ns);
+			(void)insert(wheel, b->entries[i], b->entries[i]->due_ns);
 		wheel_give_back(wheel, b);
 	}
 }
@@ -282,7 +282,7 @@ spread(struct weft_wheel *wheel, block *chain)
 static void
 take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 {
-	struct weft__wheel_entry *from = &wheel->run[wheel->run_end], *e = from;
+	struct weft__wheel_item *from = &wheel->run[wheel->run_end], *e = from;
 
 	prefetch_block(chain);
 	while (chain) {
@@ -291,10 +291,10 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 		chain = b->next;
 		prefetch_block(chain);
 		for (uint64_t i = 0; i < b->count; i++) {
-			place *p = b->places[i];
+			entry *p = b->entries[i];
 
 			if (p->due_ns <= last_ns)
-				*e++ = (struct weft__wheel_entry){ p->due_ns, p->seq, p };
+				*e++ = (struct weft__wheel_item){ p->due_ns, p->seq, p };
 			else
 				(void)insert(wheel, p, p->due_ns);
 		}
@@ -303,9 +303,9 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 	weft__wheel_sort(from, (size_t)(e - from));
 	wheel->run_end = (size_t)(e - wheel->run);
 	for (e = from; e < &wheel->run[wheel->run_end]; e++) {
-		e->place->block = wheel;
-		e->place->slot = IN_RUN;
-		e->place->index = (uint32_t)(e - wheel->run);
+		e->entry->block = wheel;
+		e->entry->slot = IN_RUN;
+		e->entry->index = (uint32_t)(e - wheel->run);
 	}
 }
 
@@ -350,36 +350,36 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
-/* WEFT__PLACE_BACKGROUND is rare, and what sets it has other costs. */
+/* WEFT__ENTRY_BACKGROUND is rare, and what sets it has other costs. */
 static inline void
-count(struct weft_wheel *wheel, const place *p, int by)
+count(struct weft_wheel *wheel, const entry *p, int by)
 {
 	weft__count(&wheel->count, by);
-	if (rare(p->tag & WEFT__PLACE_BACKGROUND))
+	if (rare(p->kind & WEFT__ENTRY_BACKGROUND))
 		weft__count(&wheel->background, by);
 }
 
-struct weft__place *
+struct weft__wheel_entry *
 weft__wheel_pop(struct weft_wheel *wheel)
 {
 	while (wheel->run_at < wheel->run_end) {
-		struct weft__wheel_entry *e = &wheel->run[wheel->run_at++];
+		struct weft__wheel_item *e = &wheel->run[wheel->run_at++];
 
 		if (wheel->run_at + AHEAD < wheel->run_end)
-			__builtin_prefetch(e[AHEAD].place, 1);
-		if (e->place) {
-			e->place->block = NULL;
-			count(wheel, e->place, -1);
-			return e->place;
+			__builtin_prefetch(e[AHEAD].entry, 1);
+		if (e->entry) {
+			e->entry->block = NULL;
+			count(wheel, e->entry, -1);
+			return e->entry;
 		}
 	}
 	return NULL;
 }
 
 void
-weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *p)
+weft__wheel_put_back(struct weft_wheel *wheel, struct weft__wheel_entry *p)
 {
-	weft__assert(wheel->run_at > 0 && !p->block && wheel->run[wheel->run_at - 1].place == p);
+	weft__assert(wheel->run_at > 0 && !p->block && wheel->run[wheel->run_at - 1].entry == p);
 	p->block = wheel;
 	p->index = (uint32_t)--wheel->run_at;
 	count(wheel, p, 1);
@@ -389,7 +389,7 @@ weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *p)
 
 /* Cold calls are tail calls, so that the fast path of a function saves no registers. */
 static COLD int
-add_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
+add_slowly(struct weft_wheel *wheel, entry *p, uint64_t due_ns)
 {
 	if (wheel_reserve(wheel) < 0)
 		return weft__fail(WEFT_ENOMEM, "timer: out of memory");
@@ -397,7 +397,7 @@ add_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 }
 
 FLAT int
-weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p, uint64_t due_ns)
+weft__wheel_add(struct weft_wheel *wheel, struct weft__wheel_entry *p, uint64_t due_ns)
 {
 	if (rare(weft__count_get(&wheel->count) >= wheel->limit))
 		return add_slowly(wheel, p, due_ns);
@@ -410,26 +410,26 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p, uint64_t due_ns
 }
 
 FLAT int
-weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *p)
+weft__wheel_drop(struct weft_wheel *wheel, struct weft__wheel_entry *p)
 {
 	count(wheel, p, -1);
 	if (!rare(p->slot == IN_RUN))
 		return remove_from_slot(wheel, p);
-	wheel->run[p->index].place = NULL;
+	wheel->run[p->index].entry = NULL;
 	p->block = NULL;
 	return 1;
 }
 
 /* Out of line: there is always room, but the compiler does not know that. */
 static __attribute__((noinline)) int
-move_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
+move_slowly(struct weft_wheel *wheel, entry *p, uint64_t due_ns)
 {
 	(void)weft__wheel_drop(wheel, p);
 	return weft__wheel_add(wheel, p, due_ns);
 }
 
 int
-weft__wheel_move(struct weft_wheel *wheel, struct weft__place *p, uint64_t due_ns)
+weft__wheel_move(struct weft_wheel *wheel, struct weft__wheel_entry *p, uint64_t due_ns)
 {
 	if (p->slot == IN_RUN || due_ns < slot_start(wheel, p->slot))
 		return move_slowly(wheel, p, due_ns);
@@ -452,19 +452,19 @@ first_in(const struct weft_wheel *wheel, unsigned slot)
 
 	for (block *b = wheel->slot[slot]; b; b = b->next)
 		for (uint64_t i = 0; i < b->count; i++) {
-			if (b->places[i]->due_ns > last_ns)
+			if (b->entries[i]->due_ns > last_ns)
 				return NULL;
-			if (!first || b->places[i]->due_ns < *first)
-				first = &b->places[i]->due_ns;
+			if (!first || b->entries[i]->due_ns < *first)
+				first = &b->entries[i]->due_ns;
 		}
 	return first;
 }
 
 /* The first item of the run, or NULL.  Skips dropped items for good. */
-static const struct weft__wheel_entry *
+static const struct weft__wheel_item *
 first_due(struct weft_wheel *wheel)
 {
-	while (wheel->run_at < wheel->run_end && !wheel->run[wheel->run_at].place)
+	while (wheel->run_at < wheel->run_end && !wheel->run[wheel->run_at].entry)
 		wheel->run_at++;
 	return wheel->run_at < wheel->run_end ? &wheel->run[wheel->run_at] : NULL;
 }
@@ -473,7 +473,7 @@ first_due(struct weft_wheel *wheel)
 uint64_t
 weft__wheel_first(struct weft_wheel *wheel)
 {
-	const struct weft__wheel_entry *due = first_due(wheel);
+	const struct weft__wheel_item *due = first_due(wheel);
 	unsigned slot;
 
 	if (due)
@@ -488,15 +488,15 @@ weft__wheel_first(struct weft_wheel *wheel)
 	return WEFT_NEVER;
 }
 
-struct weft__place *
+struct weft__wheel_entry *
 weft__wheel_any(struct weft_wheel *wheel)
 {
-	const struct weft__wheel_entry *due = first_due(wheel);
+	const struct weft__wheel_item *due = first_due(wheel);
 	unsigned slot = first_slot(wheel);
 
 	if (due)
-		return due->place;
-	return slot < WEFT__WHEEL_SLOTS ? wheel->slot[slot]->places[0] : NULL;
+		return due->entry;
+	return slot < WEFT__WHEEL_SLOTS ? wheel->slot[slot]->entries[0] : NULL;
 }
 
 static bool
@@ -559,7 +559,7 @@ weft__wheel_fini(struct weft_wheel *wheel)
 	while ((slot = first_slot(wheel)) < WEFT__WHEEL_SLOTS)
 		for (block *b = detach(wheel, slot); b; b = b->next)
 			for (uint64_t i = 0; i < b->count; i++)
-				b->places[i]->block = NULL;
+				b->entries[i]->block = NULL;
 	weft__count_set(&wheel->count, 0);
 	weft__count_set(&wheel->background, 0);
 	release_all(wheel);
@@ -577,7 +577,7 @@ FLAT int
 weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
                 weft_timer_fn fn, void *arg)
 {
-	struct weft__place *p = weft__timer_place(timer);
+	struct weft__wheel_entry *p = weft__timer_entry(timer);
 
 	if (rare(!fn || due_ns == WEFT_NEVER))
 		return wheel_refuse("timer: fn is NULL, or the deadline is WEFT_NEVER");
@@ -605,7 +605,7 @@ weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer)
 {
 	if (timer->every_ns)
 		weft__assert(
-			weft__wheel_add(wheel, weft__timer_place(timer),
+			weft__wheel_add(wheel, weft__timer_entry(timer),
 		                        next_due(timer->due_ns, timer->every_ns, wheel->now_ns))
 			== 0);
 	timer->fn(timer, timer->arg); /* may have freed the timer */
@@ -655,13 +655,13 @@ weft_wheel_stop(weft_wheel *wheel, weft_timer *timer)
 {
 	if (!wheel || !timer || !timer->block || timer->owner != wheel)
 		return 0;
-	return weft__wheel_drop(wheel, weft__timer_place(timer));
+	return weft__wheel_drop(wheel, weft__timer_entry(timer));
 }
 
 int64_t
 weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
 {
-	struct weft__place *p;
+	struct weft__wheel_entry *p;
 	int64_t fired = 0;
 
 	if (!wheel || now_ns < wheel->now_ns)
@@ -675,7 +675,7 @@ weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
 	wheel->advancing = true;
 	while (!wheel->freed && (p = weft__wheel_pop(wheel))) {
 		fired++;
-		weft__timer_fire(wheel, weft__place_timer(p));
+		weft__timer_fire(wheel, weft__entry_timer(p));
 	}
 	wheel->advancing = false;
 	if (wheel->freed)

@@ -560,13 +560,13 @@ key_of(int shape, size_t i, size_t count, uint64_t *seed)
 TEST(any_order_of_deadlines_is_sorted)
 {
 	enum { N = 20000 };
-	struct weft__wheel_entry *e = calloc(N, sizeof(*e));
+	struct weft__wheel_item *e = calloc(N, sizeof(*e));
 	uint64_t seed = test_seed();
 
 	for (int shape = 0; shape < 6; shape++) {
 		for (size_t i = 0; i < N; i++)
-			e[i] = (struct weft__wheel_entry){ .due_ns = key_of(shape, i, N, &seed),
-				                           .seq = i };
+			e[i] = (struct weft__wheel_item){ .due_ns = key_of(shape, i, N, &seed),
+				                          .seq = i };
 		weft__wheel_sort(e, N);
 		for (size_t i = 1; i < N; i++)
 			CHECK(e[i - 1].due_ns < e[i].due_ns

@@ -21,7 +21,7 @@ static void on_timer(weft_timer *timer, void *arg);
 int
 weft__dns_arm(struct weft__dns *dns)
 {
-	if (weft__timer_place(&dns->timer)->block)
+	if (weft__timer_entry(&dns->timer)->block)
 		return 0;
 	dns->timer.owner = dns->loop;
 	weft_timer_set_background(&dns->timer, true);
@@ -33,23 +33,23 @@ weft__dns_arm(struct weft__dns *dns)
 static void
 aim_timer(struct weft__dns *dns, uint64_t due_ns)
 {
-	struct weft__place *place = weft__timer_place(&dns->timer);
+	struct weft__wheel_entry *entry = weft__timer_entry(&dns->timer);
 
 	if (due_ns == 0)
-		place->tag &= (uint16_t)~WEFT__TAG_DEADLINE;
+		entry->kind &= (uint16_t)~WEFT__ENTRY_DEADLINE;
 	else
-		place->tag |= WEFT__TAG_DEADLINE;
-	(void)weft__wheel_move(weft__loop_wheel(dns->loop), place, due_ns);
+		entry->kind |= WEFT__ENTRY_DEADLINE;
+	(void)weft__wheel_move(weft__loop_wheel(dns->loop), entry, due_ns);
 }
 
 void
 weft__dns_poke(struct weft__dns *dns)
 {
-	struct weft__place *place = weft__timer_place(&dns->timer);
+	struct weft__wheel_entry *entry = weft__timer_entry(&dns->timer);
 
 	if (dns->ending)
 		return;
-	if (place->block) /* else no name waits, or the loop ends */
+	if (entry->block) /* else no name waits, or the loop ends */
 		aim_timer(dns, 0);
 	weft__loop_changed(dns->loop);
 }
@@ -65,13 +65,13 @@ can_query(const struct weft__dns *dns)
 void
 weft__dns_set_timer(struct weft__dns *dns)
 {
-	struct weft__place *place = weft__timer_place(&dns->timer);
+	struct weft__wheel_entry *entry = weft__timer_entry(&dns->timer);
 	uint64_t due_ns = dns->engine ? weft__dns_engine_due(dns) : FAR;
 
-	if (!place->block)
+	if (!entry->block)
 		return;
 	if (!dns->queue.first && dns->queries == 0)
-		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), place);
+		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), entry);
 	else if (can_query(dns) || dns->reopen)
 		aim_timer(dns, 0);
 	else
@@ -157,11 +157,11 @@ static void
 dns_free(weft_loop *loop, bool alone)
 {
 	struct weft__dns *dns = dns_at(loop);
-	struct weft__place *place = weft__timer_place(&dns->timer);
+	struct weft__wheel_entry *entry = weft__timer_entry(&dns->timer);
 
 	dns->ending = true;
-	if (place->block)
-		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), place);
+	if (entry->block)
+		(void)weft__wheel_drop(weft__loop_wheel(dns->loop), entry);
 	if (dns->engine)
 		weft__dns_engine_close(dns, alone);
 	weft__dns_clear(dns);

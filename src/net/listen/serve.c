@@ -45,7 +45,7 @@ limit_handshakes(struct service *service)
 {
 	weft_loop *loop = weft__self()->sched->loop;
 
-	service->timer.tag |= WEFT__TAG_FIRM;
+	service->timer.tag |= WEFT__ENTRY_FIRM;
 	if (!service->handshakes.tls
 	    || weft_timer_start(loop, &service->timer, weft_after(HANDSHAKE_NS), 0, on_limit,
 	                        &service->handshakes)

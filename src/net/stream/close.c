@@ -97,7 +97,7 @@ linger(weft_stream *stream)
 
 	out->linger_queued = stream->queued;
 	out->linger_unsent = weft__stream_unsent(stream);
-	out->linger.tag |= WEFT__TAG_FIRM;
+	out->linger.tag |= WEFT__ENTRY_FIRM;
 	out->linger.owner = loop;
 	if (weft__loop_is_ending(loop)
 	    || weft__timer_arm(weft__loop_wheel(loop), &out->linger, weft_after(stream->linger_ns),
