@@ -157,7 +157,7 @@ destroy(weft_loop *loop, bool alone)
 	/* A producer that still owes a wake may use the backend for it. */
 	weft__inbox_fini(&loop->inbox, alone);
 	weft__backend_close(&loop->backend);
-	weft__numbers_fini(loop);
+	weft__timer_handles_fini(loop);
 	weft__tasks_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
@@ -342,7 +342,7 @@ begin_to_end(weft_loop *loop)
 	loop->draining = true;
 	weft__inbox_close(&loop->inbox);
 	weft__tasks_close(loop);
-	weft__numbers_clear(loop);
+	weft__timer_handles_clear(loop);
 	if (weft__loop_sched(loop))
 		weft__loop_sched(loop)->cancel(loop);
 }
@@ -379,7 +379,7 @@ run_to_end(void *arg)
 		weft__turn(loop, WEFT_NEVER);
 	if (!loop->ending) {
 		loop->ending = true;
-		weft__numbers_clear(loop);
+		weft__timer_handles_clear(loop);
 		weft__ops_end(loop);
 	}
 	do /* drop functions may leave something to run */

@@ -34,7 +34,7 @@
 /* What a popped wheel entry is part of; its kind. */
 enum {
 	WEFT__ENTRY_TIMER, /* a weft_timer, which is zeroed */
-	WEFT__ENTRY_HANDLE,
+	WEFT__ENTRY_TIMER_HANDLE,
 	WEFT__ENTRY_OP,
 	WEFT__ENTRY_RESUME, /* accepts that found no free descriptor are tried again */
 	WEFT__ENTRY_THREADLET, /* the wait of a threadlet */
@@ -45,16 +45,16 @@ enum {
 };
 
 /* Handles of timers and immediates with IDs; schedule.c. */
-struct weft__numbers {
-	struct weft__biased   lock;    /* for all but `due`; the runner is its owner */
-	struct weft__number **buckets; /* by ID */
-	size_t                room;    /* a power of two, or 0 */
-	size_t                count;
-	struct weft__number  *spare;
-	struct weft__numbers_slab *slabs;
-	int64_t               last_id;
-	struct weft__number  *due, **due_end; /* queued immediates; the loop's thread */
-	struct weft__mailbox  arrivals; /* handles that other threads have set or cleared */
+struct weft__timer_handles {
+	struct weft__biased        lock;     /* for all but `due`; the runner is its owner */
+	struct weft__timer_handle **buckets; /* by ID */
+	size_t                     room;     /* a power of two, or 0 */
+	size_t                     count;
+	struct weft__timer_handle *spare;
+	struct weft__timer_handle_slab *slabs;
+	int64_t                    last_id;
+	struct weft__timer_handle *due, **due_end; /* queued immediates; the loop's thread */
+	struct weft__mailbox       arrivals; /* handles that other threads have set or cleared */
 };
 
 /* Whether spinning pays; sleep.c. */
@@ -171,7 +171,7 @@ struct weft_loop {
 	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0 */
 	weft__aptr host;        /* the weft__thread of the foreign loop that embeds it, or 0 */
 	struct weft__node wake; /* pushed to wake the loop without a post */
-	struct weft__numbers numbers;
+	struct weft__timer_handles timer_handles;
 
 	/* Set once. */
 	char       name[16];
@@ -696,14 +696,14 @@ int64_t weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn f
                                 void *arg);
 
 /* A handle has expired.  True if its callback was called. */
-bool weft__number_expire(weft_loop *loop, struct weft__wheel_entry *entry);
+bool weft__timer_handle_expire(weft_loop *loop, struct weft__wheel_entry *entry);
 
 /* Run immediates queued before this call, within the budget. */
-void weft__numbers_run_due(weft_loop *loop);
+void weft__timer_handles_run_due(weft_loop *loop);
 
 /* init: once, as the loop is made; clear: clear all handles; fini: free their memory. */
-void weft__numbers_init(weft_loop *loop);
-void weft__numbers_clear(weft_loop *loop);
-void weft__numbers_fini(weft_loop *loop);
+void weft__timer_handles_init(weft_loop *loop);
+void weft__timer_handles_clear(weft_loop *loop);
+void weft__timer_handles_fini(weft_loop *loop);
 
 #endif

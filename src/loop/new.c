@@ -111,7 +111,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	weft__inbox_init(&loop->inbox, opts->inbox_max ? opts->inbox_max : INBOX_DEFAULT);
 	weft__tasks_init(loop);
 	weft__wheel_init(&loop->wheel, weft__sys->now());
-	weft__numbers_init(loop);
+	weft__timer_handles_init(loop);
 	loop->wake.kind = WEFT__NODE_KEEP | WEFT__NODE_OWN;
 	copy_name(loop->name, sizeof(loop->name), opts->name);
 	copy_name(loop->backend_name, sizeof(loop->backend_name), backend_wanted(opts));

@@ -1,10 +1,10 @@
 /* schedule.c - timers and immediates with IDs, which any thread may set and clear.
  *
- * A handle (struct weft__number) is in a table by its ID, under a lock.  Its state on the loop
- * (armed in the wheel, queued as an immediate, counted as alive) belongs to the loop's thread.
- * A caller changes under the lock what the handle is *wanted* to be.  Then schedule_settle()
- * brings the loop's state in line, on the loop's thread: at once if the caller runs there, else
- * when the handle arrives in the mailbox.
+ * A handle (struct weft__timer_handle) is in a table by its ID, under a lock.  Its state on the
+ * loop (armed in the wheel, queued as an immediate, counted as alive) belongs to the loop's thread.
+ * A caller changes under the lock what the handle is *wanted* to be.  Then schedule_settle() brings
+ * the loop's state in line, on the loop's thread: at once if the caller runs there, else when the
+ * handle arrives in the mailbox.
  *
  *   1. A handle is `live` exactly while it is in the table.  It leaves the table under the
  *      lock, once: by a clear, or by its expiry, before the callback.  That makes the result of
@@ -21,15 +21,15 @@
 #include "loop/loop.h"
 
 #define ROOM_FIRST   64u
-#define SLAB_NUMBERS 32u
+#define SLAB_HANDLES 32u
 
 enum { TIMEOUT, DEADLINE, IMMEDIATE };
 
-struct weft__number {
-	struct weft__wheel_entry entry; /* in the wheel; the loop's thread */
-	struct weft__letter letter;     /* in the mailbox */
-	struct weft__number *next;      /* in its bucket or the spare list; under the lock */
-	struct weft__number *next_due;
+struct weft__timer_handle {
+	struct weft__wheel_entry entry;  /* in the wheel; the loop's thread */
+	struct weft__letter letter;      /* in the mailbox */
+	struct weft__timer_handle *next; /* in its bucket or the spare list; under the lock */
+	struct weft__timer_handle *next_due;
 	int64_t id;
 	weft_fn fn;
 	void *arg;
@@ -38,9 +38,9 @@ struct weft__number {
 	bool attached, counted, in_due; /* the loop's thread */
 };
 
-struct weft__numbers_slab {
-	struct weft__numbers_slab *next;
-	struct weft__number numbers[SLAB_NUMBERS];
+struct weft__timer_handle_slab {
+	struct weft__timer_handle_slab *next;
+	struct weft__timer_handle handles[SLAB_HANDLES];
 };
 
 /* This thread runs the loop, and may use what belongs to the loop's thread. */
@@ -52,16 +52,16 @@ is_runner(const weft_loop *loop)
 
 /* --- the table, under the lock ------------------------------------------ */
 
-static struct weft__number **
-bucket_of(struct weft__numbers *all, int64_t id)
+static struct weft__timer_handle **
+bucket_of(struct weft__timer_handles *all, int64_t id)
 {
 	return &all->buckets[(size_t)id & (all->room - 1)];
 }
 
 static void
-table_add(struct weft__numbers *all, struct weft__number *n)
+table_add(struct weft__timer_handles *all, struct weft__timer_handle *n)
 {
-	struct weft__number **bucket = bucket_of(all, n->id);
+	struct weft__timer_handle **bucket = bucket_of(all, n->id);
 
 	n->next = *bucket;
 	*bucket = n;
@@ -70,16 +70,16 @@ table_add(struct weft__numbers *all, struct weft__number *n)
 
 /* At most one handle per bucket on average; sequential IDs spread evenly. */
 static WEFT__NOINLINE int
-table_grow(struct weft__numbers *all)
+table_grow(struct weft__timer_handles *all)
 {
-	struct weft__numbers bigger = { .room = all->room ? 2 * all->room : ROOM_FIRST };
+	struct weft__timer_handles bigger = { .room = all->room ? 2 * all->room : ROOM_FIRST };
 
 	bigger.buckets = weft__alloc_zero(bigger.room * sizeof(*bigger.buckets));
 	if (!bigger.buckets)
 		return WEFT_ENOMEM;
 	for (size_t i = 0; i < all->room; i++)
 		while (all->buckets[i]) {
-			struct weft__number *n = all->buckets[i];
+			struct weft__timer_handle *n = all->buckets[i];
 
 			all->buckets[i] = n->next;
 			table_add(&bigger, n);
@@ -90,10 +90,10 @@ table_grow(struct weft__numbers *all)
 	return 0;
 }
 
-static struct weft__number *
-table_find(struct weft__numbers *all, int64_t id)
+static struct weft__timer_handle *
+table_find(struct weft__timer_handles *all, int64_t id)
 {
-	struct weft__number *n = all->room ? *bucket_of(all, id) : NULL;
+	struct weft__timer_handle *n = all->room ? *bucket_of(all, id) : NULL;
 
 	while (n && n->id != id)
 		n = n->next;
@@ -101,9 +101,9 @@ table_find(struct weft__numbers *all, int64_t id)
 }
 
 static void
-table_remove(struct weft__numbers *all, struct weft__number *n)
+table_remove(struct weft__timer_handles *all, struct weft__timer_handle *n)
 {
-	struct weft__number **link = bucket_of(all, n->id);
+	struct weft__timer_handle **link = bucket_of(all, n->id);
 
 	while (*link != n)
 		link = &(*link)->next;
@@ -113,21 +113,21 @@ table_remove(struct weft__numbers *all, struct weft__number *n)
 }
 
 /* An unused handle, or NULL without memory. */
-static struct weft__number *
-take_spare(struct weft__numbers *all)
+static struct weft__timer_handle *
+take_spare(struct weft__timer_handles *all)
 {
-	struct weft__number *n = all->spare;
+	struct weft__timer_handle *n = all->spare;
 
 	if (!n) {
-		struct weft__numbers_slab *slab = weft__sys->alloc(sizeof(*slab));
+		struct weft__timer_handle_slab *slab = weft__sys->alloc(sizeof(*slab));
 
 		if (!slab)
 			return NULL;
 		slab->next = all->slabs;
 		all->slabs = slab;
-		for (unsigned i = 0; i < SLAB_NUMBERS; i++) {
-			slab->numbers[i].next = all->spare;
-			all->spare = &slab->numbers[i];
+		for (unsigned i = 0; i < SLAB_HANDLES; i++) {
+			slab->handles[i].next = all->spare;
+			all->spare = &slab->handles[i];
 		}
 		n = all->spare;
 	}
@@ -138,12 +138,12 @@ take_spare(struct weft__numbers *all)
 /* --- the loop's side ---------------------------------------------------- */
 
 static void
-attach(weft_loop *loop, struct weft__number *n)
+attach(weft_loop *loop, struct weft__timer_handle *n)
 {
-	struct weft__numbers *all = &loop->numbers;
+	struct weft__timer_handles *all = &loop->timer_handles;
 
 	if (n->kind != IMMEDIATE) {
-		n->entry.kind = WEFT__ENTRY_HANDLE | WEFT__ENTRY_BACKGROUND
+		n->entry.kind = WEFT__ENTRY_TIMER_HANDLE | WEFT__ENTRY_BACKGROUND
 		                | (n->kind == DEADLINE ? WEFT__ENTRY_DEADLINE : 0);
 		n->attached = weft__wheel_add(&loop->wheel, &n->entry, n->entry.due_ns) == 0;
 		return;
@@ -158,7 +158,7 @@ attach(weft_loop *loop, struct weft__number *n)
 
 /* An immediate stays in its list until the loop gets to it. */
 static void
-detach(weft_loop *loop, struct weft__number *n)
+detach(weft_loop *loop, struct weft__timer_handle *n)
 {
 	if (n->entry.block)
 		weft__wheel_drop(&loop->wheel, &n->entry);
@@ -167,7 +167,7 @@ detach(weft_loop *loop, struct weft__number *n)
 
 /* Bring the loop's state of `n` in line with what is wanted.  Lock held. */
 static void
-schedule_settle(weft_loop *loop, struct weft__number *n)
+schedule_settle(weft_loop *loop, struct weft__timer_handle *n)
 {
 	bool count;
 
@@ -179,15 +179,15 @@ schedule_settle(weft_loop *loop, struct weft__number *n)
 	weft__count(&loop->alive, (uint64_t)count - n->counted);
 	n->counted = count;
 	if (!n->live && !n->queued && !n->in_due) {
-		n->next = loop->numbers.spare;
-		loop->numbers.spare = n;
+		n->next = loop->timer_handles.spare;
+		loop->timer_handles.spare = n;
 	}
 }
 
 /* Settle here, or have the loop do it.  Returns 1 if the caller must announce the mailbox once it
  * has given the lock; else 0, or WEFT_ENOMEM.  Lock held. */
 static int
-settle_somewhere(weft_loop *loop, struct weft__number *n)
+settle_somewhere(weft_loop *loop, struct weft__timer_handle *n)
 {
 	if (is_runner(loop)) {
 		schedule_settle(loop, n);
@@ -196,30 +196,31 @@ settle_somewhere(weft_loop *loop, struct weft__number *n)
 	if (n->queued)
 		return 0;
 	n->queued = true;
-	return weft__mailbox_add(&loop->numbers.arrivals, &n->letter);
+	return weft__mailbox_add(&loop->timer_handles.arrivals, &n->letter);
 }
 
 /* If the wheel has no memory for a new timer, the handle is posted again until it has. */
 static void
 on_arrival(struct weft__mailbox *box, struct weft__letter *letter)
 {
-	struct weft__number *n = (struct weft__number *)(void *)((char *)letter
-	                                                         - offsetof(struct weft__number,
-	                                                                    letter));
+	struct weft__timer_handle *n =
+		(struct weft__timer_handle *)(void *)((char *)letter
+	                                              - offsetof(struct weft__timer_handle,
+	                                                         letter));
 	weft_loop *loop = box->loop;
 
-	weft__biased_take(&loop->numbers.lock, true);
+	weft__biased_take(&loop->timer_handles.lock, true);
 	n->queued = false;
 	schedule_settle(loop, n);
 	if (n->live && !n->attached)
 		n->queued = weft__mailbox_post(box, letter);
-	weft__biased_give(&loop->numbers.lock, true);
+	weft__biased_give(&loop->timer_handles.lock, true);
 }
 
 void
-weft__numbers_init(weft_loop *loop)
+weft__timer_handles_init(weft_loop *loop)
 {
-	weft__mailbox_init(&loop->numbers.arrivals, loop, on_arrival);
+	weft__mailbox_init(&loop->timer_handles.arrivals, loop, on_arrival);
 }
 
 /* --- expiry ------------------------------------------------------------- */
@@ -227,18 +228,18 @@ weft__numbers_init(weft_loop *loop)
 /* A handle has expired: remove it from the table, and return its callback; NULL if it was
  * cleared. */
 static weft_fn
-claim(weft_loop *loop, struct weft__number *n, void **arg)
+claim(weft_loop *loop, struct weft__timer_handle *n, void **arg)
 {
 	weft_fn fn = NULL;
 
-	weft__biased_take(&loop->numbers.lock, true);
+	weft__biased_take(&loop->timer_handles.lock, true);
 	if (n->live) {
 		fn = n->fn;
 		*arg = n->arg;
-		table_remove(&loop->numbers, n);
+		table_remove(&loop->timer_handles, n);
 	}
 	schedule_settle(loop, n);
-	weft__biased_give(&loop->numbers.lock, true);
+	weft__biased_give(&loop->timer_handles.lock, true);
 	return fn;
 }
 
@@ -251,9 +252,9 @@ schedule_call(weft_fn fn, void *arg)
 }
 
 bool
-weft__number_expire(weft_loop *loop, struct weft__wheel_entry *entry)
+weft__timer_handle_expire(weft_loop *loop, struct weft__wheel_entry *entry)
 {
-	struct weft__number *n = (struct weft__number *)(void *)entry;
+	struct weft__timer_handle *n = (struct weft__timer_handle *)(void *)entry;
 	weft_fn fn;
 	void *arg = NULL;
 
@@ -263,17 +264,17 @@ weft__number_expire(weft_loop *loop, struct weft__wheel_entry *entry)
 }
 
 void
-weft__numbers_run_due(weft_loop *loop)
+weft__timer_handles_run_due(weft_loop *loop)
 {
-	struct weft__numbers *all = &loop->numbers;
-	struct weft__number **end = all->due_end;
+	struct weft__timer_handles *all = &loop->timer_handles;
+	struct weft__timer_handle **end = all->due_end;
 	unsigned left = WEFT__CALLS_MAX;
 	uint32_t calls = 0;
 	bool last = false;
 
 	/* Run up to the entry that is the last now; callbacks add more behind it. */
 	while (all->due && !last && left-- > 0 && !weft__loop_is_stopping(loop)) {
-		struct weft__number *n = all->due;
+		struct weft__timer_handle *n = all->due;
 		weft_fn fn;
 		void *arg = NULL;
 
@@ -290,9 +291,9 @@ weft__numbers_run_due(weft_loop *loop)
 /* --- life --------------------------------------------------------------- */
 
 void
-weft__numbers_clear(weft_loop *loop)
+weft__timer_handles_clear(weft_loop *loop)
 {
-	struct weft__numbers *all = &loop->numbers;
+	struct weft__timer_handles *all = &loop->timer_handles;
 	bool is_owner = is_runner(loop);
 
 	weft__biased_take(&all->lock, is_owner);
@@ -302,7 +303,7 @@ weft__numbers_clear(weft_loop *loop)
 	}
 	for (size_t i = 0; i < all->room; i++)
 		while (all->buckets[i]) {
-			struct weft__number *n = all->buckets[i];
+			struct weft__timer_handle *n = all->buckets[i];
 
 			table_remove(all, n);
 			schedule_settle(loop, n);
@@ -311,10 +312,10 @@ weft__numbers_clear(weft_loop *loop)
 }
 
 static void
-release_all(struct weft__numbers *all)
+release_all(struct weft__timer_handles *all)
 {
 	while (all->slabs) {
-		struct weft__numbers_slab *slab = all->slabs;
+		struct weft__timer_handle_slab *slab = all->slabs;
 
 		all->slabs = slab->next;
 		weft__sys->release(slab);
@@ -323,9 +324,9 @@ release_all(struct weft__numbers *all)
 }
 
 void
-weft__numbers_fini(weft_loop *loop)
+weft__timer_handles_fini(weft_loop *loop)
 {
-	release_all(&loop->numbers);
+	release_all(&loop->timer_handles);
 }
 
 /* --- the calls ---------------------------------------------------------- */
@@ -366,7 +367,7 @@ struct wanted {
 
 /* Lock held. */
 static void
-init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
+init(struct weft__timer_handle *n, weft_loop *loop, const struct wanted *wanted)
 {
 	n->entry = (struct weft__wheel_entry){ .due_ns = wanted->due_ns };
 	n->fn = wanted->fn;
@@ -374,7 +375,7 @@ init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
 	n->kind = wanted->kind;
 	n->live = true;
 	n->queued = n->attached = n->counted = n->in_due = false;
-	n->id = ++loop->numbers.last_id;
+	n->id = ++loop->timer_handles.last_id;
 }
 
 /* Lock held. */
@@ -382,8 +383,8 @@ static int64_t
 add_locked(weft_loop *loop, const struct wanted *wanted, bool *announces)
 {
 	const struct weft__schedule_texts *texts = &texts_of[wanted->kind];
-	struct weft__numbers *all = &loop->numbers;
-	struct weft__number *n;
+	struct weft__timer_handles *all = &loop->timer_handles;
+	struct weft__timer_handle *n;
 	int rc;
 
 	if (all->count >= all->room && table_grow(all) < 0)
@@ -418,11 +419,11 @@ schedule_add(weft_loop *loop, const struct wanted *wanted)
 	if (weft__loop_is_stopping(loop)) {
 		id = weft__fail(WEFT_ESHUTDOWN, texts->stopping);
 	} else {
-		weft__biased_take(&loop->numbers.lock, !visits);
+		weft__biased_take(&loop->timer_handles.lock, !visits);
 		id = add_locked(loop, wanted, &announces);
-		weft__biased_give(&loop->numbers.lock, !visits);
+		weft__biased_give(&loop->timer_handles.lock, !visits);
 		if (announces)
-			weft__mailbox_announce(&loop->numbers.arrivals);
+			weft__mailbox_announce(&loop->timer_handles.arrivals);
 	}
 	if (visits)
 		weft__loop_exit(loop);
@@ -467,7 +468,7 @@ weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 WEFT__FLATTEN int
 weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 {
-	struct weft__number *n;
+	struct weft__timer_handle *n;
 	bool visits, announces = false;
 
 	loop = weft__loop_or_current(loop);
@@ -477,17 +478,17 @@ weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 		return weft__misuse(WEFT_EWRONGLOOP, "weft_schedule_clear: the loop was made by "
 		                                     "a parent process");
 	visits = visit(loop);
-	weft__biased_take(&loop->numbers.lock, !visits);
-	n = table_find(&loop->numbers, id);
+	weft__biased_take(&loop->timer_handles.lock, !visits);
+	n = table_find(&loop->timer_handles, id);
 	if (n) {
 		if (out)
 			*out = n->arg;
-		table_remove(&loop->numbers, n);
+		table_remove(&loop->timer_handles, n);
 		announces = settle_somewhere(loop, n) > 0;
 	}
-	weft__biased_give(&loop->numbers.lock, !visits);
+	weft__biased_give(&loop->timer_handles.lock, !visits);
 	if (announces)
-		weft__mailbox_announce(&loop->numbers.arrivals);
+		weft__mailbox_announce(&loop->timer_handles.arrivals);
 	if (visits)
 		weft__loop_exit(loop);
 	return n ? 0

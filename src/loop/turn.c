@@ -25,8 +25,8 @@ expire(weft_loop *loop, struct weft__wheel_entry *entry)
 			return 0; /* disarmed without a call */
 		weft__timer_fire(&loop->wheel, weft__entry_timer(entry));
 		return 1;
-	case WEFT__ENTRY_HANDLE:
-		return weft__number_expire(loop, entry);
+	case WEFT__ENTRY_TIMER_HANDLE:
+		return weft__timer_handle_expire(loop, entry);
 	case WEFT__ENTRY_OP:
 		weft__op_expire(loop, entry);
 		return 0;
@@ -254,7 +254,7 @@ weft__loop_has_work(const weft_loop *loop)
 {
 	return loop->own.first || loop->ready.first || weft__inbox_has(&loop->inbox)
 	       || loop->posts.first || loop->first.first || loop->backend.done.first
-	       || loop->backend.events_count > 0 || loop->last.first || loop->numbers.due
+	       || loop->backend.events_count > 0 || loop->last.first || loop->timer_handles.due
 	       || weft__loop_task_count(loop) > 0 || loop->hooks.more > 0 || loop->promises_due
 	       || loop->backend.ended;
 }
@@ -390,8 +390,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		weft__ops_run_done(loop);
 	if (loop->backend.throttled.first)
 		plan_resume(loop);
-	if (loop->numbers.due)
-		weft__numbers_run_due(loop);
+	if (loop->timer_handles.due)
+		weft__timer_handles_run_due(loop);
 	if (loop->backend.ended)
 		weft__watches_run_ended(loop);
 	if (loop->expiry.stage)
