@@ -11,12 +11,15 @@ mistakes are injected between this program and the store, one at a time.  Each o
 found.
 """
 import argparse
+import fcntl
 import itertools
 import os
 import random
 import socket
+import struct
 import sys
 import tempfile
+import termios
 
 sys.dont_write_bytecode = True
 from commands import RAW, make_sequence, make_session, release
@@ -168,6 +171,17 @@ def run_sequence(store, redis, seed, number):
     return len(commands)
 
 
+def wait_until_executed(client, third):
+    """A server may read the PING of `third` before it reads an earlier request of `client`.  So
+    wait until it has read that request, which it executes before what it reads later."""
+    unread = True
+    while unread:
+        third.ask("PING")
+        unread = struct.unpack("i", fcntl.ioctl(client.socket, termios.TIOCOUTQ, b"\0" * 4))[0]
+    for _ in range(2):
+        third.ask("PING")
+
+
 def play(path, steps, protocol):
     """Run a session.  Returns everything that each of the two clients has received."""
     clients, third = [Connection(path), Connection(path)], Connection(path)
@@ -175,7 +189,7 @@ def play(path, steps, protocol):
         client.ask("HELLO", protocol)
     for number, words in steps:
         clients[number].send([words])
-        third.ask("PING")  # its reply shows that all earlier commands were executed
+        wait_until_executed(clients[number], third)
     for number in range(len(steps)):  # each may be blocked
         for words in release(number):
             third.ask(*words)
