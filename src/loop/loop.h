@@ -146,11 +146,11 @@ struct weft__runtime_ops {
 	struct weft__part_ops part; /* first */
 	/* The loop has begun a sleep, and only other threads can wake it.  True if none of them
 	 * will: then the loop must not sleep, and reports the deadlock as it continues. */
-	bool (*begin_rest)(weft_loop *loop);
+	bool (*begin_quiet)(weft_loop *loop);
 	/* The loop continues, before it takes anything from its inbox. */
-	void (*end_rest)(weft_loop *loop);
+	void (*end_quiet)(weft_loop *loop);
 	/* Other threads can wake waiters at shared objects. */
-	bool (*is_fed)(const weft_loop *loop);
+	bool (*has_outside_wakers)(const weft_loop *loop);
 	/* The loop that has the fewest threadlets. */
 	weft_loop *(*least_loaded)(const weft_loop *loop);
 };

@@ -227,7 +227,7 @@ is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 static bool
 is_stuck(weft_loop *loop, uint64_t deadline_ns)
 {
-	return is_quiet(loop, deadline_ns) && weft__loop_runtime(loop)->begin_rest(loop);
+	return is_quiet(loop, deadline_ns) && weft__loop_runtime(loop)->begin_quiet(loop);
 }
 
 /* A wait has failed: retry, but not at once. */
@@ -351,7 +351,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
 	if (loop->quiet)
-		weft__loop_runtime(loop)->end_rest(loop);
+		weft__loop_runtime(loop)->end_quiet(loop);
 	if (begin_ns && weft__inbox_has(&loop->inbox) && weft__sys->now() - begin_ns < SHORT_NS)
 		weft__spin_paid(&spin->sleeps);
 }

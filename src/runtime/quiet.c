@@ -39,16 +39,16 @@ has_other_loops(const struct weft_runtime *runtime)
 
 /* Invariant 2; under the lock. */
 bool
-weft__runtime_is_fed(const weft_loop *loop)
+weft__runtime_has_outside_wakers(const weft_loop *loop)
 {
 	struct weft_runtime *runtime = weft__runtime_of(loop);
 	struct weft__quiet *quiet = &runtime->quiet;
 
 	if (!weft__load(&quiet->main_waits, WEFT__RELAXED))
 		return true;
-	if (!quiet->fed)
-		quiet->fed = weft__sys->other_threads() != 1 || has_other_loops(runtime);
-	return quiet->fed;
+	if (!quiet->outside_wakers)
+		quiet->outside_wakers = weft__sys->other_threads() != 1 || has_other_loops(runtime);
+	return quiet->outside_wakers;
 }
 
 /* Invariant 1; under the lock. */
@@ -99,7 +99,7 @@ runtime_quiet_describe(const struct weft_runtime *runtime)
 }
 
 bool
-weft__runtime_begin_rest(weft_loop *loop)
+weft__runtime_begin_quiet(weft_loop *loop)
 {
 	struct weft_runtime *runtime = weft__runtime_of(loop);
 	struct weft__quiet *quiet = &runtime->quiet;
@@ -150,7 +150,7 @@ end_report(weft_loop *loop, uint64_t wakes)
 }
 
 void
-weft__runtime_end_rest(weft_loop *loop)
+weft__runtime_end_quiet(weft_loop *loop)
 {
 	struct weft__quiet *quiet = &weft__runtime_of(loop)->quiet;
 	char *text = NULL;

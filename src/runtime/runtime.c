@@ -85,9 +85,9 @@ least_loaded(const weft_loop *loop)
 }
 
 static const struct weft__runtime_ops runtime_ops = {
-	.begin_rest = weft__runtime_begin_rest,
-	.end_rest = weft__runtime_end_rest,
-	.is_fed = weft__runtime_is_fed,
+	.begin_quiet = weft__runtime_begin_quiet,
+	.end_quiet = weft__runtime_end_quiet,
+	.has_outside_wakers = weft__runtime_has_outside_wakers,
 	.least_loaded = least_loaded,
 };
 

@@ -17,7 +17,7 @@ struct weft__quiet {
 	uint32_t   count;  /* number of quiet loops */
 	uint64_t   wakes;  /* how often a loop has stopped being quiet */
 	bool       over;   /* a deadlock was reported: do not check again */
-	bool       fed;    /* other threads that can wake the loops were seen */
+	bool       outside_wakers; /* other threads that can wake the loops were seen */
 	weft_loop *reporter; /* the loop that must report it, or NULL */
 	char      *text;   /* the text of the report; NULL: no memory */
 	weft__a32  main_waits; /* the thread of weft_main() only waits */
@@ -45,9 +45,9 @@ weft__runtime_of(const weft_loop *loop)
 
 /* --- quiet.c: operations of struct weft__runtime_ops ------------------------ */
 
-bool weft__runtime_begin_rest(weft_loop *loop);
-void weft__runtime_end_rest(weft_loop *loop);
-bool weft__runtime_is_fed(const weft_loop *loop);
+bool weft__runtime_begin_quiet(weft_loop *loop);
+void weft__runtime_end_quiet(weft_loop *loop);
+bool weft__runtime_has_outside_wakers(const weft_loop *loop);
 
 /* A fork handler: the list of runtimes of a forked child is empty. */
 void weft__runtimes_forked(void);

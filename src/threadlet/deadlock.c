@@ -63,7 +63,8 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 		return true;
 	if (waiter->shared)
 		return !all->runtime
-		       || weft__loop_runtime(all->sched->loop)->is_fed(all->sched->loop);
+		       || weft__loop_runtime(all->sched->loop)
+		                  ->has_outside_wakers(all->sched->loop);
 	if (scope && is_outside(all, scope->owner->sched))
 		return true; /* its scope can be canceled there */
 	if (t->scope && t->scope->closer == waiter)
@@ -140,10 +141,10 @@ weft__sched_check(weft_loop *loop)
 	struct weft__sched *sched = weft__sched_at(loop);
 	uint64_t ran = weft__count_get(&weft__loop_counts(loop)->calls[WEFT_PHASE_THREADLETS]);
 
-	if (sched->fed || sched->stuck_at == ran + 1)
+	if (sched->woken_by_posts || sched->stuck_at == ran + 1)
 		return; /* invariant 2 */
 	if (sched->stuck_at) {
-		sched->fed = true; /* invariant 3 */
+		sched->woken_by_posts = true; /* invariant 3 */
 		return;
 	}
 	if (!is_stuck(sched))

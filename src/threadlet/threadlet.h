@@ -142,7 +142,7 @@ struct weft__sched {
 	struct weft__threadlet *mark;    /* where the last listing continues, or NULL */
 	struct weft__threadlet *witness; /* see deadlock.c; or NULL */
 	uint64_t                stuck_at; /* runs counted at the deadlock report, plus 1; or 0 */
-	bool                    fed;     /* a threadlet has run after that report */
+	bool                    woken_by_posts; /* a threadlet has run after that report */
 	uint64_t                seq;     /* of the newest threadlet */
 	struct weft__stacks     stacks;
 	struct weft__handles    handles;
