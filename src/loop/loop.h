@@ -136,7 +136,7 @@ struct weft__sched_ops {
 	void (*check)(weft_loop *loop);  /* the loop sleeps: can they ever continue? */
 	void (*answer_listings)(weft_loop *loop); /* pending requests to list them */
 	void (*describe_holder)(weft_loop *loop, struct weft__holder *out);
-	void (*add_rest)(weft_loop *loop, struct weft__text *text); /* those that still run */
+	void (*add_unfinished)(weft_loop *loop, struct weft__text *text); /* those that still run */
 	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
 	const void *layout;              /* for debuggers, which find it by name */
 };

@@ -93,7 +93,7 @@ weft__loop_report_late(weft_loop *loop)
 
 	weft__text_add(&text, "has not stopped by the deadline");
 	if (weft__loop_sched(loop))
-		weft__loop_sched(loop)->add_rest(loop, &text);
+		weft__loop_sched(loop)->add_unfinished(loop, &text);
 	weft__loop_report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
 	                                  .level = 1,
 	                                  .error = WEFT_ETIMEDOUT,

@@ -263,7 +263,7 @@ static const struct weft__sched_ops sched_ops = {
 	.check = weft__sched_check,
 	.answer_listings = weft__sched_answer_listings,
 	.describe_holder = sched_describe_holder,
-	.add_rest = weft__sched_add_rest,
+	.add_unfinished = weft__sched_add_unfinished,
 	.trace_mark = weft__threadlet_trace_mark,
 	.layout = weft_gdb_layout,
 };

@@ -3,7 +3,7 @@
  * The files: stack.c (memory), handle.c (IDs), sched.c (the threadlet scheduler of a loop),
  * wait.c (suspending and waking), go.c (start and end of a threadlet), scope.c, cancel.c,
  * call.c (yield, sleep, waiting for descriptors and ops), threadlet_list.c (listing threadlets),
- * dump.c and rest.c (the listing as text), threadlet_trace.c, deadlock.c and overflow.c.
+ * dump.c and unfinished.c (the listing as text), threadlet_trace.c, deadlock.c and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -474,8 +474,8 @@ void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *inf
                          uint64_t now_ns);
 void weft__add_sched(struct weft__text *text, const struct weft__sched *sched);
 
-/* The same about a loop that has not stopped in time, in one line.  In rest.c. */
-void weft__sched_add_rest(weft_loop *loop, struct weft__text *text);
+/* The same about a loop that has not stopped in time, in one line.  In unfinished.c. */
+void weft__sched_add_unfinished(weft_loop *loop, struct weft__text *text);
 
 /* What a waiter waits for, as a short static text. */
 const char *weft__waiter_what(const struct weft__waiter *waiter);

@@ -1,4 +1,4 @@
-/* rest.c - what still runs on a loop that should have stopped: names and code locations.
+/* unfinished.c - what still runs on a loop that should have stopped: names and code locations.
  *
  * A loop that still iterates lists its threadlets.  A loop that does not is blocked by one of
  * them, or by a callback: a signal to its thread finds out which (loop/watchdog.c).
@@ -14,7 +14,7 @@
 #define LOCATION_SIZE  160
 
 static void
-rest_add_location(struct weft__text *text, const void *const *frames)
+unfinished_add_location(struct weft__text *text, const void *const *frames)
 {
 	char location[LOCATION_SIZE];
 
@@ -28,17 +28,17 @@ rest_add_location(struct weft__text *text, const void *const *frames)
 }
 
 static void
-rest_add_threadlet(struct weft__text *text, const weft_threadlet_info *info)
+unfinished_add_threadlet(struct weft__text *text, const weft_threadlet_info *info)
 {
 	weft__text_add(text, "; threadlet ");
 	weft__add_name(text, info);
 	weft__text_add(text, info->waits_for[0] ? " waits for " : " is ");
 	weft__text_add(text, info->waits_for[0] ? info->waits_for : info->state);
-	rest_add_location(text, info->frames);
+	unfinished_add_location(text, info->frames);
 }
 
 static void
-rest_add_holder(struct weft__text *text, const struct weft__holder *holder)
+unfinished_add_holder(struct weft__text *text, const struct weft__holder *holder)
 {
 	if (holder->id) {
 		weft__text_add(text, "; threadlet ");
@@ -59,14 +59,15 @@ rest_add_holder(struct weft__text *text, const struct weft__holder *holder)
 /* A thread that runs no threadlet may just lack a CPU.  It counts as being in a callback only
  * if that answer repeats for some time. */
 static bool
-rest_is_blocked(weft_loop *loop, int tries, struct weft__holder *holder)
+unfinished_is_blocked(weft_loop *loop, int tries, struct weft__holder *holder)
 {
 	return weft__loop_holder(loop, holder) && (holder->id || tries >= CALLBACK_TRIES);
 }
 
 /* The first slice of a loop that iterates; 0 if there is none, and then the text says why. */
 static int
-rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threadlet_info *infos)
+unfinished_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor,
+                weft_threadlet_info *infos)
 {
 	struct weft__holder holder;
 
@@ -76,8 +77,8 @@ rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threa
 
 		if (count != WEFT_ETIMEDOUT)
 			return count < 0 ? 0 : count;
-		if (rest_is_blocked(loop, tries, &holder)) {
-			rest_add_holder(text, &holder);
+		if (unfinished_is_blocked(loop, tries, &holder)) {
+			unfinished_add_holder(text, &holder);
 			return 0;
 		}
 	}
@@ -86,15 +87,15 @@ rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threa
 }
 
 void
-weft__sched_add_rest(weft_loop *loop, struct weft__text *text)
+weft__sched_add_unfinished(weft_loop *loop, struct weft__text *text)
 {
 	weft_threadlet_info infos[SHOWN_MAX];
 	uint64_t cursor = 0;
-	int count = rest_list(loop, text, &cursor, infos);
+	int count = unfinished_list(loop, text, &cursor, infos);
 	int64_t more = 0;
 
 	for (int i = 0; i < count; i++)
-		rest_add_threadlet(text, &infos[i]);
+		unfinished_add_threadlet(text, &infos[i]);
 	while (count > 0) {
 		count = weft__threadlet_list(loop, &cursor, infos, SHOWN_MAX,
 		                             weft_after(ANSWER_NS));
