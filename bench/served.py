@@ -122,13 +122,13 @@ class Server:
         self.plain, self.secure = map(int, self.process.stdout.readline().split())
 
     def start_alone(self):
-        self.spawn(PROGRAMS / "site_weft", self.folder, "window")
-        self.plain, self.secure, self.window = map(int, self.process.stdout.readline().split())
+        self.spawn(PROGRAMS / "site_weft", self.folder, "admin")
+        self.plain, self.secure, self.admin = map(int, self.process.stdout.readline().split())
 
     def start_watched(self):
         self.start_alone()
         self.reader = subprocess.Popen(
-            pinned(OTHER_CORE, "curl", "-sN", f"http://127.0.0.1:{self.window}/events"),
+            pinned(OTHER_CORE, "curl", "-sN", f"http://127.0.0.1:{self.admin}/events"),
             stdout=subprocess.DEVNULL)
 
     def start_go(self):

@@ -1,9 +1,9 @@
 /* site_weft.c - the web server that served.py measures.
  *
- *     site_weft FOLDER [window]
+ *     site_weft FOLDER [admin]
  *
  * It serves the files of FOLDER, a short text, and a page that takes CPU time; also over TLS,
- * with FOLDER's cert.pem and key.pem.  It prints its plain port and its TLS port, with `window`
+ * with FOLDER's cert.pem and key.pem.  It prints its plain port and its TLS port, with `admin`
  * also the port of its admin endpoint, and runs until it is killed.
  */
 #include "bench.h"
@@ -82,7 +82,7 @@ open_site(weft_loop *loop, const char *address, weft_tls *tls)
 }
 
 static void
-open_window(weft_loop *loop)
+open_admin(weft_loop *loop)
 {
 	weft_admin_opts opts = { .loop = loop };
 	weft_admin *admin;
@@ -114,7 +114,7 @@ main(int argc, char **argv)
 	weft_loop *loop = weft_loop_new(NULL);
 
 	if (argc != 2 && argc != 3)
-		bench_die("usage: %s FOLDER [window]", argv[0]);
+		bench_die("usage: %s FOLDER [admin]", argv[0]);
 	folder = argv[1];
 	(void)raise_limit();
 	server = weft_http_server_new(&opts);
@@ -125,7 +125,7 @@ main(int argc, char **argv)
 	open_site(loop, "tcp://127.0.0.1:0", NULL);
 	open_site(loop, "tls://127.0.0.1:0", open_tls());
 	if (argc == 3)
-		open_window(loop);
+		open_admin(loop);
 	(void)printf("\n");
 	BENCH_CHECK(fflush(stdout) == 0);
 	return weft_loop_run(loop);

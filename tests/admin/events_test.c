@@ -107,7 +107,7 @@ TEST(admin_events_contain_new_values)
 
 /* The time that the current loop has measured for its phases.  It measures only while observed. */
 static uint64_t
-told_ns(void)
+observed_ns(void)
 {
 	struct weft_loop_stats stats;
 	uint64_t sum = 0;
@@ -127,35 +127,35 @@ turn_around(void)
 }
 
 static void
-play_lease(struct world *world)
+play_observation(struct world *world)
 {
 	weft_http *http;
-	uint64_t told = 1;
+	uint64_t observed = 1;
 
 	CHECK_EQ(get(world, "/metrics")->status, 200);
 	CHECK_EQ(get(world, "/debug/loops")->status, 200);
 	CHECK_EQ(get(world, "/debug/threadlets")->status, 200);
 	turn_around();
-	CHECK_EQ(told_ns(), 0); /* without a reader of events, nothing is observed */
+	CHECK_EQ(observed_ns(), 0); /* without a reader of events, nothing is observed */
 	CHECK_EQ(world->admin->made, 0);
 
 	http = begin_get(world, "/events?ms=250");
 	(void)next_event(http);
-	while (told_ns() == 0)
+	while (observed_ns() == 0)
 		turn_around();
 	weft_http_close(http);
 	UNTIL(world->admin->readers == 0);
-	while (told != told_ns()) { /* until the lease has expired */
-		told = told_ns();
+	while (observed != observed_ns()) { /* until the observation has ended */
+		observed = observed_ns();
 		turn_around();
 	}
 	turn_around();
-	CHECK_EQ(told_ns(), told);
+	CHECK_EQ(observed_ns(), observed);
 }
 
 TEST(admin_observes_loops_only_while_a_client_reads_events)
 {
-	world_run(&(struct world){ 0 }, play_lease);
+	world_run(&(struct world){ 0 }, play_observation);
 }
 
 /* --- limits and ends ----------------------------------------------------------------------- */

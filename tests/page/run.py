@@ -205,7 +205,7 @@ def values_move(stage, server, page):
 
 
 @test
-def program_without_a_panel_has_a_window_too(stage, server, page):
+def program_without_a_panel_has_a_dashboard_too(stage, server, page):
     crowd = stage.crowd()
     page = Page(stage, crowd)
     page.show("#threadlets")

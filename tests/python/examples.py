@@ -68,17 +68,17 @@ def server_that_is_told_to_end_answers_whom_it_has_let_in():
     assert rest == "all is answered\n", rest
 
 
-def web_application_answers_and_has_a_window():
+def web_application_answers_and_has_an_admin_endpoint():
     try:
         import aiohttp  # noqa: F401
     except ImportError:
         return "aiohttp is not here"
     program = start("web.py", "0")
     port = said(program, r"serving at (\d+)")
-    window = said(program, r"admin endpoint at tcp://127\.0\.0\.1:(\d+)")
+    admin = said(program, r"admin endpoint at tcp://127\.0\.0\.1:(\d+)")
     assert json.loads(ask(port, "/hello/weft")) == {"hello": "weft"}
     assert json.loads(ask(port, "/turns"))["turns"] > 0
-    assert b"weft_loop_turns_total" in ask(window, "/metrics")
+    assert b"weft_loop_turns_total" in ask(admin, "/metrics")
     assert end(program, signal.SIGINT) == "bye\n"
     return None
 
@@ -87,7 +87,7 @@ def main():
     for test in (hello_says_hello,
                  echo_says_what_it_is_told,
                  server_that_is_told_to_end_answers_whom_it_has_let_in,
-                 web_application_answers_and_has_a_window):
+                 web_application_answers_and_has_an_admin_endpoint):
         why = test()
         print(f"skipped {test.__name__}: {why}" if why else f"ok   {test.__name__}", flush=True)
 

@@ -1,4 +1,4 @@
-/* redis_loss_test.c - connections of the Redis client: lost at every point, reconnected,
+/* redis_reconnect_test.c - connections of the Redis client: lost at every point, reconnected,
  * handshakes, dedicated connections. */
 #include "proto/redis_peer.h"
 
