@@ -1,4 +1,4 @@
-/* threadlet_ask_test.c - cancel and interrupt requests from other threads: threadlet IDs that
+/* threadlet_request_test.c - cancel and interrupt requests from other threads: threadlet IDs that
  * outlive their threadlets, and requests that follow a handle to another loop. */
 #include <sched.h>
 #include <semaphore.h>

@@ -1,4 +1,4 @@
-/* look_test.c - inspecting threadlets: lists, stack frames, dumps. */
+/* inspect_test.c - inspecting threadlets: lists, stack frames, dumps. */
 #include <sched.h>
 #include <unistd.h>
 #include <weft/debug.h>
