@@ -7,9 +7,9 @@
  *   1. `host` is the thread that called weft_loop_fd(), or that ran the loop last since then;
  *      0: the loop is not embedded.  The loop belongs to its host also between iterations: if
  *      another thread stops it, it stops when the host next runs it.
- *   2. `foreign` is true from a doze IN_FOREIGN to the rouse that belongs to it.
+ *   2. `foreign` is true from the begin to the end of a sleep IN_FOREIGN.
  *   3. No push is missed.  The loop begins to sleep before the run gives it back, so before
- *      the host can call weft_loop_next().  A push before that makes the doze fail and is in
+ *      the host can call weft_loop_next().  A push before that makes begin_sleep fail and is in
  *      the inbox: weft_loop_next() returns WEFT_NOWAIT.  The first push after it removes the
  *      mark, and the producer that removed the mark makes the descriptor readable.  The
  *      descriptor stays readable until an iteration has polled the kernel.  That iteration
@@ -36,16 +36,16 @@ weft__loop_settle(weft_loop *loop)
 		return;
 	if (backend->ops->has_work && backend->ops->has_work(backend))
 		backend->ops->flush(backend);
-	loop->foreign = weft__inbox_doze(&loop->inbox, WEFT__IN_FOREIGN);
+	loop->foreign = weft__inbox_begin_sleep(&loop->inbox, WEFT__IN_FOREIGN);
 }
 
 void
-weft__loop_rouse(weft_loop *loop)
+weft__loop_end_sleep(weft_loop *loop)
 {
 	if (!loop->foreign)
 		return;
 	loop->foreign = false;
-	weft__inbox_rouse(&loop->inbox, WEFT__IN_FOREIGN);
+	weft__inbox_end_sleep(&loop->inbox, WEFT__IN_FOREIGN);
 }
 
 void
@@ -53,7 +53,7 @@ weft__loop_adopt(weft_loop *loop)
 {
 	if (weft__loop_is_embedded(loop))
 		weft__store(&loop->host, (uintptr_t)weft__thread_self(), WEFT__RELAXED);
-	weft__loop_rouse(loop);
+	weft__loop_end_sleep(loop);
 }
 
 bool
@@ -90,7 +90,7 @@ look_at(const weft_loop *loop)
 uint64_t
 weft__loop_next(weft_loop *loop)
 {
-	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop) || loop->woken
+	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop) || loop->wake_pending
 	    || backend_has_work(loop))
 		return WEFT_NOWAIT;
 	return sooner(weft__wheel_bound(&loop->wheel), look_at(loop));

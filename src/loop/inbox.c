@@ -98,7 +98,7 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 /* The first push after M finds the mark.  M releases what a producer needs to wake the loop,
  * which is the opened backend; the push that removes the mark acquires that (P). */
 bool
-weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
+weft__inbox_begin_sleep(struct weft__inbox *inbox, uintptr_t mode)
 {
 	uintptr_t head;
 
@@ -114,7 +114,7 @@ weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 }
 
 void
-weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode)
+weft__inbox_end_sleep(struct weft__inbox *inbox, uintptr_t mode)
 {
 	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
 
@@ -125,7 +125,7 @@ weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode)
 }
 
 /* The half of the head word that holds the marks.  The kernel compares it as the thread goes
- * to sleep: a push between doze and park makes the comparison fail. */
+ * to sleep: a push between begin_sleep and park makes the comparison fail. */
 static weft__a32 *
 mark_word(struct weft__inbox *inbox)
 {
@@ -134,7 +134,7 @@ mark_word(struct weft__inbox *inbox)
 	return (weft__a32 *)(void *)&inbox->head;
 }
 
-/* A close after the doze does not change the mode.  The wake that follows the close does. */
+/* A close after begin_sleep does not change the mode.  The wake that follows the close does. */
 void
 weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns)
 {
@@ -145,13 +145,13 @@ weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns)
 }
 
 void
-weft__inbox_ring(struct weft__inbox *inbox)
+weft__inbox_futex_wake(struct weft__inbox *inbox)
 {
 	weft__sys->unpark(mark_word(inbox));
 }
 
 void
-weft__inbox_woken(struct weft__inbox *inbox)
+weft__inbox_wake_done(struct weft__inbox *inbox)
 {
 	(void)weft__add(&inbox->wakes_done, 1, WEFT__RELEASE); /* D */
 }

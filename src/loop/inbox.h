@@ -1,7 +1,7 @@
 /* inbox.h - how other threads reach a loop: one queue and one wake word.
  *
  * Needs: base.  Owned by: one loop, embedded in it.  Thread: any thread may push, close and
- * ring; only the loop's thread may do the rest.
+ * wake; only the loop's thread may do the rest.
  */
 #ifndef WEFT_LOOP_INBOX_H
 #define WEFT_LOOP_INBOX_H
@@ -51,11 +51,11 @@ void weft__inbox_fini(struct weft__inbox *inbox, bool alone);
 
 /* Push a node.  An `internal` node is accepted even after close.  Returns how the loop must be
  * woken (WEFT__IN_*), WEFT__AWAKE if it need not be woken, or WEFT_ESHUTDOWN.  A caller that
- * gets WEFT__IN_* must wake the loop and then call weft__inbox_woken(). */
+ * gets WEFT__IN_* must wake the loop and then call weft__inbox_wake_done(). */
 int  weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
                       bool internal);
-void weft__inbox_ring(struct weft__inbox *inbox);  /* futex wake, for a loop that is IN_PARK */
-void weft__inbox_woken(struct weft__inbox *inbox);
+void weft__inbox_futex_wake(struct weft__inbox *inbox); /* futex wake, for a loop that is IN_PARK */
+void weft__inbox_wake_done(struct weft__inbox *inbox);
 
 /* Refuse pushes from now on, except internal ones. */
 void weft__inbox_close(struct weft__inbox *inbox);
@@ -147,9 +147,9 @@ weft__node_pop(struct weft__node_list *list, struct weft__node_call *call)
 }
 
 /* Begin a sleep: write `mode` into the wake word; false if there is something to take.  After
- * the sleep, call weft__inbox_rouse(). */
-bool weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode);
-void weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode);
+ * the sleep, call weft__inbox_end_sleep(). */
+bool weft__inbox_begin_sleep(struct weft__inbox *inbox, uintptr_t mode);
+void weft__inbox_end_sleep(struct weft__inbox *inbox, uintptr_t mode);
 
 /* For a loop that sleeps IN_PARK: sleep until a futex wake or the deadline. */
 void weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);

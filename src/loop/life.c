@@ -151,7 +151,7 @@ destroy(weft_loop *loop, bool alone)
 		weft__sys->release(loop->locals);
 	weft__parts_free(loop, alone);
 	weft__signals_fini(loop, alone);
-	weft__loop_rouse(loop);
+	weft__loop_end_sleep(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
 	/* A producer that still owes a wake may use the backend for it. */
@@ -402,7 +402,7 @@ stop_idle(weft_loop *loop)
 {
 	if (!weft__loop_claim(loop))
 		return; /* the thread that has it sees STOPPING */
-	weft__loop_rouse(loop);
+	weft__loop_end_sleep(loop);
 	weft__tasks_close(loop); /* so has_accepted() sees all of them */
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
 		struct weft__thread before = *weft__thread_self();

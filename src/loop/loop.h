@@ -244,7 +244,7 @@ struct weft_loop {
 	bool       in_checkpoint;
 	bool       promises_due; /* promises have jobs for the end of a checkpoint */
 	bool       keep;        /* this run does not end for lack of work */
-	bool       woken;       /* weft_loop_wake() was called: the next wait returns at once */
+	bool       wake_pending; /* weft_loop_wake() was called: the next wait returns at once */
 	bool       must_poll;   /* this iteration must poll the kernel: run_once(WEFT_NOWAIT) */
 	bool       foreign;     /* sleeps IN_FOREIGN, between iterations of an embedded loop */
 	bool       locals_ended; /* the drop functions have run; no value can be set */
@@ -490,10 +490,10 @@ weft__loop_is_hosted_here(const weft_loop *loop)
 bool weft__loop_is_hosted_elsewhere(const weft_loop *loop);
 
 /* settle: a run has ended, and an embedded loop begins to sleep; adopt: that sleep ends for a
- * run by this thread, which becomes the host; rouse: it ends for any other claim. */
+ * run by this thread, which becomes the host; end_sleep: it ends for any other claim. */
 void weft__loop_settle(weft_loop *loop);
 void weft__loop_adopt(weft_loop *loop);
-void weft__loop_rouse(weft_loop *loop);
+void weft__loop_end_sleep(weft_loop *loop);
 
 /* When an iteration is needed without an event of the kernel.  Not for a stopped loop. */
 uint64_t weft__loop_next(weft_loop *loop);
@@ -507,7 +507,7 @@ void weft__loop_gather(weft_loop *loop, uint32_t taken);
 void weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns);
 
 /* Wake the loop in the way that weft__inbox_push() has returned. */
-void weft__loop_kick(weft_loop *loop, int mode);
+void weft__loop_wake_sleeper(weft_loop *loop, int mode);
 
 /* Post an internal node to a loop that exists.  The loop runs fn(arg).  Thread: any. */
 WEFT__SHARED void weft__loop_send(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
@@ -515,7 +515,7 @@ WEFT__SHARED void weft__loop_send(weft_loop *loop, struct weft__node_head *node,
 
 /* Make the present or next wait return; and the loop's side of that. */
 void weft__loop_wake(weft_loop *loop);
-void weft__loop_woken(weft_loop *loop);
+void weft__loop_take_wake(weft_loop *loop);
 
 /* Open the backend, unless it is open.  0, or an error. */
 int weft__loop_open_backend(weft_loop *loop);

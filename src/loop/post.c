@@ -19,7 +19,7 @@ post_by_producer(weft_loop *loop, weft_fn fn, void *arg)
 	                                             : weft__producer_post(&loop->inbox, fn, arg);
 
 	if (rc > 0)
-		weft__loop_kick(loop, rc);
+		weft__loop_wake_sleeper(loop, rc);
 	return rc < 0 ? refused(loop, rc) : 0;
 }
 
@@ -54,7 +54,7 @@ loop_post_notify(weft_loop *loop, struct weft__producer *producer)
 	int rc = weft__producer_signal(&loop->inbox, producer);
 
 	if (rc > 0)
-		weft__loop_kick(loop, rc);
+		weft__loop_wake_sleeper(loop, rc);
 	return rc < 0 ? refused(loop, rc) : 0;
 }
 
@@ -125,7 +125,7 @@ post_node(weft_loop *loop, struct weft__node *node)
 	if (rc < 0)
 		weft__store(&node->state, 0, WEFT__RELAXED);
 	else
-		weft__loop_kick(loop, rc);
+		weft__loop_wake_sleeper(loop, rc);
 	return rc < 0 ? refused(loop, rc) : 0;
 }
 

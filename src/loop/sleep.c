@@ -52,7 +52,7 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 }
 
 void
-weft__loop_kick(weft_loop *loop, int mode)
+weft__loop_wake_sleeper(weft_loop *loop, int mode)
 {
 	struct weft__meter *meter;
 
@@ -63,12 +63,12 @@ weft__loop_kick(weft_loop *loop, int mode)
 	if (meter)
 		weft__store(&meter->posted, weft__sys->now(), WEFT__RELAXED);
 	if (mode == WEFT__IN_PARK)
-		weft__inbox_ring(&loop->inbox);
+		weft__inbox_futex_wake(&loop->inbox);
 	else if (mode == WEFT__IN_FOREIGN)
 		loop->backend.waker->show(&loop->backend);
 	else
 		loop->backend.waker->wake(&loop->backend);
-	weft__inbox_woken(&loop->inbox);
+	weft__inbox_wake_done(&loop->inbox);
 }
 
 void
@@ -79,7 +79,7 @@ weft__loop_send(weft_loop *loop, struct weft__node_head *head, weft_fn fn, void 
 	weft__put(node->fn, fn);
 	weft__put(node->arg, arg);
 	weft__put(node->kind, WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
-	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
+	weft__loop_wake_sleeper(loop, weft__inbox_push(&loop->inbox, node, true));
 }
 
 /* The caller has written a request for the loop (stop, leave) before.  Either the caller finds
@@ -92,15 +92,15 @@ weft__loop_wake(weft_loop *loop)
 {
 	if (weft__exchange(&loop->wake.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL))
 		return; /* W */
-	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, &loop->wake, true));
+	weft__loop_wake_sleeper(loop, weft__inbox_push(&loop->inbox, &loop->wake, true));
 }
 
 void
-weft__loop_woken(weft_loop *loop)
+weft__loop_take_wake(weft_loop *loop)
 {
 	if (weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL) /* X */
 	    == WEFT__NODE_QUEUED)
-		loop->woken = true;
+		loop->wake_pending = true;
 	if (weft__load(&loop->listings, WEFT__RELAXED) > 0)
 		weft__loop_sched(loop)->answer_listings(loop);
 	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)
@@ -112,7 +112,7 @@ weft__loop_woken(weft_loop *loop)
  * QUEUED again (W), so that it does end the next wait.  This is an exchange for the same
  * reason as X. */
 static void
-spend_wake(weft_loop *loop)
+consume_wake(weft_loop *loop)
 {
 	if (weft__load(&loop->wake.state, WEFT__RELAXED) == WEFT__NODE_QUEUED)
 		(void)weft__exchange(&loop->wake.state, WEFT__NODE_SPENT, WEFT__ACQ_REL);
@@ -236,10 +236,10 @@ rest(weft_loop *loop, uint64_t deadline_ns)
 {
 	uint64_t retry_ns = weft_after(RETRY_NS);
 
-	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_PARK))
+	if (!weft__inbox_begin_sleep(&loop->inbox, WEFT__IN_PARK))
 		return;
 	weft__inbox_park(&loop->inbox, retry_ns < deadline_ns ? retry_ns : deadline_ns);
-	weft__inbox_rouse(&loop->inbox, WEFT__IN_PARK);
+	weft__inbox_end_sleep(&loop->inbox, WEFT__IN_PARK);
 }
 
 static void
@@ -247,12 +247,12 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 {
 	int rc;
 
-	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_BACKEND))
+	if (!weft__inbox_begin_sleep(&loop->inbox, WEFT__IN_BACKEND))
 		return;
 	rc = poll_kernel(loop, loop->backend.always > 0 || is_stuck(loop, deadline_ns)
 	                               ? 0
 	                               : weft__timeout_of(deadline_ns));
-	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
+	weft__inbox_end_sleep(&loop->inbox, WEFT__IN_BACKEND);
 	if (loop->backend.timed_out && loop->backend.always == 0)
 		weft__expiry_slept(loop, deadline_ns);
 	if (rc < 0)
@@ -262,11 +262,11 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 static void
 wait_in_park(weft_loop *loop, uint64_t deadline_ns)
 {
-	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_PARK))
+	if (!weft__inbox_begin_sleep(&loop->inbox, WEFT__IN_PARK))
 		return;
 	if (!is_stuck(loop, deadline_ns))
 		weft__inbox_park(&loop->inbox, deadline_ns);
-	weft__inbox_rouse(&loop->inbox, WEFT__IN_PARK);
+	weft__inbox_end_sleep(&loop->inbox, WEFT__IN_PARK);
 	weft__count(&loop->tally.syscalls, 1);
 }
 
@@ -360,5 +360,5 @@ void
 weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 {
 	sleep_until(loop, deadline_ns);
-	spend_wake(loop);
+	consume_wake(loop);
 }

@@ -132,7 +132,7 @@ run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool trac
 
 	for (; max > 0 && weft__node_pop(list, &call); max--) {
 		if (!call.fn) {
-			weft__loop_woken(loop);
+			weft__loop_take_wake(loop);
 		} else if (traced) {
 			call_traced(loop, call.fn, call.arg, met);
 		} else {
@@ -279,10 +279,10 @@ static uint64_t
 wait_until(weft_loop *loop, uint64_t deadline_ns)
 {
 	uint64_t bound_ns;
-	bool woken = loop->woken;
+	bool wake = loop->wake_pending;
 
-	loop->woken = false;
-	if (woken || deadline_ns == WEFT_NOWAIT || weft__loop_is_runnable(loop)
+	loop->wake_pending = false;
+	if (wake || deadline_ns == WEFT_NOWAIT || weft__loop_is_runnable(loop)
 	    || (weft__load(&loop->leave, WEFT__RELAXED) && !weft__loop_is_stopping(loop)))
 		return WEFT_NOWAIT;
 	if (loop->ending
@@ -338,7 +338,7 @@ plan_resume(weft_loop *loop)
 	loop->resume.kind = WEFT__ENTRY_RESUME | WEFT__ENTRY_BACKGROUND;
 	/* Without memory for that, the next iteration follows at once and tries. */
 	if (weft__wheel_add(&loop->wheel, &loop->resume, weft__loop_time(loop) + RESUME_NS) < 0)
-		loop->woken = true;
+		loop->wake_pending = true;
 }
 
 /* Deliver what the kernel reported. */

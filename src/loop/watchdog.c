@@ -29,8 +29,8 @@ static struct {
 	struct weft__lock lock;
 	uint32_t loops;
 	uint64_t thread;
-	weft__a32 ring; /* futex word where the thread parks; odd: it must end */
-	bool catches;   /* the signal handler is installed; never undone */
+	weft__a32 wake_word; /* futex word where the thread parks; odd: it must end */
+	bool catches;        /* the signal handler is installed; never undone */
 } dog;
 
 static struct {
@@ -255,19 +255,19 @@ look_at_all(void)
 static void
 dog_main(void *arg)
 {
-	uint32_t ring;
+	uint32_t wake_word;
 
 	(void)arg;
-	while (!((ring = weft__load(&dog.ring, WEFT__ACQUIRE)) & 1))
-		(void)weft__sys->park(&dog.ring, ring, look_at_all());
+	while (!((wake_word = weft__load(&dog.wake_word, WEFT__ACQUIRE)) & 1))
+		(void)weft__sys->park(&dog.wake_word, wake_word, look_at_all());
 }
 
 /* Make the thread check now (2), or end (1). */
 static void
 wake_up(uint32_t by)
 {
-	(void)weft__add(&dog.ring, by, WEFT__RELEASE);
-	weft__sys->unpark(&dog.ring);
+	(void)weft__add(&dog.wake_word, by, WEFT__RELEASE);
+	weft__sys->unpark(&dog.wake_word);
 }
 
 /* --- start and end ------------------------------------------------------ */
@@ -281,7 +281,7 @@ watchdog_start(void)
 
 	if (rc < 0)
 		return rc;
-	weft__store(&dog.ring, 0, WEFT__RELAXED);
+	weft__store(&dog.wake_word, 0, WEFT__RELAXED);
 	return weft__sys->thread_start(&opts, &dog.thread);
 }
 

@@ -78,12 +78,13 @@ host(struct world *w, uint32_t want)
 
 	for (;;) {
 		if (foreign)
-			weft__inbox_rouse(w->inbox, WEFT__IN_FOREIGN);
+			weft__inbox_end_sleep(w->inbox, WEFT__IN_FOREIGN);
 		take_all(w);
 		if (w->got >= want)
 			return;
 		open_backend(w);
-		foreign = w->bug != NO_DOZE && weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN);
+		foreign = w->bug != NO_BEGIN_SLEEP
+		          && weft__inbox_begin_sleep(w->inbox, WEFT__IN_FOREIGN);
 		if (w->bug == NO_LOOK || !weft__inbox_has(w->inbox))
 			(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
 	}
@@ -103,8 +104,8 @@ host_and_free(void *state)
 
 	host(w, 1);
 	open_backend(w);
-	if (weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN))
-		weft__inbox_rouse(w->inbox, WEFT__IN_FOREIGN);
+	if (weft__inbox_begin_sleep(w->inbox, WEFT__IN_FOREIGN))
+		weft__inbox_end_sleep(w->inbox, WEFT__IN_FOREIGN);
 	end_world(w, w->bug == NO_DEBT);
 }
 
@@ -166,13 +167,14 @@ static const struct explore_model models[] = {
 
 static const struct plant plants[] = {
 	{ NO_COMPARE, &models[0], 0, "looks, then parks elsewhere than on the mark" },
-	{ NO_RING, &models[0], 0, "takes the mark and does not wake" },
+	{ NO_WAKE_CALL, &models[0], 0, "takes the mark and does not wake" },
 	{ NO_DEBT, &models[2], 0, "does not wait for who owes a wake" },
 	{ LATE_CLOSE, &models[3], 0, "closes the door after its last look" },
 	{ LIFO, &models[0], 0, "does not turn the chain around" },
-	{ NO_DOZE, &models[HOST_MODEL], 0, "goes back to its host without the mark" },
-	{ NO_LOOK, &models[HOST_MODEL], 0, "waits for the descriptor though the doze has failed" },
-	{ NO_RING, &models[HOST_MODEL + 1], 0, "takes the mark IN_FOREIGN and does not wake" },
+	{ NO_BEGIN_SLEEP, &models[HOST_MODEL], 0, "goes back to its host without the mark" },
+	{ NO_LOOK, &models[HOST_MODEL], 0,
+	  "waits for the descriptor though begin_sleep has failed" },
+	{ NO_WAKE_CALL, &models[HOST_MODEL + 1], 0, "takes the mark IN_FOREIGN and does not wake" },
 	{ NO_DEBT, &models[HOST_MODEL + 2], 0, "is freed in its host while a wake is owed" },
 };
 

@@ -46,15 +46,15 @@ wake(struct world *w, struct weft__inbox *inbox, int mode)
 {
 	uint64_t one = 1;
 
-	if (mode <= 0 || w->bug == NO_RING)
+	if (mode <= 0 || w->bug == NO_WAKE_CALL)
 		return;
 	if (mode == WEFT__IN_PARK) {
-		weft__inbox_ring(inbox);
+		weft__inbox_futex_wake(inbox);
 	} else {
 		EXPLORE_CHECK(weft__get(w->opened) == 1);
 		(void)weft__sys->write(EXPLORE_FD, &one, sizeof(one));
 	}
-	weft__inbox_woken(inbox);
+	weft__inbox_wake_done(inbox);
 }
 
 /* --- the loop's side ---------------------------------------------------- */
@@ -122,19 +122,20 @@ sleep_once(struct world *w, bool by_fd)
 {
 	if (by_fd) {
 		open_backend(w);
-		if (!weft__inbox_doze(w->inbox, WEFT__IN_BACKEND))
+		if (!weft__inbox_begin_sleep(w->inbox, WEFT__IN_BACKEND))
 			return;
 		(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
-		weft__inbox_rouse(w->inbox, WEFT__IN_BACKEND);
+		weft__inbox_end_sleep(w->inbox, WEFT__IN_BACKEND);
 	} else if (w->bug == NO_COMPARE) {
-		if (!weft__inbox_has(w->inbox) && weft__inbox_doze(w->inbox, WEFT__IN_PARK)) {
+		if (!weft__inbox_has(w->inbox)
+		    && weft__inbox_begin_sleep(w->inbox, WEFT__IN_PARK)) {
 			static weft__a32 other;
 
 			(void)weft__sys->park(&other, 0, WEFT_NEVER);
 		}
-	} else if (weft__inbox_doze(w->inbox, WEFT__IN_PARK)) {
+	} else if (weft__inbox_begin_sleep(w->inbox, WEFT__IN_PARK)) {
 		weft__inbox_park(w->inbox, WEFT_NEVER);
-		weft__inbox_rouse(w->inbox, WEFT__IN_PARK);
+		weft__inbox_end_sleep(w->inbox, WEFT__IN_PARK);
 	}
 }
 

@@ -15,13 +15,13 @@
 enum bug {
 	NO_BUG,
 	NO_COMPARE, /* the loop checks, then parks on another word than the mark */
-	NO_RING,    /* the producer that removed the mark does not wake the loop */
+	NO_WAKE_CALL, /* the producer that removed the mark does not wake the loop */
 	NO_DEBT,    /* the loop does not wait for producers that still owe a wake */
 	LATE_CLOSE, /* the inbox is closed after the last check */
 	LIFO,       /* the chain is not reversed */
 	NO_BARRIER, /* the loop stops checking a HOT queue without a barrier */
 	NO_REST,    /* the loop ends while producer queues are HOT */
-	NO_DOZE,    /* an embedded loop returns to its host without the sleep mark */
+	NO_BEGIN_SLEEP, /* an embedded loop returns to its host without the sleep mark */
 	NO_LOOK,    /* the host does not check whether the inbox has something */
 };
 

@@ -92,10 +92,10 @@ run_nodes(struct world *w)
 static void
 sleep_in_park(struct world *w)
 {
-	if (!weft__inbox_doze(&w->inbox, WEFT__IN_PARK))
+	if (!weft__inbox_begin_sleep(&w->inbox, WEFT__IN_PARK))
 		return;
 	weft__inbox_park(&w->inbox, WEFT_NEVER);
-	weft__inbox_rouse(&w->inbox, WEFT__IN_PARK);
+	weft__inbox_end_sleep(&w->inbox, WEFT__IN_PARK);
 }
 
 static void
@@ -163,8 +163,8 @@ send_node(struct world *w, struct weft__mailbox *box)
 	mode = weft__inbox_push(&w->inbox, node, true);
 	if (mode <= 0)
 		return;
-	weft__inbox_ring(&w->inbox);
-	weft__inbox_woken(&w->inbox);
+	weft__inbox_futex_wake(&w->inbox);
+	weft__inbox_wake_done(&w->inbox);
 }
 
 static void
