@@ -36,7 +36,7 @@ struct weft__backend;
 /* Counters and status of a backend, from its creation on.  Written by the loop's thread, read
  * by any thread.  A text is written before its pointer, and the pointer before the name (B,
  * release).  A text does not change after that. */
-struct weft__tally {
+struct weft__backend_counters {
 	weft__a64  syscalls;   /* made for the loop, on its thread */
 	weft__a32  fds;        /* descriptors with a waiter */
 	weft__aptr name;       /* 0: not open */
@@ -120,7 +120,7 @@ struct weft__backend {
 	const struct weft__backend_ops *ops; /* NULL: not open */
 	const struct weft__backend_ops *waker; /* the table as opened; wake() and show() by other
 	                                        * threads use it */
-	struct weft__tally    *tally;  /* its owner's; set before opening */
+	struct weft__backend_counters *counters; /* its owner's; set before opening */
 	const char            *at;     /* the step that open() is about to take, for the reason */
 	struct weft__fds       fds;
 	struct weft__node_list done;   /* finished ops */
@@ -157,7 +157,7 @@ struct weft__backend {
 static inline const struct weft__sys *
 weft__kernel(const struct weft__backend *backend)
 {
-	weft__count(&backend->tally->syscalls, 1);
+	weft__count(&backend->counters->syscalls, 1);
 	return weft__sys;
 }
 

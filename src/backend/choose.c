@@ -28,46 +28,47 @@ choose_clear(struct weft__backend *backend)
 {
 	*backend = (struct weft__backend){ .done = backend->done,
 		                           .ended = backend->ended,
-		                           .tally = backend->tally };
+		                           .counters = backend->counters };
 }
 
 /* The text that may be written: the second one once the first is published. */
 static char *
-choose_text_of(struct weft__tally *tally)
+choose_text_of(struct weft__backend_counters *counters)
 {
-	return tally->texts[weft__load(&tally->name, WEFT__RELAXED) != 0];
+	return counters->texts[weft__load(&counters->name, WEFT__RELAXED) != 0];
 }
 
 /* Append to the reason, as far as there is room; its buffer was zeroed. */
 static void
-add_text(struct weft__tally *tally, const char *text)
+add_text(struct weft__backend_counters *counters, const char *text)
 {
-	char *reason = choose_text_of(tally);
+	char *reason = choose_text_of(counters);
 	size_t used = strlen(reason), size = strlen(text);
-	size_t room = sizeof(tally->texts[0]) - 1 - used;
+	size_t room = sizeof(counters->texts[0]) - 1 - used;
 
 	memcpy(reason + used, text, size < room ? size : room);
 }
 
 /* The text is complete. */
 static void
-publish(struct weft__tally *tally, const char *name)
+publish(struct weft__backend_counters *counters, const char *name)
 {
-	weft__store(&tally->reason, (uintptr_t)choose_text_of(tally), WEFT__RELEASE);
-	weft__store(&tally->name, (uintptr_t)name, WEFT__RELEASE); /* B */
+	weft__store(&counters->reason, (uintptr_t)choose_text_of(counters), WEFT__RELEASE);
+	weft__store(&counters->name, (uintptr_t)name, WEFT__RELEASE); /* B */
 }
 
 /* Append the step that failed: "io_uring_setup: EPERM". */
 static void
 add_failure(const struct weft__backend *backend, int error)
 {
+	struct weft__backend_counters *counters = backend->counters;
 	const char *name = weft_errname(error);
 
-	if (choose_text_of(backend->tally)[0])
-		add_text(backend->tally, ", ");
-	add_text(backend->tally, backend->at);
-	add_text(backend->tally, ": ");
-	add_text(backend->tally, name + (name[0] == '-' ? 1 : strncmp(name, "WEFT_", 5) ? 0 : 5));
+	if (choose_text_of(counters)[0])
+		add_text(counters, ", ");
+	add_text(counters, backend->at);
+	add_text(counters, ": ");
+	add_text(counters, name + (name[0] == '-' ? 1 : strncmp(name, "WEFT_", 5) ? 0 : 5));
 }
 
 static int
@@ -94,37 +95,37 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops, boo
 /* valgrind runs one thread at a time, and a thread that sleeps in io_uring_enter(2) keeps the
  * others from running: two loops hang. */
 static bool
-is_unfit(struct weft__tally *tally, const struct weft__backend_ops *ops)
+is_unfit(struct weft__backend_counters *counters, const struct weft__backend_ops *ops)
 {
 	if (!ops->shares || !weft__on_valgrind)
 		return false;
-	add_text(tally, "io_uring: hangs under valgrind");
+	add_text(counters, "io_uring: hangs under valgrind");
 	return true;
 }
 
 int
 weft__backend_open(struct weft__backend *backend, const char *name, bool movable)
 {
-	struct weft__tally *tally = backend->tally;
+	struct weft__backend_counters *counters = backend->counters;
 	int rc = WEFT_ENOSYS;
 
-	weft__store(&tally->name, 0, WEFT__RELAXED);
-	memset(tally->texts, 0, sizeof(tally->texts));
+	weft__store(&counters->name, 0, WEFT__RELAXED);
+	memset(counters->texts, 0, sizeof(counters->texts));
 	for (size_t i = 0; i < COUNT && rc < 0; i++)
-		if (name ? strcmp(backends[i]->name, name) == 0 : !is_unfit(tally, backends[i]))
+		if (name ? strcmp(backends[i]->name, name) == 0 : !is_unfit(counters, backends[i]))
 			rc = open_one(backend, backends[i], movable);
 	if (rc < 0)
 		return rc;
 	if (name) {
-		add_text(tally, "requested by name");
-	} else if (!tally->texts[0][0]) {
-		add_text(tally, "best available");
+		add_text(counters, "requested by name");
+	} else if (!counters->texts[0][0]) {
+		add_text(counters, "best available");
 	} else {
-		add_text(tally, ", so ");
-		add_text(tally, backend->ops->name);
+		add_text(counters, ", so ");
+		add_text(counters, backend->ops->name);
 	}
 	backend->waker = backend->ops;
-	publish(tally, backend->ops->name);
+	publish(counters, backend->ops->name);
 	return rc;
 }
 
@@ -199,15 +200,15 @@ break_down(struct weft__backend *backend, int error)
 void
 weft__backend_fall(struct weft__backend *backend, int error)
 {
-	struct weft__tally *tally = backend->tally;
+	struct weft__backend_counters *counters = backend->counters;
 
 	backend->at = backend->ops->call;
 	add_failure(backend, error);
 	if (!backend->ops->fall || backend->ops->fall(backend, error) < 0)
 		break_down(backend, error);
-	add_text(tally, ", so ");
-	add_text(tally, backend->ops->name);
-	publish(tally, backend->ops->name);
+	add_text(counters, ", so ");
+	add_text(counters, backend->ops->name);
+	publish(counters, backend->ops->name);
 }
 
 void

@@ -7,7 +7,7 @@ void
 weft__fds_count_used(struct weft__backend *backend, int by)
 {
 	backend->fds.in_use += (uint32_t)by;
-	weft__count_set(&backend->tally->fds, backend->fds.in_use);
+	weft__count_set(&backend->counters->fds, backend->fds.in_use);
 }
 
 /* A number that is not owned and had no waiters may refer to a new file.  The new generation

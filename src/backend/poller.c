@@ -21,7 +21,7 @@ enum { TOKEN, EVENTS }; /* indexes of waiter[] */
 
 struct weft_poller {
 	struct weft__backend backend;
-	struct weft__tally tally;
+	struct weft__backend_counters counters;
 };
 
 int
@@ -42,7 +42,7 @@ weft_poller_open(const char *backend, weft_poller **out)
 	poller = weft__alloc_zero(sizeof(*poller));
 	if (!poller)
 		return weft__fail(WEFT_ENOMEM, "weft_poller_open: out of memory");
-	poller->backend.tally = &poller->tally;
+	poller->backend.counters = &poller->counters;
 	rc = weft__backend_open(&poller->backend, backend, true);
 	if (rc < 0) {
 		weft__sys->release(poller);

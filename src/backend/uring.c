@@ -83,7 +83,7 @@ uring_open(struct weft__backend *backend)
 	if (!u)
 		return -ENOMEM;
 	u->buffers.held = u->ring.fd = -1;
-	u->ring.syscalls = &backend->tally->syscalls;
+	u->ring.syscalls = &backend->counters->syscalls;
 	backend->binds = !backend->movable;
 	rc = weft__uring_open(&u->ring, ENTRIES, backend->binds);
 	backend->at = rc < 0 ? u->ring.failed : "eventfd";

@@ -220,7 +220,7 @@ struct weft_loop {
 	struct weft__tasks tasks;     /* the mailbox: any thread */
 	struct weft__spin spin;
 	struct weft__backend backend;
-	struct weft__tally tally;     /* backend counters; like the next, read by any thread */
+	struct weft__backend_counters backend_counters; /* like the next, read by any thread */
 	struct weft__counts counts;
 	weft__aptr metering;          /* the sampler while it is active, or 0; read by any thread */
 	struct weft__meter *timed;    /* the sampler while it times an iteration */

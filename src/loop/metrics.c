@@ -134,15 +134,15 @@ read_meter(struct weft__meter *meter, uint64_t queued, struct weft_loop_stats *o
 }
 
 static void
-read_backend(const struct weft__tally *tally, struct weft_loop_stats *out)
+read_backend(const struct weft__backend_counters *counters, struct weft_loop_stats *out)
 {
-	const char *name = (const char *)weft__load(&tally->name, WEFT__ACQUIRE); /* B */
+	const char *name = (const char *)weft__load(&counters->name, WEFT__ACQUIRE); /* B */
 
 	out->backend = name ? name : "";
-	out->backend_reason = name ? (const char *)weft__load(&tally->reason, WEFT__ACQUIRE)
+	out->backend_reason = name ? (const char *)weft__load(&counters->reason, WEFT__ACQUIRE)
 	                           : "not opened yet";
-	out->syscalls = weft__count_get(&tally->syscalls);
-	out->fds = weft__count_get(&tally->fds);
+	out->syscalls = weft__count_get(&counters->syscalls);
+	out->fds = weft__count_get(&counters->fds);
 }
 
 static void
@@ -184,7 +184,7 @@ read_loop(weft_loop *loop, struct weft_loop_stats *out)
 		run = taken;
 	*out = (struct weft_loop_stats){ .posts_accepted = taken, .posts_executed = run };
 	read_counts(loop, out);
-	read_backend(&loop->tally, out);
+	read_backend(&loop->backend_counters, out);
 	if (meter)
 		read_meter(meter, taken - run + weft__producers_depth(&loop->inbox), out);
 }

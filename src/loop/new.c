@@ -115,7 +115,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->wake.kind = WEFT__NODE_KEEP | WEFT__NODE_OWN;
 	copy_name(loop->name, sizeof(loop->name), opts->name);
 	copy_name(loop->backend_name, sizeof(loop->backend_name), backend_wanted(opts));
-	loop->backend.tally = &loop->tally;
+	loop->backend.counters = &loop->backend_counters;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
 	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max : SCHED_DEFAULT;

@@ -173,7 +173,7 @@ lose_backend(weft_loop *loop, int error)
 
 	weft__backend_fall(&loop->backend, error);
 	(void)snprintf(text, sizeof(text), "the loop's way to wait for events has failed: %s",
-	               (const char *)weft__load(&loop->tally.reason, WEFT__RELAXED));
+	               (const char *)weft__load(&loop->backend_counters.reason, WEFT__RELAXED));
 	weft__loop_report(&(weft_report){ .kind = WEFT_REPORT_BACKEND,
 	                                  .level = 1,
 	                                  .error = error,
@@ -267,7 +267,7 @@ wait_in_park(weft_loop *loop, uint64_t deadline_ns)
 	if (!is_stuck(loop, deadline_ns))
 		weft__inbox_park(&loop->inbox, deadline_ns);
 	weft__inbox_end_sleep(&loop->inbox, WEFT__IN_PARK);
-	weft__count(&loop->tally.syscalls, 1);
+	weft__count(&loop->backend_counters.syscalls, 1);
 }
 
 /* While work is runnable, the loop polls the kernel only now and then.  Freshly fetched events
