@@ -161,7 +161,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__tasks_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
-	weft__sys->release((void *)weft__load(&loop->meter, WEFT__RELAXED));
+	weft__sys->release((void *)weft__load(&loop->sampler, WEFT__RELAXED));
 	weft__sys->release(loop->cpus);
 	weft__sys->release(loop);
 }
@@ -570,8 +570,8 @@ loop_life_run(weft_loop *loop, weft_loop *before, bool keep)
 {
 	loop->keep = keep;
 	weft__fence(turn_on, loop);
-	if (weft__loop_meter(loop))
-		weft__meter_pause(loop);
+	if (weft__loop_sampler(loop))
+		weft__sampler_pause(loop);
 	end_run(loop, before);
 }
 
@@ -630,8 +630,8 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	loop->keep = loop->flags & WEFT_LOOP_KEEP;
 	weft__fence(turn_once, &(struct once){ loop, deadline_ns });
 	rc = weft__count_get(&loop->threadlets) > 0 || weft__loop_is_alive(loop);
-	if (weft__loop_meter(loop))
-		weft__meter_pause(loop);
+	if (weft__loop_sampler(loop))
+		weft__sampler_pause(loop);
 	end_run(loop, before);
 	return rc;
 }

@@ -5,7 +5,7 @@
  *
  * The files: new.c, life.c (run, start, stop, free), turn.c (one loop iteration), sleep.c (how
  * the loop waits and is woken), hook.c and embed.c (for bindings, and for embedding in a
- * foreign loop), meter.c (samples the loop's time), metrics.c (reads the samples) and
+ * foreign loop), sampler.c (samples the loop's time), metrics.c (reads the samples) and
  * observe.c (switches sampling on and off), signal.c and process.c (watches on signals and
  * child processes), local.c, registry.c, watchdog.c, post.c, timer.c, schedule.c,
  * microtask.c.  The layers above use access.h and fd.h, and name no member of struct weft_loop.
@@ -23,9 +23,9 @@
 #include "base/thread.h"
 #include "loop/inbox.h"
 #include "loop/mailbox.h"
-#include "loop/meter.h"
 #include "loop/op.h"
 #include "loop/part.h"
+#include "loop/sampler.h"
 #include "loop/trace.h"
 #include "timer/wheel.h"
 
@@ -186,7 +186,7 @@ struct weft_loop {
 	weft__a64  pokes_to;    /* where the watchdog sends its signal: the runner; or 0 */
 
 	/* For observe.c. */
-	weft__aptr meter;       /* struct weft__meter; 0: never observed */
+	weft__aptr sampler;     /* struct weft__sampler; 0: never observed */
 	weft__a64  observed_ns; /* sample until then; 0: off; WEFT_NEVER: always */
 
 	/* For registry.c, under its lock. */
@@ -222,8 +222,8 @@ struct weft_loop {
 	struct weft__backend backend;
 	struct weft__backend_counters backend_counters; /* like the next, read by any thread */
 	struct weft__counts counts;
-	weft__aptr metering;          /* the sampler while it is active, or 0; read by any thread */
-	struct weft__meter *timed;    /* the sampler while it times an iteration */
+	weft__aptr sampling;          /* the sampler while it is active, or 0; read by any thread */
+	struct weft__sampler *timed;  /* the sampler while it times an iteration */
 	uint64_t   timed_turn;        /* the next iteration that it times; 0: none */
 	struct weft__loop_trace trace; /* of trace.c, while `traced` */
 	struct weft__wheel_entry resume; /* when throttled accepts are tried again */
@@ -351,10 +351,10 @@ weft__loop_time(weft_loop *loop)
 }
 
 /* The loop's sampler, if it is active now; for the runner. */
-static inline struct weft__meter *
-weft__loop_meter(const weft_loop *loop)
+static inline struct weft__sampler *
+weft__loop_sampler(const weft_loop *loop)
 {
-	return (struct weft__meter *)weft__load(&loop->metering, WEFT__RELAXED);
+	return (struct weft__sampler *)weft__load(&loop->sampling, WEFT__RELAXED);
 }
 
 /* What keeps a run going, apart from queues. */
@@ -395,8 +395,8 @@ weft__loop_take(weft_loop *loop)
 	if (taken > 0)
 		weft__count(&loop->counts.taken, taken);
 	if (loop->timed)
-		weft__meter_took(loop, loop->first.first || loop->posts.first
-		                               || weft__inbox_has(&loop->inbox));
+		weft__sampler_took(loop, loop->first.first || loop->posts.first
+		                   || weft__inbox_has(&loop->inbox));
 	return taken;
 }
 
@@ -608,8 +608,8 @@ weft__loop_is_going(const weft_loop *loop)
 
 /* For the runner, or the thread that holds the loop. on: begin to sample, if that is
  * requested; off: end sampling, unless it was requested again; true if it ended. */
-void weft__meter_on(weft_loop *loop);
-bool weft__meter_off(weft_loop *loop, uint64_t now_ns);
+void weft__sampler_on(weft_loop *loop);
+bool weft__sampler_off(weft_loop *loop, uint64_t now_ns);
 
 /* --- stop_wait.c -------------------------------------------------------- */
 

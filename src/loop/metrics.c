@@ -1,7 +1,7 @@
 /* metrics.c - reading what a loop has counted and sampled, from any thread.
  *
  * The loop continues meanwhile.  Counters are read one by one, each untorn and never less than
- * at the last reading by the same thread.  The window is read as meter.c describes.
+ * at the last reading by the same thread.  The window is read as sampler.c describes.
  */
 #include <weft/metrics.h>
 #include "base/text.h"
@@ -35,11 +35,12 @@ is_same(weft__slice_mark *at, uint64_t mark)
 
 /* Add up a histogram, which is at `offset` in each slice; false if a slice was reused meanwhile. */
 static bool
-add_times(struct weft__meter *meter, uint64_t last, size_t offset, struct weft__histogram_sum *out)
+add_times(struct weft__sampler *sampler, uint64_t last, size_t offset,
+          struct weft__histogram_sum *out)
 {
 	__builtin_memset(out, 0, sizeof(*out));
 	for (unsigned i = 0; i <= WEFT__TIMES; i++) {
-		struct weft__times *times = &meter->all_times[i];
+		struct weft__times *times = &sampler->all_times[i];
 		uint64_t mark = weft__load(&times->mark, WEFT__ACQUIRE); /* S */
 
 		if (!is_inside(mark, last, WEFT__TIMES))
@@ -53,19 +54,19 @@ add_times(struct weft__meter *meter, uint64_t last, size_t offset, struct weft__
 }
 
 static void
-read_times(struct weft__meter *meter, size_t offset, struct weft__histogram_sum *out)
+read_times(struct weft__sampler *sampler, size_t offset, struct weft__histogram_sum *out)
 {
-	while (!add_times(meter, weft__sys->now() / WEFT__TIMES_NS, offset, out))
+	while (!add_times(sampler, weft__sys->now() / WEFT__TIMES_NS, offset, out))
 		;
 }
 
 /* The same for the counts and depths. */
 static bool
-add_rates(struct weft__meter *meter, uint64_t last, struct window *out)
+add_rates(struct weft__sampler *sampler, uint64_t last, struct window *out)
 {
 	*out = (struct window){ 0 };
 	for (unsigned i = 0; i <= WEFT__RATES; i++) {
-		struct weft__rates *rates = &meter->all_rates[i];
+		struct weft__rates *rates = &sampler->all_rates[i];
 		uint64_t mark = weft__load(&rates->mark, WEFT__ACQUIRE); /* S */
 
 		if (!is_inside(mark, last, WEFT__RATES))
@@ -82,24 +83,24 @@ add_rates(struct weft__meter *meter, uint64_t last, struct window *out)
 
 /* Fill `out`; returns the end of the window. */
 static uint64_t
-read_rates(struct weft__meter *meter, struct window *out)
+read_rates(struct weft__sampler *sampler, struct window *out)
 {
 	uint64_t now_ns;
 
 	do {
 		now_ns = weft__sys->now();
-	} while (!add_rates(meter, now_ns / WEFT__RATES_NS, out));
+	} while (!add_rates(sampler, now_ns / WEFT__RATES_NS, out));
 	return now_ns;
 }
 
 /* Events per second.  A new loop's window is only as long as the loop has been sampled. */
 static double
-rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
+rate_of(const struct weft__sampler *sampler, uint64_t count, uint64_t now_ns)
 {
 	uint64_t last = now_ns / WEFT__RATES_NS;
 	uint64_t begin_ns = last < WEFT__RATES ? 0 : (last - (WEFT__RATES - 1)) * WEFT__RATES_NS;
 
-	begin_ns = greater(begin_ns, weft__count_get(&meter->born_ns));
+	begin_ns = greater(begin_ns, weft__count_get(&sampler->born_ns));
 	return now_ns > begin_ns ? (double)count * (double)WEFT_S / (double)(now_ns - begin_ns) : 0;
 }
 
@@ -114,23 +115,23 @@ depth_of(const struct weft__gauge *gauge, uint64_t now, uint64_t max)
 }
 
 static void
-read_meter(struct weft__meter *meter, uint64_t queued, struct weft_loop_stats *out)
+read_sampler(struct weft__sampler *sampler, uint64_t queued, struct weft_loop_stats *out)
 {
 	struct weft__histogram_sum sum;
 	struct window window;
-	uint64_t now_ns = read_rates(meter, &window);
+	uint64_t now_ns = read_rates(sampler, &window);
 
-	out->turns_per_s = rate_of(meter, window.turns, now_ns);
-	out->callbacks_per_s = rate_of(meter, window.calls, now_ns);
-	read_times(meter, offsetof(struct weft__times, turn), &sum);
+	out->turns_per_s = rate_of(sampler, window.turns, now_ns);
+	out->callbacks_per_s = rate_of(sampler, window.calls, now_ns);
+	read_times(sampler, offsetof(struct weft__times, turn), &sum);
 	out->turn = weft__histogram_quantiles(&sum);
-	read_times(meter, offsetof(struct weft__times, lag), &sum);
+	read_times(sampler, offsetof(struct weft__times, lag), &sum);
 	out->lag = weft__histogram_quantiles(&sum);
-	out->inbox = depth_of(&meter->inbox, queued, window.inbox_max);
-	out->microtasks = depth_of(&meter->tasks, weft__count_get(&meter->tasks.now),
+	out->inbox = depth_of(&sampler->inbox, queued, window.inbox_max);
+	out->microtasks = depth_of(&sampler->tasks, weft__count_get(&sampler->tasks.now),
 	                           window.tasks_max);
 	for (int i = 0; i < WEFT_PHASES; i++)
-		out->phase_ns[i] = weft__count_get(&meter->phase_ns[i]);
+		out->phase_ns[i] = weft__count_get(&sampler->phase_ns[i]);
 }
 
 static void
@@ -174,8 +175,8 @@ static void
 read_loop(weft_loop *loop, struct weft_loop_stats *out)
 {
 	const struct weft__counts *counts = &loop->counts;
-	struct weft__meter *meter = (struct weft__meter *)weft__load(
-		&loop->metering, WEFT__ACQUIRE); /* K, in observe.c */
+	struct weft__sampler *sampler = (struct weft__sampler *)weft__load(
+		&loop->sampling, WEFT__ACQUIRE); /* K, in observe.c */
 	uint64_t run, taken;
 
 	run = weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
@@ -185,8 +186,8 @@ read_loop(weft_loop *loop, struct weft_loop_stats *out)
 	*out = (struct weft_loop_stats){ .posts_accepted = taken, .posts_executed = run };
 	read_counts(loop, out);
 	read_backend(&loop->backend_counters, out);
-	if (meter)
-		read_meter(meter, taken - run + weft__producers_depth(&loop->inbox), out);
+	if (sampler)
+		read_sampler(sampler, taken - run + weft__producers_depth(&loop->inbox), out);
 }
 
 int

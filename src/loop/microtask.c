@@ -139,7 +139,7 @@ weft__checkpoint_slow(weft_loop *loop)
 		return;
 	loop->in_checkpoint = true;
 	if (loop->timed)
-		begin_ns = weft__meter_drain(loop, weft__loop_task_count(loop));
+		begin_ns = weft__sampler_drain(loop, weft__loop_task_count(loop));
 	do {
 		while (weft__loop_task_count(loop) > 0) {
 			run_tasks(loop, &loop->tasks.ticks, &loop->ticks, &count);
@@ -155,7 +155,7 @@ weft__checkpoint_slow(weft_loop *loop)
 	loop->in_checkpoint = false;
 	weft__count(&loop->counts.calls[WEFT_PHASE_MICROTASKS], count);
 	if (begin_ns)
-		weft__meter_drained(loop, begin_ns);
+		weft__sampler_drained(loop, begin_ns);
 }
 
 /* --- queueing ------------------------------------------------------------ */

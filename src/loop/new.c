@@ -46,15 +46,15 @@ static weft_loop *
 alloc_loop(uint32_t flags)
 {
 	weft_loop *loop = weft__alloc_zero(sizeof(*loop));
-	struct weft__meter *meter;
+	struct weft__sampler *sampler;
 
 	if (!loop || !(flags & WEFT_LOOP_METRICS))
 		return loop;
-	meter = weft__meter_new();
-	if (meter) {
-		weft__store(&loop->meter, (uintptr_t)meter, WEFT__RELAXED);
+	sampler = weft__sampler_new();
+	if (sampler) {
+		weft__store(&loop->sampler, (uintptr_t)sampler, WEFT__RELAXED);
 		weft__store(&loop->observed_ns, WEFT_NEVER, WEFT__RELAXED);
-		weft__meter_on(loop);
+		weft__sampler_on(loop);
 		return loop;
 	}
 	weft__sys->release(loop);
@@ -104,7 +104,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	}
 	if (set_cpus(loop, opts->cpus) < 0) {
 		weft__sys->release(loop->cpus);
-		weft__sys->release((void *)weft__load(&loop->meter, WEFT__RELAXED));
+		weft__sys->release((void *)weft__load(&loop->sampler, WEFT__RELAXED));
 		weft__sys->release(loop);
 		return NULL;
 	}

@@ -3,9 +3,9 @@
  * An observer makes the sampler and sets the time until which it is wanted.  The runner activates
  * it at its next wake, and deactivates it at the first timed iteration after that time.
  *
- *   1. `meter` is set once (M, release), before any thread requests sampling by `observed_ns`,
+ *   1. `sampler` is set once (M, release), before any thread requests sampling by `observed_ns`,
  *      and is freed with the loop.
- *   2. `metering` is 0 or the sampler.  The runner writes it, or the thread that holds a loop
+ *   2. `sampling` is 0 or the sampler.  The runner writes it, or the thread that holds a loop
  *      that does not run (K, release).  A thread that finds the sampler there may read it, and
  *      write `posted`, even if the runner has deactivated it meanwhile.
  *   3. An observer that changes `observed_ns` from 0 wakes the loop; one that only extends it
@@ -17,43 +17,43 @@
 #include "loop/loop.h"
 
 void
-weft__meter_on(weft_loop *loop)
+weft__sampler_on(weft_loop *loop)
 {
-	uintptr_t meter = weft__load(&loop->meter, WEFT__ACQUIRE); /* M */
+	uintptr_t sampler = weft__load(&loop->sampler, WEFT__ACQUIRE); /* M */
 
-	if (weft__loop_meter(loop) || !meter)
+	if (weft__loop_sampler(loop) || !sampler)
 		return;
-	weft__meter_reset(loop, (struct weft__meter *)meter);
+	weft__sampler_reset(loop, (struct weft__sampler *)sampler);
 	loop->timed_turn = weft__count_get(&loop->counts.turns) + 1;
-	weft__store(&loop->metering, meter, WEFT__RELEASE); /* K */
+	weft__store(&loop->sampling, sampler, WEFT__RELEASE); /* K */
 }
 
 bool
-weft__meter_off(weft_loop *loop, uint64_t now_ns)
+weft__sampler_off(weft_loop *loop, uint64_t now_ns)
 {
 	uint64_t until_ns = weft__load(&loop->observed_ns, WEFT__RELAXED);
 
 	if (now_ns <= until_ns || !weft__cas(&loop->observed_ns, &until_ns, 0, WEFT__RELAXED))
 		return false; /* invariant 3 */
-	weft__store(&loop->metering, 0, WEFT__RELAXED);
+	weft__store(&loop->sampling, 0, WEFT__RELAXED);
 	loop->timed_turn = 0;
 	return true;
 }
 
 /* Make the sampler, unless there is one; invariant 1. */
 static int
-make_meter(weft_loop *loop)
+make_sampler(weft_loop *loop)
 {
-	struct weft__meter *meter;
+	struct weft__sampler *sampler;
 	uintptr_t other = 0;
 
-	if (weft__load(&loop->meter, WEFT__ACQUIRE)) /* M */
+	if (weft__load(&loop->sampler, WEFT__ACQUIRE)) /* M */
 		return 0;
-	meter = weft__meter_new();
-	if (!meter)
+	sampler = weft__sampler_new();
+	if (!sampler)
 		return weft__fail(WEFT_ENOMEM, "weft_loop_observe: out of memory");
-	if (!weft__cas(&loop->meter, &other, (uintptr_t)meter, WEFT__RELEASE)) /* M */
-		weft__sys->release(meter);
+	if (!weft__cas(&loop->sampler, &other, (uintptr_t)sampler, WEFT__RELEASE)) /* M */
+		weft__sys->release(sampler);
 	return 0;
 }
 
@@ -63,9 +63,9 @@ static void
 observe_begin(weft_loop *loop)
 {
 	if (weft__thread_self()->loop == loop) {
-		weft__meter_on(loop);
+		weft__sampler_on(loop);
 	} else if (weft__loop_hold(loop)) {
-		weft__meter_on(loop);
+		weft__sampler_on(loop);
 		weft__loop_give_back(loop);
 	} else {
 		weft__loop_wake(loop);
@@ -80,7 +80,7 @@ observe(weft_loop *loop, uint64_t until_ns)
 
 	if (before_ns >= until_ns)
 		return 0;
-	rc = make_meter(loop);
+	rc = make_sampler(loop);
 	if (rc < 0)
 		return rc;
 	do {

@@ -54,14 +54,14 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 void
 weft__loop_wake_sleeper(weft_loop *loop, int mode)
 {
-	struct weft__meter *meter;
+	struct weft__sampler *sampler;
 
 	if (mode == WEFT__AWAKE)
 		return;
-	meter = (struct weft__meter *)weft__load(&loop->metering,
-	                                         WEFT__ACQUIRE); /* K, in observe.c */
-	if (meter)
-		weft__store(&meter->posted, weft__sys->now(), WEFT__RELAXED);
+	sampler = (struct weft__sampler *)weft__load(&loop->sampling,
+	                                             WEFT__ACQUIRE); /* K, in observe.c */
+	if (sampler)
+		weft__store(&sampler->posted, weft__sys->now(), WEFT__RELAXED);
 	if (mode == WEFT__IN_PARK)
 		weft__inbox_futex_wake(&loop->inbox);
 	else if (mode == WEFT__IN_FOREIGN)
@@ -104,7 +104,7 @@ weft__loop_take_wake(weft_loop *loop)
 	if (weft__load(&loop->listings, WEFT__RELAXED) > 0)
 		weft__loop_sched(loop)->answer_listings(loop);
 	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)
-		weft__meter_on(loop);
+		weft__sampler_on(loop);
 }
 
 /* A wake that arrived by now has ended this wait.  Its node is still queued, and must not end
@@ -308,7 +308,7 @@ weft__loop_poll(weft_loop *loop)
 		weft__hooks_before_wait(loop, false);
 	(void)poll_kernel(loop, 0);
 	if (loop->timed)
-		weft__meter_mark(loop, WEFT_PHASE_WAIT);
+		weft__sampler_mark(loop, WEFT_PHASE_WAIT);
 	if (loop->hooks.first)
 		weft__hooks_after_wait(loop, false);
 }
@@ -336,16 +336,16 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED) && !loop->ending
 	    && !loop->draining)
 		return;
-	if (weft__loop_meter(loop))
-		weft__meter_sleep(loop);
+	if (weft__loop_sampler(loop))
+		weft__sampler_sleep(loop);
 	if (loop->traced)
 		weft__trace_sleep(loop);
 	if (uses_backend(loop) && !loop->backend.broken)
 		wait_in_backend(loop, deadline_ns);
 	else
 		wait_in_park(loop, deadline_ns);
-	if (weft__loop_meter(loop))
-		weft__meter_woke(loop);
+	if (weft__loop_sampler(loop))
+		weft__sampler_woke(loop);
 	if (loop->traced)
 		weft__trace_woke(loop);
 	state = WEFT_SLEEPING;

@@ -63,7 +63,7 @@ run_timers(weft_loop *loop)
 			break;
 		}
 		if (loop->timed && left == WEFT__CALLS_MAX - 1)
-			weft__meter_late(loop, entry->due_ns, before_ns);
+			weft__sampler_late(loop, entry->due_ns, before_ns);
 		fired += expire(loop, entry);
 		weft__checkpoint(loop);
 	}
@@ -75,7 +75,7 @@ void
 weft__loop_end_phase(weft_loop *loop, int phase, uint32_t calls)
 {
 	if (loop->timed)
-		weft__meter_mark(loop, phase);
+		weft__sampler_mark(loop, phase);
 	if (loop->traced)
 		weft__trace_phase(loop, phase, calls);
 }
@@ -369,7 +369,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	loop->now_ns = 0;
 	loop->in_turn = true;
 	if (weft__count(&loop->counts.turns, 1) == loop->timed_turn)
-		weft__meter_begin(loop);
+		weft__sampler_begin(loop);
 	if (__builtin_expect(weft__tracing() | loop->traced, 0))
 		weft__trace_turn(loop);
 	if (weft__count_get(&loop->wheel.count) > 0)
@@ -397,6 +397,6 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	if (loop->expiry.stage)
 		weft__expiry_step(loop);
 	if (loop->timed)
-		weft__meter_end(loop);
+		weft__sampler_end(loop);
 	loop->in_turn = false;
 }

@@ -704,7 +704,7 @@ TEST(litmus_plain_write_after_a_read_races_without_release_and_acquire)
 	CHECK(litmus(model, WEFT__RELEASE, WEFT__RELAXED).failure != NULL);
 }
 
-/* --- memory that is reused under its readers, as in loop/meter.c -------- */
+/* --- memory that is reused under its readers, as in loop/sampler.c ------ */
 
 enum { OLD = 1, CLEARED, NEW }; /* marks in x, and the values that belong to them in y */
 
@@ -750,7 +750,7 @@ reuse_reader_2(void *arg)
 
 /* A reader that found the same mark twice has read only a value that belongs to that mark.  X
  * and A prevent a load from taking effect after a later write.  The explorer does not model
- * that, so only meter.c argues for their orders. */
+ * that, so only sampler.c argues for their orders. */
 static void
 reuse_check(void *arg)
 {

@@ -1,4 +1,4 @@
-/* meter_test.c - how a loop spends its time: phases, quantiles, the sliding window. */
+/* sampler_test.c - how a loop spends its time: phases, quantiles, the sliding window. */
 #include <weft/metrics.h>
 #include "metrics_fake.h"
 

@@ -1,12 +1,12 @@
-/* meter.h - the sampler: where a loop's time goes.  Private.
+/* sampler.h - the sampler: where a loop's time goes.  Private.
  *
- * A loop has one with WEFT_LOOP_METRICS, or while it is observed.  meter.c writes the samples,
+ * A loop has one with WEFT_LOOP_METRICS, or while it is observed.  sampler.c writes the samples,
  * metrics.c reads them, observe.c switches sampling on and off.
  *
  * Needs: base.  Owned by: one loop.  Thread: members state which.
  */
-#ifndef WEFT_LOOP_METER_H
-#define WEFT_LOOP_METER_H
+#ifndef WEFT_LOOP_SAMPLER_H
+#define WEFT_LOOP_SAMPLER_H
 
 #include <weft/metrics.h>
 #include "base/histogram.h"
@@ -56,7 +56,7 @@ struct weft__gauge {
 	weft__a64 average; /* times 65,536 */
 };
 
-struct weft__meter {
+struct weft__sampler {
 	/* Members of the runner. */
 	uint64_t at_ns;    /* the last clock reading; 0: none in this run */
 	uint64_t begin_ns; /* when the last timed iteration began */
@@ -88,35 +88,35 @@ struct weft__meter {
 };
 
 /* NULL without memory. */
-struct weft__meter *weft__meter_new(void);
+struct weft__sampler *weft__sampler_new(void);
 
 /* The sampler is active from now on, called by the runner; its window begins empty. */
-void weft__meter_reset(weft_loop *loop, struct weft__meter *meter);
+void weft__sampler_reset(weft_loop *loop, struct weft__sampler *sampler);
 
 /* The iteration that has just been counted is to be timed. */
-void weft__meter_begin(weft_loop *loop);
+void weft__sampler_begin(weft_loop *loop);
 
 /* A phase of a timed iteration has ended in which something was called. */
-void weft__meter_mark(weft_loop *loop, int phase);
+void weft__sampler_mark(weft_loop *loop, int phase);
 
 /* A timed iteration has checked the inbox, and found `some` posts. */
-void weft__meter_took(weft_loop *loop, bool some);
+void weft__sampler_took(weft_loop *loop, bool some);
 
 /* The first of the due timers is about to fire; the wheel was last checked at `before_ns`. */
-void weft__meter_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns);
+void weft__sampler_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns);
 
 /* Ticks and microtasks are about to run in a timed iteration.  Returns the time, or 0 if
- * weft__meter_drained() need not be called. */
-uint64_t weft__meter_drain(weft_loop *loop, size_t depth);
-void     weft__meter_drained(weft_loop *loop, uint64_t begin_ns);
+ * weft__sampler_drained() need not be called. */
+uint64_t weft__sampler_drain(weft_loop *loop, size_t depth);
+void     weft__sampler_drained(weft_loop *loop, uint64_t begin_ns);
 
-void weft__meter_end(weft_loop *loop);
+void weft__sampler_end(weft_loop *loop);
 
 /* The loop is about to block; it has been woken. */
-void weft__meter_sleep(weft_loop *loop);
-void weft__meter_woke(weft_loop *loop);
+void weft__sampler_sleep(weft_loop *loop);
+void weft__sampler_woke(weft_loop *loop);
 
 /* A run has ended. */
-void weft__meter_pause(weft_loop *loop);
+void weft__sampler_pause(weft_loop *loop);
 
 #endif
