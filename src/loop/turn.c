@@ -5,13 +5,12 @@
  *   2. A microtask checkpoint follows every callback.
  *   3. After a callback, nothing is touched that the callback could have freed.  The loop
  *      itself cannot be freed while it runs.
+ *
+ * A phase that many iterations do not need is WEFT__NOINLINE, so that the code of the iteration
+ * stays small.
  */
 #include "loop/producer.h"
 #include "loop/loop.h"
-
-/* A phase that many iterations do not need is not inlined, so that the code of the iteration
- * stays small. */
-#define SELDOM    __attribute__((noinline))
 
 #define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
 
@@ -40,7 +39,7 @@ expire(weft_loop *loop, struct weft__wheel_entry *entry)
 	}
 }
 
-static SELDOM void
+static WEFT__NOINLINE void
 run_timers(weft_loop *loop)
 {
 	struct weft_wheel *wheel = &loop->wheel;
@@ -107,13 +106,13 @@ struct met {
 
 static const struct met nobody;
 
-static SELDOM struct met
+static WEFT__NOINLINE struct met
 meet(uint64_t key)
 {
 	return (struct met){ key, weft__sys->now() };
 }
 
-static SELDOM void
+static WEFT__NOINLINE void
 call_traced(weft_loop *loop, weft_fn fn, void *arg, struct met met)
 {
 	fn(arg);
@@ -145,7 +144,7 @@ run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool trac
 	return posts;
 }
 
-static SELDOM uint32_t
+static WEFT__NOINLINE uint32_t
 run_list_traced(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
 	return run_calls(loop, list, max, true);
@@ -180,14 +179,14 @@ run_producer(weft_loop *loop, struct weft__producer *producer, uint32_t share, b
 	return ran;
 }
 
-static SELDOM uint32_t
+static WEFT__NOINLINE uint32_t
 run_producer_traced(weft_loop *loop, struct weft__producer *producer, uint32_t share)
 {
 	return run_producer(loop, producer, share, true);
 }
 
 /* Run at most `budget` entries of producer queues that have signaled; returns how many. */
-static SELDOM uint32_t
+static WEFT__NOINLINE uint32_t
 run_producers(weft_loop *loop, uint32_t budget)
 {
 	uint32_t all = 0;
@@ -226,7 +225,7 @@ run_posts(weft_loop *loop)
 }
 
 /* Run the queues of bindings.  Their time counts as the inbox phase. */
-static SELDOM void
+static WEFT__NOINLINE void
 run_ready(weft_loop *loop)
 {
 	weft__hooks_ready(loop);
@@ -235,7 +234,7 @@ run_ready(weft_loop *loop)
 }
 
 /* Run the nodes of weft_loop_post_before_wait(), once each, whatever they add. */
-static SELDOM void
+static WEFT__NOINLINE void
 run_last(weft_loop *loop)
 {
 	struct weft__node_list last = loop->last;
@@ -330,7 +329,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 }
 
 /* Accepts that found no free descriptor are tried again a little later. */
-static SELDOM void
+static WEFT__NOINLINE void
 plan_resume(weft_loop *loop)
 {
 	if (loop->resume.block || loop->ending)
@@ -342,7 +341,7 @@ plan_resume(weft_loop *loop)
 }
 
 /* Deliver what the kernel reported. */
-static SELDOM void
+static WEFT__NOINLINE void
 run_reported(weft_loop *loop)
 {
 	struct weft__ready ready;
