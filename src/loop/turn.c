@@ -100,24 +100,24 @@ key_in_producer(const struct weft__producer *producer)
 }
 
 /* A post that is about to run, and the time; read before its memory is released. */
-struct met {
+struct trace_point {
 	uint64_t key, at_ns;
 };
 
-static const struct met nobody;
+static const struct trace_point untraced;
 
-static WEFT__NOINLINE struct met
-meet(uint64_t key)
+static WEFT__NOINLINE struct trace_point
+trace_point_now(uint64_t key)
 {
-	return (struct met){ key, weft__sys->now() };
+	return (struct trace_point){ key, weft__sys->now() };
 }
 
 static WEFT__NOINLINE void
-call_traced(weft_loop *loop, weft_fn fn, void *arg, struct met met)
+call_traced(weft_loop *loop, weft_fn fn, void *arg, struct trace_point point)
 {
 	fn(arg);
 	weft__checkpoint(loop);
-	weft__trace_did(WEFT__TRACE_RAN, met.key, (const void *)(uintptr_t)fn, met.at_ns);
+	weft__trace_did(WEFT__TRACE_RAN, point.key, (const void *)(uintptr_t)fn, point.at_ns);
 }
 
 /* Run at most `max` calls of a list.  A node without a function only wakes the loop.  Returns
@@ -125,7 +125,7 @@ call_traced(weft_loop *loop, weft_fn fn, void *arg, struct met met)
 static inline __attribute__((always_inline)) uint32_t
 run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced)
 {
-	struct met met = traced ? meet(key_in_list(list)) : nobody;
+	struct trace_point point = traced ? trace_point_now(key_in_list(list)) : untraced;
 	struct weft__node_call call;
 	uint32_t posts = 0;
 
@@ -133,13 +133,13 @@ run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool trac
 		if (!call.fn) {
 			weft__loop_take_wake(loop);
 		} else if (traced) {
-			call_traced(loop, call.fn, call.arg, met);
+			call_traced(loop, call.fn, call.arg, point);
 		} else {
 			call.fn(call.arg);
 			weft__checkpoint(loop);
 		}
 		posts += call.is_post;
-		met = traced ? meet(key_in_list(list)) : nobody;
+		point = traced ? trace_point_now(key_in_list(list)) : untraced;
 	}
 	return posts;
 }
@@ -161,7 +161,7 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 static inline __attribute__((always_inline)) uint32_t
 run_producer(weft_loop *loop, struct weft__producer *producer, uint32_t share, bool traced)
 {
-	struct met met = traced ? meet(key_in_producer(producer)) : nobody;
+	struct trace_point point = traced ? trace_point_now(key_in_producer(producer)) : untraced;
 	uint32_t ran = 0;
 	weft_fn fn;
 	void *arg;
@@ -169,8 +169,8 @@ run_producer(weft_loop *loop, struct weft__producer *producer, uint32_t share, b
 	while (ran < share && weft__producer_next(producer, &fn, &arg)) {
 		ran++;
 		if (traced) {
-			call_traced(loop, fn, arg, met);
-			met = meet(key_in_producer(producer));
+			call_traced(loop, fn, arg, point);
+			point = trace_point_now(key_in_producer(producer));
 		} else {
 			fn(arg);
 			weft__checkpoint(loop);
