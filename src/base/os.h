@@ -151,17 +151,17 @@ struct weft__moment {
 	const char *pc, *fp, *sp;
 };
 
-/* Call `look` in a signal handler for every fault (SIGSEGV, SIGBUS).  If it returns true, the
+/* Call `handler` in a signal handler for every fault (SIGSEGV, SIGBUS).  If it returns true, the
  * previous action is restored and the fault happens again; if it returns false, the handler
  * passes the fault to the previous action directly.  0 or -errno. */
-int      weft__os_catch_faults(bool (*look)(const struct weft__moment *moment));
+int      weft__os_catch_faults(bool (*handler)(const struct weft__moment *moment));
 
 /* Whether SIGSEGV has a handler or is ignored. */
 bool     weft__os_has_fault_handler(void);
 
-/* Install `look` as the handler of the signal that weft__os_poke() sends.  It runs on the
+/* Install `handler` as the handler of the signal that weft__os_poke() sends.  It runs on the
  * target thread, and returns false if the signal was not meant for it.  0 or -errno. */
-int      weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment));
+int      weft__os_catch_pokes(bool (*handler)(const struct weft__moment *moment));
 
 /* Let weft__os_poke() signal the calling thread; returns the thread's handle. */
 uint64_t weft__os_allow_pokes(void);

@@ -331,7 +331,7 @@ moment_of(const void *context)
 
 static const int fault_signals[2] = { SIGSEGV, SIGBUS };
 static struct sigaction faults_before[2];
-static bool (*look_at_fault)(const struct weft__moment *moment);
+static bool (*fault_handler)(const struct weft__moment *moment);
 
 /* Pass a signal to the previous action.  SIG_DFL and SIG_IGN are not functions: restore the
  * action, so that a fault happens again, and raise a sent signal again.  A sent signal that was
@@ -362,7 +362,7 @@ on_fault(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	moment.addr = info->si_addr;
-	if (info->si_code > 0 && look_at_fault(&moment))
+	if (info->si_code > 0 && fault_handler(&moment))
 		(void)sigaction(number, before, NULL);
 	else
 		pass_on(number, info, context, before);
@@ -370,12 +370,12 @@ on_fault(int number, siginfo_t *info, void *context)
 }
 
 int
-weft__os_catch_faults(bool (*look)(const struct weft__moment *moment))
+weft__os_catch_faults(bool (*handler)(const struct weft__moment *moment))
 {
 	struct sigaction mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	int rc = 0;
 
-	look_at_fault = look;
+	fault_handler = handler;
 	(void)sigemptyset(&mine.sa_mask);
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		/* Must be set before the handler can run. */
@@ -396,7 +396,7 @@ weft__os_has_fault_handler(void)
 
 /* Pokes use SIGURG: it is ignored by default, and rarely used. */
 static struct sigaction pokes_before;
-static bool (*look_at_poke)(const struct weft__moment *moment);
+static bool (*poke_handler)(const struct weft__moment *moment);
 static pthread_mutex_t pokes_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
@@ -405,7 +405,7 @@ on_poke(int number, siginfo_t *info, void *context)
 	struct weft__moment moment = moment_of(context);
 	int saved = errno;
 
-	if (look_at_poke(&moment))
+	if (poke_handler(&moment))
 		;
 	else if (pokes_before.sa_flags & SA_SIGINFO)
 		pokes_before.sa_sigaction(number, info, context);
@@ -415,13 +415,13 @@ on_poke(int number, siginfo_t *info, void *context)
 }
 
 int
-weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment))
+weft__os_catch_pokes(bool (*handler)(const struct weft__moment *moment))
 {
 	struct sigaction mine = { .sa_sigaction = on_poke,
 		                  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
 	int rc;
 
-	look_at_poke = look;
+	poke_handler = handler;
 	(void)sigemptyset(&mine.sa_mask);
 	rc = (int)weft__os_result(sigaction(SIGURG, NULL, &pokes_before));
 	return rc < 0 ? rc : (int)weft__os_result(sigaction(SIGURG, &mine, NULL));

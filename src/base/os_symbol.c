@@ -293,7 +293,7 @@ add_address(struct weft__text *text, struct loaded *file, uintptr_t pc, bool is_
 }
 
 static void
-look_up(struct weft__text *text, const void *pc, bool is_busy)
+symbol_lookup(struct weft__text *text, const void *pc, bool is_busy)
 {
 	struct question question = { .pc = (uintptr_t)pc };
 	struct loaded *file = &question.file;
@@ -314,12 +314,12 @@ weft__os_add_symbol(struct weft__text *text, const void *pc)
 	struct weft__text memo;
 
 	if (!take_busy()) {
-		look_up(text, pc, false);
+		symbol_lookup(text, pc, false);
 		return;
 	}
 	if (known.texts[slot].pc != pc || !pc) {
 		memo = weft__text_begin(known.texts[slot].text, TEXT_BYTES);
-		look_up(&memo, pc, true);
+		symbol_lookup(&memo, pc, true);
 		known.texts[slot].pc = pc;
 	}
 	weft__text_add(text, known.texts[slot].text);

@@ -7,7 +7,7 @@
 bool weft__on_valgrind;
 
 __attribute__((constructor)) static void
-look_for_valgrind(void)
+detect_valgrind(void)
 {
 	const char *preloaded = weft__os_env("LD_PRELOAD");
 

@@ -82,7 +82,7 @@ sooner(uint64_t a_ns, uint64_t b_ns)
 
 /* When to poll for events that the descriptor does not report; rule 6. */
 static uint64_t
-look_at(const weft_loop *loop)
+next_poll(const weft_loop *loop)
 {
 	return loop->backend.ops && loop->backend.ops->deaf ? weft_after(DEAF_NS) : WEFT_NEVER;
 }
@@ -93,7 +93,7 @@ weft__loop_next(weft_loop *loop)
 	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop) || loop->wake_pending
 	    || backend_has_work(loop))
 		return WEFT_NOWAIT;
-	return sooner(weft__wheel_bound(&loop->wheel), look_at(loop));
+	return sooner(weft__wheel_bound(&loop->wheel), next_poll(loop));
 }
 
 uint64_t

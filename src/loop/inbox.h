@@ -68,13 +68,13 @@ weft__inbox_has_producers(const struct weft__inbox *inbox)
 {
 	return inbox->listed.count > 0;
 }
-bool weft__producers_look(const struct weft__inbox *inbox);
+bool weft__producers_peek(const struct weft__inbox *inbox);
 
 /* The second, without the call if no queue is listed. */
 static inline bool
 weft__producers_may_have(const struct weft__inbox *inbox)
 {
-	return inbox->listed.count > 0 && weft__producers_look(inbox);
+	return inbox->listed.count > 0 && weft__producers_peek(inbox);
 }
 
 /* There is something to take: the head word holds more than marks, or a producer queue may

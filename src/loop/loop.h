@@ -650,7 +650,7 @@ bool weft__loop_holder(weft_loop *loop, struct weft__holder *out);
 
 /* Check a loop: true if it has been held for longer than its limit and that was not reported
  * yet. */
-bool weft__watchdog_look(weft_loop *loop, uint64_t now_ns);
+bool weft__watchdog_check(weft_loop *loop, uint64_t now_ns);
 
 /* In a forked child. */
 void weft__watchdog_forget(void);

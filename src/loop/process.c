@@ -95,7 +95,7 @@ loop_process_has_ended(struct weft__process *process, int *status)
 }
 
 bool
-weft__process_look(struct weft__process *process)
+weft__process_poll(struct weft__process *process)
 {
 	int status;
 

@@ -32,7 +32,7 @@ int  weft__process_watch(weft_loop *loop, struct weft__process *process, int pid
                          weft__process_fn on_end);
 
 /* Check now; true if it has ended, and on_end, which it must have, was called. */
-bool weft__process_look(struct weft__process *process);
+bool weft__process_poll(struct weft__process *process);
 
 /* Like reap() of the sys table: 1, 0 or -ECHILD, unless the kernel keeps failing. */
 int  weft__process_reap(const struct weft__process *process, uint32_t how, int *status);

@@ -162,7 +162,7 @@ weft__producer_begin(struct weft__inbox *inbox)
 /* The loop has just set QUIET.  A producer that still relied on the promise may have put an
  * entry in. */
 static void
-look_again(struct weft__producer *producer)
+producer_recheck(struct weft__producer *producer)
 {
 	producer->hot = false;
 	if (!has_more(producer)) {
@@ -197,7 +197,7 @@ cool(struct weft__producer *producer)
 {
 	weft__store(&producer->call.called, WEFT__PRODUCER_QUIET, WEFT__RELEASE); /* B */
 	barrier(producer->inbox);
-	look_again(producer);
+	producer_recheck(producer);
 }
 
 void
@@ -219,7 +219,7 @@ weft__producer_end(struct weft__producer *producer, uint32_t ran)
 	} else {
 		(void)weft__exchange(&producer->call.called, WEFT__PRODUCER_QUIET,
 		                     WEFT__ACQ_REL); /* Q */
-		look_again(producer);
+		producer_recheck(producer);
 	}
 }
 
@@ -242,7 +242,7 @@ have(const struct weft__inbox *inbox, bool surely)
 }
 
 bool
-weft__producers_look(const struct weft__inbox *inbox)
+weft__producers_peek(const struct weft__inbox *inbox)
 {
 	return have(inbox, false);
 }
@@ -264,7 +264,7 @@ weft__producers_rest(struct weft__inbox *inbox)
 	}
 	barrier(inbox);
 	for (uint32_t left = inbox->listed.count; left > 0; left--)
-		look_again(unlist_first(&inbox->listed));
+		producer_recheck(unlist_first(&inbox->listed));
 	return !weft__inbox_has_producers(inbox);
 }
 

@@ -30,7 +30,7 @@
 #define STRIDE_FIRST 64u
 #define STRIDE_MAX   1024u
 #define STRIDE_NS    16384u /* between two timed iterations of a busy loop */
-#define LOOKS        32     /* samples in a moving average */
+#define SAMPLES      32     /* samples in a moving average */
 #define MANY         16u    /* iterations, of which one may have stalled */
 
 struct weft__sampler *
@@ -153,7 +153,8 @@ weft__sampler_reset(weft_loop *loop, struct weft__sampler *sampler)
 static void
 loop_sampler_check(struct weft__gauge *gauge, weft__a64 *max, uint64_t depth)
 {
-	int64_t step = ((int64_t)(depth << 16) - (int64_t)weft__count_get(&gauge->average)) / LOOKS;
+	int64_t step = ((int64_t)(depth << 16) - (int64_t)weft__count_get(&gauge->average))
+	               / SAMPLES;
 
 	weft__count_set(&gauge->now, depth);
 	(void)weft__count(&gauge->average, step);

@@ -452,7 +452,7 @@ weft__signal_op(weft_op *op, uint64_t signals, uint64_t deadline_ns)
 }
 
 int
-weft__signal_look(weft_loop *loop, uint64_t signals)
+weft__signal_poll(weft_loop *loop, uint64_t signals)
 {
 	int rc = check_set(signals);
 

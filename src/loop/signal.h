@@ -53,6 +53,6 @@ void weft__signal_unlink(weft_watch *watch);
 int  weft__signal_op(weft_op *op, uint64_t signals, uint64_t deadline_ns);
 
 /* The same without waiting: returns the number, WEFT_ETIMEDOUT, or another error. */
-int  weft__signal_look(weft_loop *loop, uint64_t signals);
+int  weft__signal_poll(weft_loop *loop, uint64_t signals);
 
 #endif

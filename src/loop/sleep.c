@@ -6,7 +6,7 @@
  *
  *   1. The loop never spins where another thread needs the CPU to end the wait (one CPU, or a
  *      quota below two), nor with WEFT_LOOP_NO_SPIN.
- *   2. A spin that did not pay makes later ones rarer (look.h).  A spin that paid, or a sleep
+ *   2. A spin that did not pay makes later ones rarer (spin.h).  A spin that paid, or a sleep
  *      so short that a spin would have paid, starts over.
  *   3. A loop that takes posts as fast as threads make them would take them one by one, and
  *      each check of the inbox takes the head word's cache line from a producer just when the

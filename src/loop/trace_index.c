@@ -41,7 +41,7 @@ note_name(const weft_trace *trace, const struct weft__trace_event *event)
 
 /* Count the posts; once the arrays are allocated, fill them with posts and names. */
 static void
-look_through(const weft_trace *trace)
+scan_events(const weft_trace *trace)
 {
 	struct weft__trace_text *text = trace->text;
 
@@ -109,14 +109,14 @@ weft__trace_prepare(weft_trace *trace)
 		return weft__fail(WEFT_ENOMEM, "weft_trace_read: out of memory");
 	trace->text = text;
 	text->pid = weft__os_pid();
-	look_through(trace);
+	scan_events(trace);
 	text->posts = weft__alloc_zero((text->post_count + 1) * sizeof(*text->posts));
 	text->names = weft__alloc_zero((names + 1) * sizeof(*text->names));
 	if (!text->posts || !text->names) {
 		weft__trace_drop_text(trace);
 		return weft__fail(WEFT_ENOMEM, "weft_trace_read: out of memory");
 	}
-	look_through(trace);
+	scan_events(trace);
 	sort(text->posts, text->post_count);
 	return 0;
 }

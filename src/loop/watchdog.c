@@ -212,7 +212,7 @@ is_held(const weft_loop *loop)
 }
 
 bool
-weft__watchdog_look(weft_loop *loop, uint64_t now_ns)
+weft__watchdog_check(weft_loop *loop, uint64_t now_ns)
 {
 	struct weft__watched *watched = &loop->watched;
 	uint64_t turns = weft__count_get(&loop->counts.turns);
@@ -235,7 +235,7 @@ weft__watchdog_look(weft_loop *loop, uint64_t now_ns)
 
 /* Check all loops.  Returns when to do it again. */
 static uint64_t
-look_at_all(void)
+check_all(void)
 {
 	uint64_t after = 0, period_ns = WEFT_S;
 	weft_loop *loop;
@@ -243,7 +243,7 @@ look_at_all(void)
 	while ((loop = weft__registry_next(&after))) {
 		uint64_t now_ns = weft__sys->now();
 
-		if (loop->watchdog_ns && weft__watchdog_look(loop, now_ns))
+		if (loop->watchdog_ns && weft__watchdog_check(loop, now_ns))
 			watchdog_report(loop, now_ns - loop->watched.since_ns);
 		if (loop->watchdog_ns && loop->watchdog_ns / 2 < period_ns)
 			period_ns = loop->watchdog_ns / 2;
@@ -259,7 +259,7 @@ dog_main(void *arg)
 
 	(void)arg;
 	while (!((wake_word = weft__load(&dog.wake_word, WEFT__ACQUIRE)) & 1))
-		(void)weft__sys->park(&dog.wake_word, wake_word, look_at_all());
+		(void)weft__sys->park(&dog.wake_word, wake_word, check_all());
 }
 
 /* Make the thread check now (2), or end (1). */

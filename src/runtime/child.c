@@ -314,7 +314,7 @@ weft__child_poll(weft_child *child, int *out)
 	rc = child->ended ? 0 : weft__loop_check(child->process.loop, "weft_child_wait");
 	if (rc < 0)
 		return rc;
-	if (!child->ended && !weft__process_look(&child->process))
+	if (!child->ended && !weft__process_poll(&child->process))
 		return WEFT_ETIMEDOUT;
 	if (child->status < 0)
 		return child->status;

@@ -10,7 +10,7 @@ weft_signal_wait(uint64_t signals, uint64_t deadline_ns)
 	int rc;
 
 	if (deadline_ns == WEFT_NOWAIT)
-		return weft__signal_look(NULL, signals);
+		return weft__signal_poll(NULL, signals);
 	rc = weft__may_wait(deadline_ns);
 	if (rc < 0)
 		return rc;

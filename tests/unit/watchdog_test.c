@@ -187,14 +187,14 @@ yield_and_look(void *arg)
 	uint64_t now_ns = HOUR;
 
 	(void)arg;
-	CHECK(!weft__watchdog_look(watched, now_ns));
-	CHECK(!weft__watchdog_look(watched, now_ns + HOUR - 1));
-	CHECK(weft__watchdog_look(watched, now_ns + HOUR));
-	CHECK(!weft__watchdog_look(watched, now_ns + 3 * HOUR)); /* reported only once */
+	CHECK(!weft__watchdog_check(watched, now_ns));
+	CHECK(!weft__watchdog_check(watched, now_ns + HOUR - 1));
+	CHECK(weft__watchdog_check(watched, now_ns + HOUR));
+	CHECK(!weft__watchdog_check(watched, now_ns + 3 * HOUR)); /* reported only once */
 	OK(weft_yield());
 	now_ns += 4 * HOUR;
-	CHECK(!weft__watchdog_look(watched, now_ns)); /* the loop has made progress */
-	CHECK(weft__watchdog_look(watched, now_ns + HOUR));
+	CHECK(!weft__watchdog_check(watched, now_ns)); /* the loop has made progress */
+	CHECK(weft__watchdog_check(watched, now_ns + HOUR));
 	note(MARK('y'));
 	return 0;
 }
@@ -217,8 +217,8 @@ TEST(a_loop_is_blocked_only_while_it_makes_no_progress)
 	go_on(watched, yield_twice, MARK('z'));
 	OK(weft_loop_run(watched));
 	CHECK_STR(trace, "yz");
-	CHECK(!weft__watchdog_look(watched, 20 * HOUR));
-	CHECK(!weft__watchdog_look(watched, 30 * HOUR)); /* the loop is idle */
+	CHECK(!weft__watchdog_check(watched, 20 * HOUR));
+	CHECK(!weft__watchdog_check(watched, 30 * HOUR)); /* the loop is idle */
 	watched->watchdog_ns = 0;
 	OK(weft_loop_free(watched));
 }
@@ -230,8 +230,8 @@ TEST(a_sleeping_loop_is_not_reported_as_blocked)
 	watch_for(loop, WEFT_SLEEPING);
 	while (!weft__inbox_is_asleep(&loop->inbox))
 		sched_yield();
-	CHECK(!weft__watchdog_look(loop, HOUR));
-	CHECK(!weft__watchdog_look(loop, 3 * HOUR));
+	CHECK(!weft__watchdog_check(loop, HOUR));
+	CHECK(!weft__watchdog_check(loop, 3 * HOUR));
 	stop_and_free(loop);
 }
 

@@ -28,7 +28,7 @@
 
 /* Reads stacks word by word, whatever ASan thinks of a word, and also where the stack was
  * suspended by means that TSan does not know. */
-#define WEFT__LOOKS_AT_STACKS \
+#define WEFT__INSPECTS_STACKS \
 	__attribute__((no_sanitize("address", "thread"), noinline))
 
 #if defined(__SANITIZE_ADDRESS__) || WEFT__HAS_FEATURE(address_sanitizer)

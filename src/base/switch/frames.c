@@ -15,7 +15,7 @@ weft__is_root(const void *pc)
 	return at >= root && at < root + 32;
 }
 
-WEFT__LOOKS_AT_STACKS struct weft__frame
+WEFT__INSPECTS_STACKS struct weft__frame
 weft__frame_of(const struct weft__context *context)
 {
 	const void *const *saved = context->sp;
@@ -29,7 +29,7 @@ weft__frame_of(const struct weft__context *context)
 }
 
 /* Step to the caller of a frame; 0 if there is none. */
-WEFT__LOOKS_AT_STACKS static int
+WEFT__INSPECTS_STACKS static int
 go_out(struct weft__frame *frame)
 {
 	const char *at = frame->fp;

@@ -9,13 +9,14 @@
 
 #define FOUND_MAX 24 /* some are between here and the suspended stack */
 
-/* The assembly part: call look(out, max) as if the suspended stack `saved` had called it. */
-int weft__stack_look(const void *saved, int (*look)(void **out, int max), void **out, int max);
+/* The assembly part: call inspect(out, max) as if the suspended stack `saved` had called it. */
+int
+weft__stack_inspect(const void *saved, int (*inspect)(void **out, int max), void **out, int max);
 
 static bool
 is_here(const void *pc)
 {
-	uintptr_t at = (uintptr_t)pc, here = (uintptr_t)weft__stack_look;
+	uintptr_t at = (uintptr_t)pc, here = (uintptr_t)weft__stack_inspect;
 
 	return at >= here && at < here + 32;
 }
@@ -24,7 +25,7 @@ size_t
 weft__os_unwind(const void *saved, const void **out, size_t max)
 {
 	void *found[FOUND_MAX];
-	int all = weft__stack_look(saved, backtrace, found, FOUND_MAX), at = 0;
+	int all = weft__stack_inspect(saved, backtrace, found, FOUND_MAX), at = 0;
 	size_t count = 0;
 
 	while (at < all && !is_here(found[at]))

@@ -127,11 +127,11 @@ weft__stack_entry:
 	.size	weft__stack_entry, . - weft__stack_entry
 
 /* Call rsi(rdx, ecx).  To unwinders, the stack suspended at rdi is the caller. */
-	.globl	weft__stack_look
-	.hidden	weft__stack_look
-	.type	weft__stack_look, @function
+	.globl	weft__stack_inspect
+	.hidden	weft__stack_inspect
+	.type	weft__stack_inspect, @function
 	.p2align 4
-weft__stack_look:
+weft__stack_inspect:
 	.cfi_startproc
 	endbr64
 	pushq	%rbx
@@ -157,7 +157,7 @@ weft__stack_look:
 	.cfi_restore rbx
 	ret
 	.cfi_endproc
-	.size	weft__stack_look, . - weft__stack_look
+	.size	weft__stack_inspect, . - weft__stack_inspect
 
 	.section .note.gnu.property, "a"
 	.p2align 3

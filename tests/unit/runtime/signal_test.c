@@ -533,17 +533,17 @@ TEST(pending_signal_can_be_polled_without_waiting)
 	weft_loop *loop = make();
 	struct ear ear = { .calls = 0 };
 
-	CHECK_EQ(weft__signal_look(loop, BIT(SIGUSR1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft__signal_poll(loop, BIT(SIGUSR1)), WEFT_ETIMEDOUT);
 	hear(loop, &ear, SIGUSR1);
 	OK(raise(SIGUSR1));
-	CHECK_EQ(weft__signal_look(loop, BIT(SIGUSR1)), SIGUSR1);
-	CHECK_EQ(weft__signal_look(loop, BIT(SIGUSR1)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft__signal_poll(loop, BIT(SIGUSR1)), SIGUSR1);
+	CHECK_EQ(weft__signal_poll(loop, BIT(SIGUSR1)), WEFT_ETIMEDOUT);
 	CHECK_EQ(ear.calls, 0); /* no callback runs inside the call */
 	turns(loop, 2);
 	CHECK_EQ(ear.calls, 1);
-	CHECK_EQ(weft__signal_look(loop, BIT(SIGKILL)), WEFT_EINVAL);
-	CHECK_MISUSE(weft__signal_look(loop, 0), WEFT_EINVAL);
-	CHECK_MISUSE(weft__signal_look(NULL, BIT(SIGUSR1)), WEFT_EINVAL);
+	CHECK_EQ(weft__signal_poll(loop, BIT(SIGKILL)), WEFT_EINVAL);
+	CHECK_MISUSE(weft__signal_poll(loop, 0), WEFT_EINVAL);
+	CHECK_MISUSE(weft__signal_poll(NULL, BIT(SIGUSR1)), WEFT_EINVAL);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	OK(weft_loop_free(loop));
 }
