@@ -29,9 +29,9 @@ receive_by_idle(struct weft__op *op, int fd, void *buf, size_t size)
 }
 
 int64_t
-weft__op_recv_now(weft_op *public, int fd, void *buf, size_t size, bool must)
+weft__op_recv_now(weft_op *handle, int fd, void *buf, size_t size, bool must)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	return must && !op->pending ? receive_by_idle(op, fd, buf, size)
 	                            : weft__ready_recv_now(&op->loop->backend, op, buf, size, must);

@@ -83,9 +83,9 @@ int64_t weft__fd_sendfile_now(weft_loop *loop, int fd, const struct weft__file_p
 /* Stop or resume the results of a pending op of weft_op_recv_multi(): meanwhile the bytes stay in
  * the kernel.  Another op is left alone.  0; or -ENOMEM, and the op stays throttled. */
 static inline int
-weft__op_throttle(weft_op *public, bool on)
+weft__op_throttle(weft_op *handle, bool on)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	if (op->kind != WEFT__OP_RECV_MULTI)
 		return 0;
@@ -94,9 +94,9 @@ weft__op_throttle(weft_op *public, bool on)
 
 /* Let the next results of such an op be received into `buf`; NULL: into the loop's own memory. */
 static inline void
-weft__op_set_buffer(weft_op *public, void *buf, size_t size)
+weft__op_set_buffer(weft_op *handle, void *buf, size_t size)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	if (op->kind != WEFT__OP_RECV_MULTI)
 		return;

@@ -216,9 +216,9 @@ weft__ops_end(weft_loop *loop)
 }
 
 void
-weft_op_cancel(weft_op *public)
+weft_op_cancel(weft_op *handle)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	if (!op || !op->pending || weft__loop_check(op->loop, "weft_op_cancel") < 0)
 		return;
@@ -229,9 +229,9 @@ weft_op_cancel(weft_op *public)
 /* --- starting ----------------------------------------------------------- */
 
 int
-weft_op_init(weft_op *public, weft_loop *loop, weft_op_fn on_done, void *arg)
+weft_op_init(weft_op *handle, weft_loop *loop, weft_op_fn on_done, void *arg)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	loop = weft__loop_or_current(loop);
 	if (!op || !loop)
@@ -241,9 +241,9 @@ weft_op_init(weft_op *public, weft_loop *loop, weft_op_fn on_done, void *arg)
 }
 
 void
-weft_op_set_background(weft_op *public, bool on)
+weft_op_set_background(weft_op *handle, bool on)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	if (!op || !op->loop || weft__loop_check(op->loop, "weft_op_set_background") < 0)
 		return;
@@ -355,20 +355,20 @@ loop_op_start(struct weft__op *op, uint64_t deadline_ns)
 /* --- the calls ---------------------------------------------------------- */
 
 int
-weft_op_sleep(weft_op *public, uint64_t deadline_ns)
+weft_op_sleep(weft_op *handle, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_SLEEP, -1);
 
 	return rc < 0 ? rc : loop_op_start(op, deadline_ns);
 }
 
 int
-weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
+weft_op_poll(weft_op *handle, int fd, uint32_t events, uint64_t deadline_ns)
 {
 	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_EV_ERROR | WEFT_EV_HUP
 	                       | WEFT_EDGE | WEFT_MULTI;
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_POLL, fd);
 
 	if (rc < 0)
@@ -383,9 +383,9 @@ weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 }
 
 int
-weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags, uint64_t deadline_ns)
+weft_op_recv(weft_op *handle, int fd, void *buf, size_t size, int flags, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_RECV, fd);
 
 	if (rc < 0)
@@ -399,9 +399,9 @@ weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags, uint64_
 }
 
 int
-weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags, uint64_t deadline_ns)
+weft_op_send(weft_op *handle, int fd, const void *buf, size_t size, int flags, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_SEND, fd);
 
 	if (rc < 0)
@@ -415,9 +415,9 @@ weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags, u
 }
 
 int
-weft_op_recv_multi(weft_op *public, int fd, uint64_t deadline_ns)
+weft_op_recv_multi(weft_op *handle, int fd, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_RECV_MULTI, fd);
 
 	if (rc < 0)
@@ -433,9 +433,9 @@ weft_op_data(const weft_op *op)
 }
 
 int
-weft__op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, uint64_t deadline_ns)
+weft__op_sendmsg(weft_op *handle, int fd, const struct msghdr *msg, int flags, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_SENDMSG, fd);
 
 	if (rc < 0)
@@ -446,9 +446,9 @@ weft__op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, u
 }
 
 int
-weft__op_sendfile(weft_op *public, int fd, const struct weft__file_part *part, uint64_t deadline_ns)
+weft__op_sendfile(weft_op *handle, int fd, const struct weft__file_part *part, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_SENDFILE, fd);
 
 	if (rc < 0)
@@ -458,9 +458,9 @@ weft__op_sendfile(weft_op *public, int fd, const struct weft__file_part *part, u
 }
 
 int
-weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
+weft_op_accept(weft_op *handle, int fd, uint32_t events, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_ACCEPT, fd);
 
 	if (rc < 0)
@@ -472,10 +472,10 @@ weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 }
 
 int
-weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr, socklen_t size,
+weft_op_connect(weft_op *handle, int fd, const struct sockaddr *addr, socklen_t size,
                 uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_CONNECT, fd);
 
 	if (rc < 0)
@@ -494,9 +494,9 @@ weft__loop_has_files(weft_loop *loop)
 }
 
 int
-weft__op_start_file(weft_op *public, const struct weft__file_call *call, uint64_t deadline_ns)
+weft__op_start_file(weft_op *handle, const struct weft__file_call *call, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, call->kind, call->fd);
 
 	if (rc < 0)
@@ -524,9 +524,9 @@ weft__fd_evict(weft_loop *loop, int fd)
 }
 
 int
-weft_op_close(weft_op *public, int fd)
+weft_op_close(weft_op *handle, int fd)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_CLOSE, fd);
 
 	if (rc == WEFT_ESHUTDOWN) /* no caller is left to wait, and the call takes `fd` */
@@ -545,9 +545,9 @@ weft_op_close(weft_op *public, int fd)
 /* --- custom ops --------------------------------------------------------- */
 
 int
-weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t deadline_ns)
+weft_op_begin(weft_op *handle, weft_op_cancel_fn on_cancel, void *arg, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_OWN, -1);
 
 	if (rc < 0)
@@ -578,9 +578,9 @@ send_result(struct weft__op *op, int64_t result, weft_fn fn)
 }
 
 int
-weft_op_finish(weft_op *public, int64_t result)
+weft_op_finish(weft_op *handle, int64_t result)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	if (!op || !op->loop)
 		return weft__misuse(WEFT_EINVAL,
@@ -610,13 +610,13 @@ weft__op_post_result(struct weft__op *op, int64_t result, weft_fn fn)
 
 /* The op has its result from the start, so it needs no wheel entry. */
 void
-weft__op_follow(weft_op *public)
+weft__op_follow(weft_op *handle)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	weft_loop *loop = op->loop;
 
 	op->kind = WEFT__OP_OWN;
 	begin_pending(op);
-	(void)weft_op_finish(public, 0);
+	(void)weft_op_finish(handle, 0);
 	weft__loop_changed(loop);
 }

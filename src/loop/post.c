@@ -144,9 +144,9 @@ post_node_traced(weft_loop *loop, struct weft__node *node)
 }
 
 int
-weft_loop_post_node(weft_loop *loop, weft_node *public)
+weft_loop_post_node(weft_loop *loop, weft_node *handle)
 {
-	struct weft__node *node = (struct weft__node *)(void *)public;
+	struct weft__node *node = (struct weft__node *)(void *)handle;
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || !node || !node->fn)
@@ -166,9 +166,9 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 }
 
 int
-weft_loop_post_before_wait(weft_loop *loop, weft_node *public)
+weft_loop_post_before_wait(weft_loop *loop, weft_node *handle)
 {
-	struct weft__node *node = (struct weft__node *)(void *)public;
+	struct weft__node *node = (struct weft__node *)(void *)handle;
 	int rc;
 
 	loop = weft__loop_or_current(loop);

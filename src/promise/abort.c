@@ -457,9 +457,9 @@ cut(struct weft__scope_tie *base)
 }
 
 int
-weft_abort_scope(const weft_abort *abort, weft_scope *public)
+weft_abort_scope(const weft_abort *abort, weft_scope *handle)
 {
-	struct weft__scope *scope = public ? weft__scope_here(public) : NULL;
+	struct weft__scope *scope = handle ? weft__scope_here(handle) : NULL;
 	struct tie *tie;
 	int rc;
 

@@ -166,9 +166,9 @@ check_op(const struct weft__op *op)
 }
 
 int64_t
-weft_op_wait(weft_op *public, uint64_t deadline_ns)
+weft_op_wait(weft_op *handle, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int64_t result;
 	int rc = check_op(op);
 
@@ -188,15 +188,15 @@ weft_op_wait(weft_op *public, uint64_t deadline_ns)
 }
 
 int64_t
-weft__op_wait(weft_op *public, const char *what)
+weft__op_wait(weft_op *handle, const char *what)
 {
-	return wait_op(weft__op_of(public), what, WEFT_NEVER, false);
+	return wait_op(weft__op_of(handle), what, WEFT_NEVER, false);
 }
 
 int64_t
-weft__op_wait_shielded(weft_op *public, const char *what)
+weft__op_wait_shielded(weft_op *handle, const char *what)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 
 	return op->pending ? wait_op(op, what, WEFT_NEVER, true) : op->result;
 }

@@ -17,7 +17,7 @@ threadlet_scope_give(struct weft__sched *sched, struct weft__scope *scope)
 {
 	weft__assert(!scope->live);
 	weft__assert(!scope->text);
-	scope->public = NULL;
+	scope->handle = NULL;
 	scope->error = 0;
 	scope->outer = sched->scopes;
 	sched->scopes = scope;
@@ -48,7 +48,7 @@ threadlet_scope_take(struct weft__sched *sched)
 }
 
 static inline void
-open_in(struct weft__threadlet *self, struct weft__scope *scope, weft_scope *public, uint32_t flags,
+open_in(struct weft__threadlet *self, struct weft__scope *scope, weft_scope *handle, uint32_t flags,
         uint64_t deadline_ns)
 {
 	int why = flags & WEFT_SHIELD ? 0 : self->why;
@@ -57,23 +57,23 @@ open_in(struct weft__threadlet *self, struct weft__scope *scope, weft_scope *pub
 		why = WEFT_ETIMEDOUT;
 	scope->owner = self;
 	scope->outer = self->scope;
-	scope->public = public;
+	scope->handle = handle;
 	scope->flags = flags;
 	self->scope = scope;
 	self->why = scope->why = why;
-	public->flags = flags;
-	public->error = 0;
-	public->deadline_ns = deadline_ns;
-	public->opaque[0] = (uintptr_t)scope;
+	handle->flags = flags;
+	handle->error = 0;
+	handle->deadline_ns = deadline_ns;
+	handle->opaque[0] = (uintptr_t)scope;
 }
 
 __attribute__((noinline)) static int
-open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+open_slow(weft_scope *handle, uint32_t flags, uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
 	struct weft__scope *scope;
 
-	if (!public || (flags & ~KNOWN))
+	if (!handle || (flags & ~KNOWN))
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_scope_open: scope is NULL, or flags has unknown bits");
 	if (!self)
@@ -92,34 +92,34 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 		threadlet_scope_give(self->sched, scope);
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: out of memory");
 	}
-	open_in(self, scope, public, flags, deadline_ns);
+	open_in(self, scope, handle, flags, deadline_ns);
 	return 0;
 }
 
 int
-weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+weft_scope_open(weft_scope *handle, uint32_t flags, uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
 
-	if (!self || !public || (flags & ~KNOWN) || deadline_ns != WEFT_NEVER
+	if (!self || !handle || (flags & ~KNOWN) || deadline_ns != WEFT_NEVER
 	    || weft__loop_is_forked(weft__loop_here()) || !self->sched->scopes)
-		return open_slow(public, flags, deadline_ns);
-	open_in(self, threadlet_scope_take(self->sched), public, flags, deadline_ns);
+		return open_slow(handle, flags, deadline_ns);
+	open_in(self, threadlet_scope_take(self->sched), handle, flags, deadline_ns);
 	return 0;
 }
 
 struct weft__scope *
-weft__scope_here(const weft_scope *public)
+weft__scope_here(const weft_scope *handle)
 {
-	struct weft__scope *scope = weft__scope_of(public);
+	struct weft__scope *scope = weft__scope_of(handle);
 
 	return scope && scope->owner->sched->loop == weft__thread_self()->loop ? scope : NULL;
 }
 
 int
-weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
+weft_scope_set_deadline(weft_scope *handle, uint64_t deadline_ns)
 {
-	struct weft__scope *scope = weft__scope_here(public);
+	struct weft__scope *scope = weft__scope_here(handle);
 	int rc;
 
 	if (!scope)
@@ -136,14 +136,14 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 	rc = arm(scope, deadline_ns);
 	if (rc < 0) /* none was armed before: moving one needs no memory */
 		return weft__fail(rc, "weft_scope_set_deadline: out of memory");
-	public->deadline_ns = deadline_ns;
+	handle->deadline_ns = deadline_ns;
 	return 0;
 }
 
 void
-weft_scope_cancel(weft_scope *public)
+weft_scope_cancel(weft_scope *handle)
 {
-	struct weft__scope *scope = weft__scope_here(public);
+	struct weft__scope *scope = weft__scope_here(handle);
 
 	if (scope && !weft__loop_is_forked(scope->owner->sched->loop))
 		weft__scope_end(scope, WEFT_ECANCELED);
@@ -206,8 +206,8 @@ threadlet_scope_fail(struct weft__scope *scope, int error, const char *text)
 		return;
 	scope->error = error;
 	scope->text = text ? copy_text(text) : NULL;
-	if (scope->public)
-		scope->public->error = error;
+	if (scope->handle)
+		scope->handle->error = error;
 	if (scope->flags & WEFT_FAIL_FAST)
 		weft__scope_end(scope, WEFT_ECANCELED);
 }
@@ -265,7 +265,7 @@ await_children(struct weft__scope *scope)
 
 	do {
 		waiter = (struct weft__waiter){ .what = "scope",
-			                        .on = (intptr_t)scope->public,
+			                        .on = (intptr_t)scope->handle,
 			                        .deaf = true };
 		scope->closer = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);
@@ -326,17 +326,17 @@ refuse_close(bool forked)
 }
 
 int
-weft_scope_close(weft_scope *public)
+weft_scope_close(weft_scope *handle)
 {
 	struct weft__threadlet *self = weft__self();
 	struct weft__scope *scope = self ? self->scope : NULL;
-	bool is_it = public && scope && scope->public == public;
+	bool is_it = handle && scope && scope->handle == handle;
 	int rc;
 
 	if (!is_it || weft__loop_is_forked(weft__loop_here()))
 		return refuse_close(is_it);
 	rc = threadlet_scope_finish(self, scope, true);
-	public->opaque[0] = 0;
+	handle->opaque[0] = 0;
 	return rc;
 }
 
@@ -347,7 +347,7 @@ weft__scopes_close(struct weft__threadlet *self)
 	int error = 0;
 
 	for (struct weft__scope *s = self->scope; s; s = s->outer)
-		s->public = NULL;
+		s->handle = NULL;
 	while (self->scope) {
 		int rc = threadlet_scope_finish(self, self->scope, error == 0);
 

@@ -13,7 +13,7 @@ WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
                    "one layout");
 
 #define COUNT_MAX          UINT32_MAX
-#define counter_of(public) ((struct counter *)(void *)(public))
+#define counter_of(handle) ((struct counter *)(void *)(handle))
 
 /* Called inside the waitable, which it leaves: wake all waiters. */
 static void

@@ -64,7 +64,7 @@ struct weft__scope_tie {
 struct weft__scope {
 	struct weft__scope     *outer;  /* of the same threadlet; link of the free list */
 	struct weft__threadlet *owner;
-	weft_scope             *public; /* NULL: its frame is gone */
+	weft_scope             *handle; /* NULL: its frame is gone */
 	struct weft__handle    *live;
 	struct weft__handle    *ended, *ended_last; /* oldest first */
 	uint32_t live_count, ended_count;
@@ -444,12 +444,12 @@ weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, in
 
 /* The scope behind a public one; NULL: not open. */
 static inline struct weft__scope *
-weft__scope_of(const weft_scope *public)
+weft__scope_of(const weft_scope *handle)
 {
 	struct weft__scope *scope =
-		public ? (struct weft__scope *)(uintptr_t)public->opaque[0] : NULL;
+		handle ? (struct weft__scope *)(uintptr_t)handle->opaque[0] : NULL;
 
-	return scope && scope->public == public ? scope : NULL;
+	return scope && scope->handle == handle ? scope : NULL;
 }
 
 /* Queue a wait for the end of a threadlet in a scope of this loop.  For select. */

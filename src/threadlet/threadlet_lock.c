@@ -66,9 +66,9 @@ lock_slow(struct mutex *mutex, uint64_t deadline_ns)
 }
 
 int
-weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
+weft_mutex_lock(weft_mutex *handle, uint64_t deadline_ns)
 {
-	struct mutex *mutex = (struct mutex *)(void *)public;
+	struct mutex *mutex = (struct mutex *)(void *)handle;
 	struct weft__threadlet *self = weft__waitable_is_open(&mutex->waitable);
 
 	if (__builtin_expect(!self || mutex->owner, 0))
@@ -94,9 +94,9 @@ unlock_slow(struct mutex *mutex)
 }
 
 int
-weft_mutex_unlock(weft_mutex *public)
+weft_mutex_unlock(weft_mutex *handle)
 {
-	struct mutex *mutex = (struct mutex *)(void *)public;
+	struct mutex *mutex = (struct mutex *)(void *)handle;
 	const struct weft__thread *thread = weft__thread_here();
 	const void *self = thread ? thread->threadlet : NULL;
 
@@ -134,10 +134,10 @@ unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 }
 
 int
-weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns)
+weft_cond_wait(weft_cond *handle, weft_mutex *mutex_handle, uint64_t deadline_ns)
 {
-	struct cond *cond = (struct cond *)(void *)public;
-	struct mutex *mutex = (struct mutex *)(void *)public_mutex;
+	struct cond *cond = (struct cond *)(void *)handle;
+	struct mutex *mutex = (struct mutex *)(void *)mutex_handle;
 	int rc = weft__waitable_enter(&mutex->waitable), again;
 
 	if (rc < 0)
@@ -161,9 +161,9 @@ weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns
 }
 
 int
-weft_cond_wake(weft_cond *public)
+weft_cond_wake(weft_cond *handle)
 {
-	struct cond *cond = (struct cond *)(void *)public;
+	struct cond *cond = (struct cond *)(void *)handle;
 	struct weft__wait *wait;
 	int rc = weft__waitable_enter(&cond->waitable);
 
@@ -177,9 +177,9 @@ weft_cond_wake(weft_cond *public)
 }
 
 int
-weft_cond_wake_all(weft_cond *public)
+weft_cond_wake_all(weft_cond *handle)
 {
-	struct cond *cond = (struct cond *)(void *)public;
+	struct cond *cond = (struct cond *)(void *)handle;
 	struct weft__wait *all;
 	int rc = weft__waitable_enter(&cond->waitable);
 

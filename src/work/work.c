@@ -164,9 +164,9 @@ on_worked(void *arg)
 }
 
 int
-weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint64_t deadline_ns)
+weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *handle, uint64_t deadline_ns)
 {
-	struct weft__op *op = weft__op_of(public);
+	struct weft__op *op = weft__op_of(handle);
 	int rc;
 
 	if (!pool || !fn || !op || !op->loop)
@@ -177,7 +177,7 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 		rc = work_enter(&pool, op->loop);
 	if (rc < 0)
 		return rc;
-	rc = weft_op_begin(public, work_on_cancel, pool, deadline_ns);
+	rc = weft_op_begin(handle, work_on_cancel, pool, deadline_ns);
 	if (rc < 0) {
 		weft__pool_unreserve(pool);
 		weft__pool_leave(pool);
@@ -188,7 +188,7 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 	if (rc < 0) {
 		weft__pool_unreserve(pool);
 		weft__pool_leave(pool);
-		(void)weft_op_finish(public, rc); /* the op has begun, so it must finish */
+		(void)weft_op_finish(handle, rc); /* the op has begun, so it must finish */
 	}
 	return 0;
 }
