@@ -25,7 +25,7 @@ LAYERS = "base timer backend loop threadlet promise work net runtime dag".split(
 OUTSIDE = ("proto", "bindings", "tools", "examples")
 LOOPS_OWN = "src/loop/"  # the only folder that names members of struct weft_loop
 BACKEND_USERS = ("src/backend/", LOOPS_OWN)
-OPS = "src/backend/op.h"  # the contract of ops: every layer may use what it declares
+OPS = "src/backend/backend_op.h"  # the contract of ops: every layer may use what it declares
 SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
 LIBRARIES = "admin dag hiredis http js redis".split()  # headers of the libraries beside the core
 CORE_FUNCTIONS_MAX, LIBRARY_FUNCTIONS_MAX = 220, 90
@@ -778,7 +778,7 @@ CLEAN = {
         "struct weft__backend {", "\tint fd;", "};", "static inline struct weft__backend *",
         "weft__backend_of(int a)", "{", "\treturn weft__count(a);", "}",
         "extern const struct weft__poll_ops weft__poll;"),
-    "src/backend/op.h": c_file("op.h", "struct weft__op {", "\tint fd;", "};"),
+    "src/backend/backend_op.h": c_file("backend_op.h", "struct weft__op {", "\tint fd;", "};"),
     "src/loop/fd.h": c_file("fd.h", '#include "backend/backend.h"', "static inline int",
                             "weft__fd_send(int a)", "{", "\treturn weft__backend_of(a)->fd;", "}"),
     "src/net/send.c": c_file("send.c", '#include "loop/fd.h"', "/* weft__backend_of() */",
@@ -827,7 +827,7 @@ PLANTS = [  # rule, path, text, line of the first finding
                    "\treturn loop->backend.ops && a.loops[1]->state;",
                    "\treturn here(g(1))->state;")],
     ("loop-members", "src/threadlet/a.h", c_file("a.h", "#define A a->loop->backend"), 2),
-    ("backend-private", "src/net/a.c", c_file("a.c", '#include "backend/op.h"'), 2),
+    ("backend-private", "src/net/a.c", c_file("a.c", '#include "backend/backend_op.h"'), 2),
     *[("backend-private", "src/threadlet/a.c", c_file("a.c", "int f(int a)", "{", line, "}"), 4)
       for line in ("\treturn weft__backend_of(a)->fd;", "\treturn WEFT__EVENTS;",
                    "\tstruct weft__backend *backend = g(a);", "\treturn WEFT__FD_PLAIN;",

@@ -21,7 +21,7 @@
 
 #include <weft/watch.h>
 #include "backend/fds.h"
-#include "backend/op.h"
+#include "backend/backend_op.h"
 
 #define WEFT__EVENTS_MAX 256u /* at most this many are fetched by one wait */
 #define WEFT__GONE       0x4000u /* readiness bit: the descriptor now refers to another file */

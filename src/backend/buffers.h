@@ -1,11 +1,11 @@
 /* buffers.h - buffers that the kernel fills for receives with many results.
  *
- * Needs: ring.h.  Owned by: uring.c.  Thread: the loop's.
+ * Needs: uring_ring.h.  Owned by: uring.c.  Thread: the loop's.
  */
 #ifndef WEFT_BACKEND_BUFFERS_H
 #define WEFT_BACKEND_BUFFERS_H
 
-#include "backend/ring.h"
+#include "backend/uring_ring.h"
 
 #define WEFT__BUFFER_GROUP 0
 

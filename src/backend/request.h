@@ -1,12 +1,12 @@
 /* request.h - converts ops to io_uring requests.
  *
- * Needs: ring.h.  Owned by: uring.c.  Thread: the loop's.
+ * Needs: uring_ring.h.  Owned by: uring.c.  Thread: the loop's.
  */
 #ifndef WEFT_BACKEND_REQUEST_H
 #define WEFT_BACKEND_REQUEST_H
 
-#include "backend/op.h"
-#include "backend/ring.h"
+#include "backend/backend_op.h"
+#include "backend/uring_ring.h"
 
 /* Fill a cleared entry with the request for `op`; its completions carry the op's address. */
 void weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op);

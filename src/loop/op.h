@@ -1,14 +1,14 @@
 /* op.h - what the layers above the loop use of ops, beside <weft/op.h>.
  *
- * The layout of an op is in backend/op.h, which the backends share.  Above the loop only the owner
- * of a custom op writes members of it.
+ * The layout of an op is in backend/backend_op.h, which the backends share.  Above the loop only
+ * the owner of a custom op writes members of it.
  *
  * Needs: timer, base.  Thread: the loop's, unless the comment says otherwise.
  */
 #ifndef WEFT_LOOP_OP_H
 #define WEFT_LOOP_OP_H
 
-#include "backend/op.h"
+#include "backend/backend_op.h"
 #include "base/build.h"
 
 /* Request that a pending op finishes with `why`. */

@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "backend/ring.h"
+#include "backend/uring_ring.h"
 #include "fault.h"
 #include "scenarios.h"
 

@@ -1,9 +1,9 @@
-/* ring.h - the submission and completion rings that io_uring shares with the kernel.
+/* uring_ring.h - the submission and completion rings that io_uring shares with the kernel.
  *
  * Needs: base.  Owned by: uring.c.  Thread: the loop's.
  */
-#ifndef WEFT_BACKEND_RING_H
-#define WEFT_BACKEND_RING_H
+#ifndef WEFT_BACKEND_URING_RING_H
+#define WEFT_BACKEND_URING_RING_H
 
 #include <linux/io_uring.h>
 #include "base/sys.h"

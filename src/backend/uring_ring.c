@@ -1,4 +1,4 @@
-/* ring.c - the submission and completion rings that io_uring shares with the kernel.
+/* uring_ring.c - the submission and completion rings that io_uring shares with the kernel.
  *
  * Not liburing, because every system call must go through the sys table, and Debian's liburing
  * is older than the kernels it runs on.
@@ -18,7 +18,7 @@
  *      when entered.
  */
 #include <errno.h>
-#include "backend/ring.h"
+#include "backend/uring_ring.h"
 
 #define CANCEL_NS (100 * WEFT_MS) /* reading a file may be slow */
 #define BOUND     (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)

@@ -1,4 +1,4 @@
-/* op.h - the private layout of a weft_op.  Private.
+/* backend_op.h - the private layout of a weft_op.  Private.
  *
  * Needs: timer, base.
  */
