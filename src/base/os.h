@@ -159,19 +159,19 @@ int      weft__os_catch_faults(bool (*handler)(const struct weft__moment *moment
 /* Whether SIGSEGV has a handler or is ignored. */
 bool     weft__os_has_fault_handler(void);
 
-/* Install `handler` as the handler of the signal that weft__os_poke() sends.  It runs on the
- * target thread, and returns false if the signal was not meant for it.  0 or -errno. */
-int      weft__os_catch_pokes(bool (*handler)(const struct weft__moment *moment));
+/* Install `handler` as the handler of the signal that weft__os_signal_thread() sends.  It runs on
+ * the target thread, and returns false if the signal was not meant for it.  0 or -errno. */
+int      weft__os_catch_thread_signal(bool (*handler)(const struct weft__moment *moment));
 
-/* Let weft__os_poke() signal the calling thread; returns the thread's handle. */
-uint64_t weft__os_allow_pokes(void);
+/* Let weft__os_signal_thread() signal the calling thread; returns the thread's handle. */
+uint64_t weft__os_allow_thread_signal(void);
 
 /* Send that signal to the thread whose handle is in *thread.  0 means no thread; the handle
  * must become 0 before its thread exits.  0 or -errno. */
-int      weft__os_poke(const weft__a64 *thread);
+int      weft__os_signal_thread(const weft__a64 *thread);
 
-/* Reset the lock of weft__os_poke() in a forked child. */
-void     weft__os_forget_pokes(void);
+/* Reset the lock of weft__os_signal_thread() in a forked child. */
+void     weft__os_forget_thread_signal(void);
 
 /* Give the calling thread an alternate signal stack, until the thread exits.  0 or -errno. */
 int      weft__os_signal_stack(struct weft__thread *self);

@@ -394,69 +394,69 @@ weft__os_has_fault_handler(void)
 	return sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler != SIG_DFL;
 }
 
-/* Pokes use SIGURG: it is ignored by default, and rarely used. */
-static struct sigaction pokes_before;
-static bool (*poke_handler)(const struct weft__moment *moment);
-static pthread_mutex_t pokes_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The signal is SIGURG, because that is ignored by default, and rarely used. */
+static struct sigaction sigurg_before;
+static bool (*sigurg_handler)(const struct weft__moment *moment);
+static pthread_mutex_t sigurg_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
-on_poke(int number, siginfo_t *info, void *context)
+on_sigurg(int number, siginfo_t *info, void *context)
 {
 	struct weft__moment moment = moment_of(context);
 	int saved = errno;
 
-	if (poke_handler(&moment))
+	if (sigurg_handler(&moment))
 		;
-	else if (pokes_before.sa_flags & SA_SIGINFO)
-		pokes_before.sa_sigaction(number, info, context);
-	else if (pokes_before.sa_handler != SIG_DFL && pokes_before.sa_handler != SIG_IGN)
-		pokes_before.sa_handler(number);
+	else if (sigurg_before.sa_flags & SA_SIGINFO)
+		sigurg_before.sa_sigaction(number, info, context);
+	else if (sigurg_before.sa_handler != SIG_DFL && sigurg_before.sa_handler != SIG_IGN)
+		sigurg_before.sa_handler(number);
 	errno = saved;
 }
 
 int
-weft__os_catch_pokes(bool (*handler)(const struct weft__moment *moment))
+weft__os_catch_thread_signal(bool (*handler)(const struct weft__moment *moment))
 {
-	struct sigaction mine = { .sa_sigaction = on_poke,
+	struct sigaction mine = { .sa_sigaction = on_sigurg,
 		                  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
 	int rc;
 
-	poke_handler = handler;
+	sigurg_handler = handler;
 	(void)sigemptyset(&mine.sa_mask);
-	rc = (int)weft__os_result(sigaction(SIGURG, NULL, &pokes_before));
+	rc = (int)weft__os_result(sigaction(SIGURG, NULL, &sigurg_before));
 	return rc < 0 ? rc : (int)weft__os_result(sigaction(SIGURG, &mine, NULL));
 }
 
 uint64_t
-weft__os_allow_pokes(void)
+weft__os_allow_thread_signal(void)
 {
-	sigset_t pokes;
+	sigset_t sigurg;
 
-	(void)sigemptyset(&pokes);
-	(void)sigaddset(&pokes, SIGURG);
-	(void)pthread_sigmask(SIG_UNBLOCK, &pokes, NULL);
+	(void)sigemptyset(&sigurg);
+	(void)sigaddset(&sigurg, SIGURG);
+	(void)pthread_sigmask(SIG_UNBLOCK, &sigurg, NULL);
 	return (uint64_t)pthread_self();
 }
 
 /* An exiting thread takes this lock first, so its handle stays valid while the lock is held. */
 int
-weft__os_poke(const weft__a64 *thread)
+weft__os_signal_thread(const weft__a64 *thread)
 {
 	uint64_t number;
 	int rc = -ESRCH;
 
-	(void)pthread_mutex_lock(&pokes_lock);
+	(void)pthread_mutex_lock(&sigurg_lock);
 	number = weft__load(thread, WEFT__ACQUIRE);
 	if (number)
 		rc = -pthread_kill((pthread_t)number, SIGURG);
-	(void)pthread_mutex_unlock(&pokes_lock);
+	(void)pthread_mutex_unlock(&sigurg_lock);
 	return rc;
 }
 
 void
-weft__os_forget_pokes(void)
+weft__os_forget_thread_signal(void)
 {
-	pokes_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	sigurg_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 /* --- the struct of a thread --------------------------------------------- */
@@ -468,8 +468,8 @@ static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static void
 on_thread_exit(void *arg)
 {
-	(void)pthread_mutex_lock(&pokes_lock);
-	(void)pthread_mutex_unlock(&pokes_lock);
+	(void)pthread_mutex_lock(&sigurg_lock);
+	(void)pthread_mutex_unlock(&sigurg_lock);
 	drop_signal_stack(arg);
 	weft__thread_end(arg);
 	weft__thread_ptr = NULL;

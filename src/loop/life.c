@@ -529,7 +529,7 @@ end_run(weft_loop *loop, weft_loop *before)
 	if (loop->traced)
 		weft__trace_rest(loop);
 	/* Do not check `runtime`: it may have been taken from a stopped loop already. */
-	if (weft__load(&loop->pokes_to, WEFT__RELAXED))
+	if (weft__load(&loop->signals_to, WEFT__RELAXED))
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
 	weft__loop_settle(loop);

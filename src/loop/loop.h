@@ -183,7 +183,7 @@ struct weft_loop {
 	void     (*on_report)(void *arg, const weft_report *report); /* or NULL */
 	void      *report_arg;
 	struct weft__watched watched;
-	weft__a64  pokes_to;    /* where the watchdog sends its signal: the runner; or 0 */
+	weft__a64  signals_to;  /* where the watchdog sends its signal: the runner; or 0 */
 
 	/* For observe.c. */
 	weft__aptr sampler;     /* struct weft__sampler; 0: never observed */

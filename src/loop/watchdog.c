@@ -62,7 +62,7 @@ write_down(const struct weft__moment *moment)
 }
 
 static bool
-on_poke(const struct weft__moment *moment)
+on_thread_signal(const struct weft__moment *moment)
 {
 	uint32_t expected = REQUESTED;
 
@@ -79,13 +79,13 @@ on_poke(const struct weft__moment *moment)
 void
 weft__watchdog_begin(weft_loop *loop)
 {
-	weft__store(&loop->pokes_to, weft__os_allow_pokes(), WEFT__RELEASE);
+	weft__store(&loop->signals_to, weft__os_allow_thread_signal(), WEFT__RELEASE);
 }
 
 void
 weft__watchdog_end(weft_loop *loop)
 {
-	weft__store(&loop->pokes_to, 0, WEFT__RELEASE);
+	weft__store(&loop->signals_to, 0, WEFT__RELEASE);
 }
 
 /* --- on the requesting thread ------------------------------------------- */
@@ -100,7 +100,7 @@ request_locked(weft_loop *loop)
 
 	answer.loop = loop;
 	weft__store(&answer.state, REQUESTED, WEFT__RELEASE);
-	rc = weft__os_poke(&loop->pokes_to);
+	rc = weft__os_signal_thread(&loop->signals_to);
 	while (rc == 0 && state != THERE && weft__sys->now() < until_ns) {
 		(void)weft__sys->park(&answer.state, state, until_ns);
 		state = weft__load(&answer.state, WEFT__ACQUIRE);
@@ -117,13 +117,13 @@ request_locked(weft_loop *loop)
 /* Under `request_lock`, because the first request may come from another caller than the watchdog.
  * 0, or an error. */
 static int
-catch_pokes(void)
+catch_thread_signal(void)
 {
 	int rc = 0;
 
 	weft__lock_take(&answer.request_lock);
 	if (!dog.catches)
-		rc = weft__os_catch_pokes(on_poke);
+		rc = weft__os_catch_thread_signal(on_thread_signal);
 	dog.catches = rc == 0;
 	weft__lock_give(&answer.request_lock);
 	return rc;
@@ -134,7 +134,7 @@ weft__loop_holder(weft_loop *loop, struct weft__holder *out)
 {
 	bool known;
 
-	if (catch_pokes() < 0)
+	if (catch_thread_signal() < 0)
 		return false;
 	weft__lock_take(&answer.request_lock);
 	known = request_locked(loop);
@@ -277,7 +277,7 @@ static int
 watchdog_start(void)
 {
 	struct weft__thread_opts opts = { .name = "weft watchdog", .fn = dog_main };
-	int rc = catch_pokes();
+	int rc = catch_thread_signal();
 
 	if (rc < 0)
 		return rc;
@@ -320,6 +320,6 @@ weft__watchdog_forget(void)
 	dog.lock = (struct weft__lock){ 0 };
 	dog.loops = 0;
 	answer.request_lock = (struct weft__lock){ 0 };
-	weft__os_forget_pokes();
+	weft__os_forget_thread_signal();
 	weft__store(&answer.state, FREE, WEFT__RELAXED);
 }
