@@ -43,7 +43,7 @@ aim_timer(struct weft__dns *dns, uint64_t due_ns)
 }
 
 void
-weft__dns_poke(struct weft__dns *dns)
+weft__dns_run_soon(struct weft__dns *dns)
 {
 	struct weft__wheel_entry *entry = weft__timer_entry(&dns->timer);
 

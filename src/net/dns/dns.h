@@ -164,10 +164,10 @@ void weft__dns_clear(struct weft__dns *dns);
 /* Deliver the result to a wait: finish its op, and free the wait. */
 void weft__dns_deliver(struct weft__dns_wait *wait, const struct weft__dns_name *name);
 
-/* arm: arm the timer; returns 0 or WEFT_ENOMEM.  Then the timer can be moved.  poke: to the
+/* arm: arm the timer; returns 0 or WEFT_ENOMEM.  Then the timer can be moved.  run_soon: to the
  * next loop iteration.  set_timer: to the time when something is due; disarms it if nothing is. */
 int  weft__dns_arm(struct weft__dns *dns);
-void weft__dns_poke(struct weft__dns *dns);
+void weft__dns_run_soon(struct weft__dns *dns);
 void weft__dns_set_timer(struct weft__dns *dns);
 
 /* --- dns_host.c --------------------------------------------------------- */

@@ -200,7 +200,7 @@ weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key, struct we
 		if (!name)
 			return WEFT_ENOMEM;
 		dns_cache_push(&dns->queue, name, WEFT__DNS_QUEUED);
-		weft__dns_poke(dns);
+		weft__dns_run_soon(dns);
 	}
 	add_wait(name, wait);
 	return 0;
@@ -256,7 +256,7 @@ dns_end_query(struct weft__dns_name *name)
 	name->state = WEFT__DNS_NEW;
 	dns->queries--;
 	if (dns->queue.first) /* the engine can take one more */
-		weft__dns_poke(dns);
+		weft__dns_run_soon(dns);
 }
 
 void

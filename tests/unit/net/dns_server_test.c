@@ -348,7 +348,7 @@ TEST(dns_repeats_queries_in_progress_when_it_reads_its_configuration_again)
 	drive_to(loop, "held.test");
 	dns = weft__dns_of(loop);
 	dns->reopen = true;
-	weft__dns_poke(dns);
+	weft__dns_run_soon(dns);
 	while (world_count("held.test") < 2)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(a.told, 0);
@@ -373,7 +373,7 @@ TEST(dns_reports_no_partial_answer_when_it_reads_its_configuration_again)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) > 0);
 	dns = weft__dns_of(loop);
 	dns->reopen = true;
-	weft__dns_poke(dns);
+	weft__dns_run_soon(dns);
 	while (world_count("half.test") < 2)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) > 0);
 	CHECK_EQ(a.told, 0);
