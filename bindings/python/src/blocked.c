@@ -35,13 +35,12 @@ owner_of(weft_loop *loop)
 }
 
 static void
-on_report(void *arg, const weft_report *report)
+on_report(void *Py_UNUSED(arg), const weft_report *report)
 {
 	unsigned long owner;
 	PyGILState_STATE gil;
 	PyObject *module, *result = NULL;
 
-	(void)arg;
 	if (report->kind != WEFT_REPORT_BLOCKED) {
 		if (report->level <= 1)
 			weft_report_print(report);

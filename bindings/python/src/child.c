@@ -32,12 +32,11 @@ code_of(int status)
 }
 
 static void
-py_child_on_end(weft_watch *watch, int status, void *arg)
+py_child_on_end(weft_watch *Py_UNUSED(watch), int status, void *arg)
 {
 	struct child *child = arg;
 	PyObject *code = PyLong_FromLong(code_of(status));
 
-	(void)watch;
 	if (!code) {
 		PyErr_Clear();
 		code = PyLong_FromLong(CODE_UNKNOWN); /* small integers always exist */

@@ -176,14 +176,13 @@ fds_notify(struct fd_entry *entry, int side)
 }
 
 static void
-on_ready(weft_watch *watch, int what, void *arg)
+on_ready(weft_watch *Py_UNUSED(watch), int what, void *arg)
 {
 	struct fd_entry *entry = arg;
 	struct loop_core *core = entry->core;
 	uint32_t events = (uint32_t)what;
 	int fd = entry->fd;
 
-	(void)watch;
 	if (what < 0) {
 		entry->started = false;
 		if (what == WEFT_EBADF) /* else the loop is ending */

@@ -283,12 +283,11 @@ weftpy_handle_run(struct loop_core *core, struct handle *handle)
 }
 
 static PyObject *
-handle_run(PyObject *self, PyObject *unused)
+handle_run(PyObject *self, PyObject *Py_UNUSED(unused))
 {
 	struct handle *handle = (struct handle *)self;
 	int rc;
 
-	(void)unused;
 	Py_INCREF(self);
 	rc = weftpy_handle_run((struct loop_core *)handle->loop, handle);
 	Py_DECREF(self);
@@ -321,9 +320,8 @@ keep_repr(struct handle *handle)
 }
 
 static PyObject *
-handle_cancel(PyObject *self, PyObject *unused)
+handle_cancel(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	if (keep_repr((struct handle *)self) < 0)
 		return NULL;
 	weftpy_handle_cancel((struct handle *)self);
@@ -331,9 +329,8 @@ handle_cancel(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
-handle_cancelled(PyObject *self, PyObject *unused)
+handle_cancelled(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(((struct handle *)self)->cancelled);
 }
 
@@ -374,11 +371,10 @@ py_handle_unlist(struct timer_handle *timer)
 }
 
 static void
-fire(weft_timer *weft, void *arg)
+fire(weft_timer *Py_UNUSED(weft), void *arg)
 {
 	struct timer_handle *timer = arg;
 
-	(void)weft;
 	py_handle_unlist(timer);
 	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop, (PyObject *)timer);
 }
@@ -441,21 +437,19 @@ weftpy_timers_clear(struct loop_core *core)
 }
 
 static PyObject *
-timer_when(PyObject *self, PyObject *unused)
+timer_when(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyFloat_FromDouble(((struct timer_handle *)self)->when);
 }
 
 /* --- attributes of asyncio's classes -------------------------------------- */
 
 static PyObject *
-get_args(PyObject *self, void *unused)
+get_args(PyObject *self, void *Py_UNUSED(unused))
 {
 	struct handle *handle = (struct handle *)self;
 	PyObject *args;
 
-	(void)unused;
 	if (!handle->callback)
 		Py_RETURN_NONE;
 	if (handle->args_count == WEFTPY_IN_TUPLE)
@@ -467,9 +461,8 @@ get_args(PyObject *self, void *unused)
 }
 
 static PyObject *
-get_scheduled(PyObject *self, void *unused)
+get_scheduled(PyObject *self, void *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(((struct timer_handle *)self)->link != NULL);
 }
 

@@ -201,20 +201,17 @@ call_later(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *na
 }
 
 static PyObject *
-loop_time(PyObject *self, PyObject *unused)
+loop_time(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-	(void)self;
-	(void)unused;
 	return PyFloat_FromDouble(seconds());
 }
 
 static PyObject *
-create_future(PyObject *self, PyObject *unused)
+create_future(PyObject *self, PyObject *Py_UNUSED(unused))
 {
 	struct weftpy_state *state = core_of(self)->state;
 	PyObject *args[2] = { NULL, self }, *names = state->loop_argument;
 
-	(void)unused;
 	return PyObject_Vectorcall(state->future_type, args + 1, 0 | PY_VECTORCALL_ARGUMENTS_OFFSET,
 	                           names);
 }
@@ -231,40 +228,35 @@ add_callback(PyObject *self, PyObject *handle)
 }
 
 static PyObject *
-write_to_self(PyObject *self, PyObject *unused)
+write_to_self(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	if (core_of(self)->loop)
 		weft_loop_wake(core_of(self)->loop);
 	Py_RETURN_NONE;
 }
 
 static PyObject *
-stop(PyObject *self, PyObject *unused)
+stop(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	core_of(self)->stopping = true;
 	Py_RETURN_NONE;
 }
 
 static PyObject *
-is_closed(PyObject *self, PyObject *unused)
+is_closed(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(core_of(self)->closed);
 }
 
 static PyObject *
-get_debug(PyObject *self, PyObject *unused)
+get_debug(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(core_of(self)->debug);
 }
 
 static PyObject *
-loop_run(PyObject *self, PyObject *unused)
+loop_run(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(weftpy_is_open(core_of(self)) ? weftpy_run(core_of(self)) : -1);
 }
 
@@ -379,9 +371,8 @@ watch_child(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 
 static PyObject *
-metrics(PyObject *self, PyObject *unused)
+metrics(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_is_open(core_of(self)) ? weftpy_metrics(core_of(self)) : NULL;
 }
 
@@ -466,9 +457,8 @@ loop_clear(PyObject *self)
 }
 
 static PyObject *
-dispose(PyObject *self, PyObject *unused)
+dispose(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	(void)loop_clear(self);
 	if (core_of(self)->loop)
 		end_loop(core_of(self));
@@ -476,13 +466,11 @@ dispose(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
-loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+loop_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
 	PyObject *module = PyType_GetModuleByDef(type, &weftpy_module);
 	struct loop_core *core;
 
-	(void)args;
-	(void)kwargs;
 	if (!module)
 		return NULL;
 	core = (struct loop_core *)type->tp_alloc(type, 0);

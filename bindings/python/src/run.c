@@ -63,12 +63,11 @@ run_round(struct loop_core *core)
 }
 
 static int
-hook_ready(weft_loop *loop, void *arg)
+hook_ready(weft_loop *Py_UNUSED(loop), void *arg)
 {
 	struct loop_core *core = arg;
 	int rc = 0;
 
-	(void)loop;
 	if (core->poll_first) { /* rule 1 */
 		core->poll_first = false;
 		return 1;
@@ -85,21 +84,19 @@ hook_ready(weft_loop *loop, void *arg)
 }
 
 static void
-hook_before_wait(weft_loop *loop, bool may_block, void *arg)
+hook_before_wait(weft_loop *Py_UNUSED(loop), bool may_block, void *arg)
 {
 	struct loop_core *core = arg;
 
-	(void)loop;
 	if (may_block)
 		core->saved = PyEval_SaveThread();
 }
 
 static void
-hook_after_wait(weft_loop *loop, bool may_block, void *arg)
+hook_after_wait(weft_loop *Py_UNUSED(loop), bool may_block, void *arg)
 {
 	struct loop_core *core = arg;
 
-	(void)loop;
 	core->polled_ns = weft_now();
 	if (may_block) {
 		PyEval_RestoreThread(core->saved);

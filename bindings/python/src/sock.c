@@ -216,9 +216,8 @@ throw_method(PyObject *self, PyObject *args)
 }
 
 static PyObject *
-close_method(PyObject *self, PyObject *unused)
+close_method(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	give_up((struct sock_call *)self);
 	Py_RETURN_NONE;
 }

@@ -43,11 +43,10 @@ py_stream_unlist(struct stream *s)
 }
 
 static void
-on_ready(weft_watch *watch, int what, void *arg)
+on_ready(weft_watch *Py_UNUSED(watch), int what, void *arg)
 {
 	struct stream *s = arg;
 
-	(void)watch;
 	if (what < 0) { /* the loop is ending */
 		s->watching = false;
 		s->armed = 0;
@@ -163,11 +162,10 @@ weftpy_stream_run(PyObject *self)
 }
 
 static PyObject *
-stream_run(PyObject *self, PyObject *unused)
+stream_run(PyObject *self, PyObject *Py_UNUSED(unused))
 {
 	int rc;
 
-	(void)unused;
 	Py_INCREF(self);
 	rc = weftpy_stream_run(self);
 	Py_DECREF(self);
@@ -203,9 +201,8 @@ weftpy_stream_close(struct stream *s)
 }
 
 static PyObject *
-stream_close(PyObject *self, PyObject *unused)
+stream_close(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(weftpy_stream_close(stream_of(self)));
 }
 
@@ -224,9 +221,8 @@ stream_force_close(PyObject *self, PyObject *error)
 }
 
 static PyObject *
-stream_abort(PyObject *self, PyObject *unused)
+stream_abort(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return stream_force_close(self, Py_None);
 }
 
@@ -248,12 +244,11 @@ weftpy_stream_fatal(struct stream *s, const char *message)
 
 /* Ends the connection: drops the references to the loop and the protocol. */
 static PyObject *
-stream_release(PyObject *self, PyObject *unused)
+stream_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
 	struct stream *s = stream_of(self);
 	struct loop_core *core = s->core;
 
-	(void)unused;
 	if (core)
 		core->polled_ns = 0;
 	unwatch(s);
@@ -273,11 +268,10 @@ stream_release(PyObject *self, PyObject *unused)
 /* --- reading and writing -------------------------------------------------- */
 
 static PyObject *
-stream_start_reading(PyObject *self, PyObject *unused)
+stream_start_reading(PyObject *self, PyObject *Py_UNUSED(unused))
 {
 	struct stream *s = stream_of(self);
 
-	(void)unused;
 	s->reading = true;
 	return weftpy_none(weftpy_stream_update(s));
 }
@@ -297,30 +291,26 @@ set_paused(struct stream *s, bool paused)
 }
 
 static PyObject *
-pause_reading(PyObject *self, PyObject *unused)
+pause_reading(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(set_paused(stream_of(self), true));
 }
 
 static PyObject *
-resume_reading(PyObject *self, PyObject *unused)
+resume_reading(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(set_paused(stream_of(self), false));
 }
 
 static PyObject *
-is_reading(PyObject *self, PyObject *unused)
+is_reading(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(!stream_of(self)->paused && !stream_of(self)->closing);
 }
 
 static PyObject *
-is_closing(PyObject *self, PyObject *unused)
+is_closing(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(stream_of(self)->closing);
 }
 
@@ -337,11 +327,10 @@ stream_writelines(PyObject *self, PyObject *items)
 }
 
 static PyObject *
-write_eof(PyObject *self, PyObject *unused)
+write_eof(PyObject *self, PyObject *Py_UNUSED(unused))
 {
 	struct stream *s = stream_of(self);
 
-	(void)unused;
 	if (s->closing || s->eof || !s->core)
 		Py_RETURN_NONE;
 	s->eof = true;
@@ -352,9 +341,8 @@ write_eof(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
-get_write_buffer_size(PyObject *self, PyObject *unused)
+get_write_buffer_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyLong_FromSize_t(stream_of(self)->queued);
 }
 
@@ -393,9 +381,8 @@ set_protocol(PyObject *self, PyObject *protocol)
 }
 
 static PyObject *
-get_protocol(PyObject *self, PyObject *unused)
+get_protocol(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_or_none(stream_of(self)->protocol);
 }
 

@@ -239,11 +239,9 @@ protocol_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 /* Does nothing: protocol_new() does all the work, so an object is never incomplete. */
 static int
-protocol_init_again(PyObject *self, PyObject *args, PyObject *kwargs)
+protocol_init_again(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args),
+                    PyObject *Py_UNUSED(kwargs))
 {
-	(void)self;
-	(void)args;
-	(void)kwargs;
 	return 0;
 }
 
@@ -343,12 +341,11 @@ protocol_connection_lost(PyObject *object, PyObject *error)
 }
 
 static PyObject *
-protocol_get_buffer(PyObject *object, PyObject *hint)
+protocol_get_buffer(PyObject *object, PyObject *Py_UNUSED(hint))
 {
 	char *at;
 	Py_ssize_t size;
 
-	(void)hint;
 	if (weftpy_tls_buffer(object, &at, &size) < 0)
 		return NULL;
 	return PyMemoryView_FromObject((PyObject *)protocol_of(object)->span);
@@ -372,22 +369,20 @@ protocol_buffer_updated(PyObject *object, PyObject *number)
 }
 
 static PyObject *
-protocol_eof_received(PyObject *object, PyObject *unused)
+protocol_eof_received(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	int rc = weftpy_tls_eof_received(protocol_of(object));
 
-	(void)unused;
 	if (rc > 0)
 		Py_RETURN_TRUE;
 	return weftpy_none(rc);
 }
 
 static PyObject *
-protocol_pause_writing(PyObject *object, PyObject *unused)
+protocol_pause_writing(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	if (self->ssl_writing_paused) {
 		PyErr_SetNone(PyExc_AssertionError);
 		return NULL;
@@ -397,11 +392,10 @@ protocol_pause_writing(PyObject *object, PyObject *unused)
 }
 
 static PyObject *
-protocol_resume_writing(PyObject *object, PyObject *unused)
+protocol_resume_writing(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	if (!self->ssl_writing_paused) {
 		PyErr_SetNone(PyExc_AssertionError);
 		return NULL;
@@ -413,11 +407,10 @@ protocol_resume_writing(PyObject *object, PyObject *unused)
 /* --- methods of asyncio's class --------------------------------------------------- */
 
 static PyObject *
-protocol_get_app_transport(PyObject *object, PyObject *unused)
+protocol_get_app_transport(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	if (make_app_transport(self) < 0)
 		return NULL;
 	return Py_NewRef((PyObject *)self->app_transport);
@@ -452,9 +445,8 @@ protocol_get_extra_info(PyObject *object, PyObject *args)
 }
 
 static PyObject *
-protocol_start_shutdown(PyObject *object, PyObject *unused)
+protocol_start_shutdown(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(weftpy_tls_start_shutdown(protocol_of(object)));
 }
 
@@ -480,32 +472,28 @@ protocol_fatal_error(PyObject *object, PyObject *args)
 }
 
 static PyObject *
-protocol_check_handshake_timeout(PyObject *object, PyObject *unused)
+protocol_check_handshake_timeout(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(weftpy_tls_handshake_late(protocol_of(object)));
 }
 
 static PyObject *
-protocol_check_shutdown_timeout(PyObject *object, PyObject *unused)
+protocol_check_shutdown_timeout(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(weftpy_tls_shutdown_late(protocol_of(object)));
 }
 
 static PyObject *
-protocol_do_read(PyObject *object, PyObject *unused)
+protocol_do_read(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return weftpy_none(weftpy_tls_read(protocol_of(object), 0));
 }
 
 static PyObject *
-protocol_resume(PyObject *object, PyObject *unused)
+protocol_resume(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	if (self->phase == DO_HANDSHAKE)
 		Py_RETURN_NONE;
 	return weftpy_none(weftpy_tls_advance(self, 0));
@@ -530,49 +518,44 @@ enum_member(struct tls_protocol *self, PyObject *type_name, const char *member)
 }
 
 static PyObject *
-protocol_state(PyObject *object, void *unused)
+protocol_state(PyObject *object, void *Py_UNUSED(unused))
 {
 	static const char *const names[] = { "UNWRAPPED", "DO_HANDSHAKE", "WRAPPED", "FLUSHING",
 		                             "SHUTDOWN" };
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	return enum_member(self, self->state->names.SSLProtocolState, names[self->phase]);
 }
 
 static PyObject *
-protocol_app_state(PyObject *object, void *unused)
+protocol_app_state(PyObject *object, void *Py_UNUSED(unused))
 {
 	static const char *const names[] = { "STATE_INIT", "STATE_CON_MADE", "STATE_EOF",
 		                             "STATE_CON_LOST" };
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	return enum_member(self, self->state->names.AppProtocolState, names[self->app_phase]);
 }
 
 static PyObject *
-protocol_is_buffer(PyObject *object, void *unused)
+protocol_is_buffer(PyObject *object, void *Py_UNUSED(unused))
 {
-	(void)unused;
 	return PyBool_FromLong(protocol_of(object)->get_buffer != NULL);
 }
 
 static PyObject *
-protocol_sslobj(PyObject *object, void *unused)
+protocol_sslobj(PyObject *object, void *Py_UNUSED(unused))
 {
-	(void)unused;
 	return Py_NewRef(protocol_of(object)->sslobj);
 }
 
 /* For asyncio's tests.  Never allowed while OpenSSL is running, because its callbacks are Python
  * code. */
 static int
-protocol_set_sslobj(PyObject *object, PyObject *value, void *unused)
+protocol_set_sslobj(PyObject *object, PyObject *value, void *Py_UNUSED(unused))
 {
 	struct tls_protocol *self = protocol_of(object);
 
-	(void)unused;
 	if (!value || self->transport || self->lost_writes) {
 		PyErr_SetString(PyExc_AttributeError,
 		                "_sslobj can be set only before connection_made()");

@@ -28,9 +28,8 @@ span_get_buffer(PyObject *object, Py_buffer *view, int flags)
 }
 
 static void
-span_release_buffer(PyObject *object, Py_buffer *view)
+span_release_buffer(PyObject *object, Py_buffer *Py_UNUSED(view))
 {
-	(void)view;
 	((struct weftpy_tls_span *)object)->exports--;
 }
 

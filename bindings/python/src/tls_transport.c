@@ -129,71 +129,64 @@ get_limits(const struct tls_limits *limits)
 }
 
 static PyObject *
-transport_get_write_buffer_limits(PyObject *object, PyObject *unused)
+transport_get_write_buffer_limits(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
-	(void)unused;
 	return get_limits(protocol ? &protocol->outgoing_limits : NULL);
 }
 
 static PyObject *
-transport_get_read_buffer_limits(PyObject *object, PyObject *unused)
+transport_get_read_buffer_limits(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
-	(void)unused;
 	return get_limits(protocol ? &protocol->incoming_limits : NULL);
 }
 
 static PyObject *
-transport_get_write_buffer_size(PyObject *object, PyObject *unused)
+transport_get_write_buffer_size(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 	Py_ssize_t size = protocol ? weftpy_tls_write_size(protocol) : 0;
 
-	(void)unused;
 	return size < 0 ? NULL : PyLong_FromSsize_t(size);
 }
 
 static PyObject *
-transport_get_read_buffer_size(PyObject *object, PyObject *unused)
+transport_get_read_buffer_size(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 	Py_ssize_t size = protocol ? weftpy_tls_pending(protocol, protocol->incoming) : 0;
 
-	(void)unused;
 	return size < 0 ? NULL : PyLong_FromSsize_t(size);
 }
 
 /* --- reading ---------------------------------------------------------------------- */
 
 static PyObject *
-transport_is_reading(PyObject *object, PyObject *unused)
+transport_is_reading(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
-	(void)unused;
 	return PyBool_FromLong(protocol && !protocol->app_reading_paused);
 }
 
 static PyObject *
-transport_pause_reading(PyObject *object, PyObject *unused)
+transport_pause_reading(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
-	(void)unused;
 	if (protocol)
 		protocol->app_reading_paused = true;
 	Py_RETURN_NONE;
 }
 
 static PyObject *
-transport_resume_reading(PyObject *object, PyObject *unused)
+transport_resume_reading(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = hold_protocol(object);
 
-	(void)unused;
 	return none_or_error(protocol, protocol ? weftpy_tls_resume_reading(protocol) : 0);
 }
 
@@ -231,19 +224,15 @@ transport_writelines(PyObject *object, PyObject *lines)
 }
 
 static PyObject *
-transport_write_eof(PyObject *object, PyObject *unused)
+transport_write_eof(PyObject *Py_UNUSED(object), PyObject *Py_UNUSED(unused))
 {
-	(void)object;
-	(void)unused;
 	PyErr_SetNone(PyExc_NotImplementedError);
 	return NULL;
 }
 
 static PyObject *
-transport_can_write_eof(PyObject *object, PyObject *unused)
+transport_can_write_eof(PyObject *Py_UNUSED(object), PyObject *Py_UNUSED(unused))
 {
-	(void)object;
-	(void)unused;
 	Py_RETURN_FALSE;
 }
 
@@ -259,13 +248,12 @@ transport_append_backlog(PyObject *object, PyObject *data)
 /* --- the end ---------------------------------------------------------------------- */
 
 static PyObject *
-transport_close(PyObject *object, PyObject *unused)
+transport_close(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_transport *self = transport_of(object);
 	struct tls_protocol *protocol = hold_protocol(object);
 	int rc = 0;
 
-	(void)unused;
 	if (self->closed) {
 		Py_CLEAR(self->protocol);
 	} else {
@@ -285,18 +273,16 @@ transport_force_close(PyObject *object, PyObject *error)
 }
 
 static PyObject *
-transport_abort(PyObject *object, PyObject *unused)
+transport_abort(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-	(void)unused;
 	return transport_force_close(object, Py_None);
 }
 
 static PyObject *
-transport_is_closing(PyObject *object, PyObject *unused)
+transport_is_closing(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_transport *self = transport_of(object);
 
-	(void)unused;
 	if (self->closed || !self->protocol)
 		Py_RETURN_TRUE;
 	if (!self->protocol->transport)
@@ -332,20 +318,18 @@ transport_set_protocol(PyObject *object, PyObject *protocol)
 }
 
 static PyObject *
-transport_get_protocol(PyObject *object, PyObject *unused)
+transport_get_protocol(PyObject *object, PyObject *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
-	(void)unused;
 	return weftpy_or_none(protocol ? protocol->app_protocol : NULL);
 }
 
 static PyObject *
-transport_protocol_paused(PyObject *object, void *unused)
+transport_protocol_paused(PyObject *object, void *Py_UNUSED(unused))
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
 
-	(void)unused;
 	return PyBool_FromLong(protocol && protocol->app_writing_paused);
 }
 
