@@ -174,6 +174,16 @@ weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *m
 }
 
 int
+weftpy_tls_fatal(struct tls_protocol *self, const char *message)
+{
+	PyObject *error = weftpy_fetch_exception();
+	int rc = weftpy_tls_fatal_error(self, error, message);
+
+	Py_DECREF(error);
+	return rc;
+}
+
+int
 weftpy_tls_abort(struct tls_protocol *self, PyObject *error)
 {
 	struct weftpy_tls_state *state = self->state;
@@ -188,17 +198,22 @@ weftpy_tls_abort(struct tls_protocol *self, PyObject *error)
 
 /* --- the handshake ---------------------------------------------------------------- */
 
+/* Takes ownership of the error. */
 static int
 handshake_failed(struct tls_protocol *self, PyObject *error)
 {
 	int bad = PyObject_IsInstance(error, self->state->certificate_error);
 	const char *message = bad ? "SSL handshake failed on verifying the certificate"
 	                          : "SSL handshake failed";
+	int rc = bad < 0 ? -1 : 0;
 
 	self->phase = UNWRAPPED;
-	if (bad < 0 || weftpy_tls_fatal_error(self, error, message) < 0)
-		return -1;
-	return weftpy_tls_wake_waiter(self, error);
+	if (rc == 0)
+		rc = weftpy_tls_fatal_error(self, error, message);
+	if (rc == 0)
+		rc = weftpy_tls_wake_waiter(self, error);
+	Py_DECREF(error);
+	return rc;
 }
 
 /* Logs the duration, in debug mode. */
@@ -260,19 +275,15 @@ call_connection_made(struct tls_protocol *self)
 static int
 handshake_done(struct tls_protocol *self)
 {
-	PyObject *peercert = NULL, *error;
+	PyObject *peercert = NULL;
 	int rc;
 
 	if (set_phase(self, WRAPPED) == 0)
 		peercert = weftpy_call(self->sslobj, self->state->names.getpeercert);
-	if (!peercert) {
-		if (!PyErr_ExceptionMatches(PyExc_Exception))
-			return -1;
-		error = weftpy_fetch_exception();
-		rc = handshake_failed(self, error);
-		Py_XDECREF(error);
-		return rc;
-	}
+	if (!peercert)
+		return PyErr_ExceptionMatches(PyExc_Exception)
+		               ? handshake_failed(self, weftpy_fetch_exception())
+		               : -1;
 	rc = log_handshake(self) < 0 ? -1 : note_extra(self, peercert);
 	Py_DECREF(peercert);
 	if (rc < 0 || call_connection_made(self) < 0 || weftpy_tls_wake_waiter(self, NULL) < 0)
@@ -298,9 +309,9 @@ do_handshake(struct tls_protocol *self)
 	Py_XDECREF(result);
 	rc = cancel_timer(self, &self->handshake_handle);
 	if (rc == 0)
-		rc = error ? handshake_failed(self, error) : handshake_done(self);
+		return error ? handshake_failed(self, error) : handshake_done(self);
 	Py_XDECREF(error);
-	return rc;
+	return -1;
 }
 
 int
@@ -332,18 +343,12 @@ weftpy_tls_start_handshake(struct tls_protocol *self)
 int
 weftpy_tls_handshake_late(struct tls_protocol *self)
 {
-	PyObject *error;
-	int rc;
-
 	if (self->phase != DO_HANDSHAKE)
 		return 0;
 	PyErr_Format(PyExc_ConnectionAbortedError,
 	             "SSL handshake is taking longer than %S seconds: aborting the connection",
 	             self->handshake_timeout);
-	error = weftpy_fetch_exception();
-	rc = weftpy_tls_fatal_error(self, error, "Fatal error on transport");
-	Py_DECREF(error);
-	return rc;
+	return weftpy_tls_fatal(self, "Fatal error on transport");
 }
 
 /* --- the shutdown ----------------------------------------------------------------- */
@@ -351,7 +356,6 @@ weftpy_tls_handshake_late(struct tls_protocol *self)
 int
 weftpy_tls_call_eof_received(struct tls_protocol *self)
 {
-	PyObject *error;
 	int rc;
 
 	if (self->app_phase != APP_MADE || !self->app_protocol)
@@ -364,10 +368,7 @@ weftpy_tls_call_eof_received(struct tls_protocol *self)
 		              NULL, NULL, NULL);
 	if (rc == 0 || weftpy_is_fatal())
 		return rc;
-	error = weftpy_fetch_exception();
-	rc = weftpy_tls_fatal_error(self, error, "Error calling eof_received()");
-	Py_XDECREF(error);
-	return rc;
+	return weftpy_tls_fatal(self, "Error calling eof_received()");
 }
 
 static int
@@ -390,14 +391,6 @@ shutdown_done(struct tls_protocol *self)
 }
 
 static int
-shutdown_failed(struct tls_protocol *self, PyObject *error)
-{
-	if (cancel_timer(self, &self->shutdown_handle) < 0)
-		return -1;
-	return weftpy_tls_fatal_error(self, error, "Fatal error on transport");
-}
-
-static int
 do_shutdown(struct tls_protocol *self)
 {
 	PyObject *result, *error;
@@ -410,8 +403,11 @@ do_shutdown(struct tls_protocol *self)
 			return weftpy_tls_send(self);
 		if (!result && PyErr_ExceptionMatches(self->state->ssl_error)) {
 			error = weftpy_fetch_exception();
-			rc = shutdown_failed(self, error);
-			Py_XDECREF(error);
+			rc = cancel_timer(self, &self->shutdown_handle);
+			if (rc == 0)
+				rc = weftpy_tls_fatal_error(self, error,
+				                            "Fatal error on transport");
+			Py_DECREF(error);
 			return rc;
 		}
 		if (weftpy_done(result) < 0)
@@ -501,16 +497,12 @@ weftpy_tls_advance(struct tls_protocol *self, Py_ssize_t hint)
 static int
 reset_by_peer(struct tls_protocol *self)
 {
-	PyObject *error = PyObject_CallNoArgs(PyExc_ConnectionResetError);
-	int rc;
+	PyObject *error;
 
-	if (!error)
+	if (cancel_timer(self, &self->handshake_handle) < 0)
 		return -1;
-	rc = cancel_timer(self, &self->handshake_handle);
-	if (rc == 0)
-		rc = handshake_failed(self, error);
-	Py_DECREF(error);
-	return rc;
+	error = PyObject_CallNoArgs(PyExc_ConnectionResetError);
+	return error ? handshake_failed(self, error) : -1;
 }
 
 static int

@@ -117,6 +117,7 @@ int  weftpy_tls_report(struct tls_protocol *self, PyObject *error, const char *m
 int  weftpy_tls_call_soon(struct tls_protocol *self, PyObject *object, PyObject *name);
 int  weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error);
 int  weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *message);
+int  weftpy_tls_fatal(struct tls_protocol *self, const char *message); /* takes the exception */
 
 /* tls_read.c */
 int  weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint);

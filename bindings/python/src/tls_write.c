@@ -331,14 +331,9 @@ may_write(struct tls_protocol *self)
 int
 weftpy_tls_settle(struct tls_protocol *self, int rc)
 {
-	PyObject *error;
-
 	if (rc == 0 || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
-	error = weftpy_fetch_exception();
-	rc = weftpy_tls_fatal_error(self, error, "Fatal error on SSL protocol");
-	Py_XDECREF(error);
-	return rc;
+	return weftpy_tls_fatal(self, "Fatal error on SSL protocol");
 }
 
 int
