@@ -38,6 +38,12 @@ weftpy_call_two(PyObject *object, PyObject *name, PyObject *one, PyObject *two)
 	return weftpy_call_args(name, args, 3);
 }
 
+/* An entry of a table of methods. */
+#define METHOD(name, function, flags)                                      \
+	{                                                                  \
+		name, (PyCFunction)(void (*)(void))(function), flags, NULL \
+	}
+
 /* The functions below release the result of a call.  If the call failed they return -1, and its
  * exception stays set. */
 

@@ -11,17 +11,9 @@
 struct child {
 	weft_watch watch;
 	struct loop_core *core;
-	struct handle *handle;      /* callback(pid, code) */
-	struct child *next, **link; /* in the loop's list */
+	struct handle *handle;  /* callback(pid, code) */
+	struct weft__link link; /* in the loop's list */
 };
-
-static void
-py_child_unlist(struct child *child)
-{
-	*child->link = child->next;
-	if (child->next)
-		child->next->link = child->link;
-}
 
 static int
 code_of(int status)
@@ -42,7 +34,7 @@ py_child_on_end(weft_watch *Py_UNUSED(watch), int status, void *arg)
 		code = PyLong_FromLong(CODE_UNKNOWN); /* small integers always exist */
 	}
 	Py_SETREF(child->handle->args[1], code);
-	py_child_unlist(child);
+	weft__link_remove(&child->link);
 	weftpy_ring_push_reserved(child->core, (PyObject *)child->handle);
 	PyMem_RawFree(child);
 }
@@ -74,31 +66,27 @@ weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
 	}
 	weftpy_handle_track((PyObject *)child->handle);
 	core->reserved++;
-	child->next = core->children;
-	child->link = &core->children;
-	if (child->next)
-		child->next->link = &child->next;
-	core->children = child;
+	weft__link_after(&core->children, &child->link);
 	return 0;
 }
 
 int
 weftpy_children_traverse(struct loop_core *core, visitproc visit, void *arg)
 {
-	for (struct child *child = core->children; child; child = child->next)
-		Py_VISIT(child->handle);
+	for (struct weft__link *at = core->children.next; at != &core->children; at = at->next)
+		Py_VISIT(WEFT__LINK_OF(child, link, at)->handle);
 	return 0;
 }
 
 void
 weftpy_children_clear(struct loop_core *core)
 {
-	while (core->children) {
-		struct child *child = core->children;
+	while (!weft__list_is_empty(&core->children)) {
+		struct child *child = WEFT__LINK_OF(child, link, core->children.next);
 		struct handle *handle = child->handle;
 
 		(void)weft_watch_stop(&child->watch);
-		py_child_unlist(child);
+		weft__link_remove(&child->link);
 		core->reserved--;
 		PyMem_RawFree(child);
 		Py_DECREF(handle);

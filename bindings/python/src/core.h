@@ -25,6 +25,7 @@
 #include <weft/loop.h>
 #include <weft/timer.h>
 #include <weft/watch.h>
+#include "base/proto_list.h"
 #include "call.h"
 #include "compat.h"
 #include "tls.h"
@@ -57,8 +58,7 @@ struct timer_handle {
 	struct handle        handle;
 	double               when;   /* seconds of the monotonic clock */
 	weft_timer           timer;
-	struct timer_handle *next, **link; /* in the loop's list, which owns a reference; link
-	                                    * is NULL if it is not scheduled */
+	struct weft__link    link;   /* in the loop's list, which owns a reference, if scheduled */
 };
 
 /* Names of attributes and methods that are used often. */
@@ -96,8 +96,6 @@ struct weftpy_state {
 	} kept[2];
 };
 
-struct child;
-struct stream;
 struct waiting;
 struct fd_entry;
 
@@ -109,12 +107,12 @@ struct loop_core {
 	PyObject **ring;            /* ring_size items, a power of two */
 	size_t ring_size, head, tail; /* head: next to be called; both only grow */
 	struct waiting *waiting;    /* other threads that wait for calls to end */
-	struct timer_handle *timers;/* scheduled timers */
+	struct weft__link timers;   /* scheduled ones */
 	size_t reserved;            /* ring slots reserved for timers, so that firing cannot fail */
 	struct fd_entry **fds;      /* indexed by descriptor; readers, writers, sock_*() */
 	size_t fds_count;
-	struct child *children;
-	struct stream *streams;     /* armed streams; the list owns references */
+	struct weft__link children;
+	struct weft__link streams;  /* armed ones; the list owns references */
 	struct weft_admin *admin;
 	PyThreadState *saved;       /* thread state, while an iteration blocks */
 	PyObject *raised;           /* the exception that ends the run */

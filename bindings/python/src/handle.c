@@ -60,7 +60,7 @@ handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args, P
 	handle->traceback = handle->repr = NULL;
 	handle->context = context ? Py_NewRef(context) : PyContext_CopyCurrent();
 	if (kind)
-		((struct timer_handle *)handle)->link = NULL;
+		weft__link_init(&((struct timer_handle *)handle)->link);
 	if (!handle->context) {
 		Py_DECREF(handle);
 		return NULL;
@@ -348,26 +348,10 @@ shared_cancelled(PyObject *self, PyObject *unused)
 
 /* --- timers --------------------------------------------------------------- */
 
-static void
-py_handle_list(struct loop_core *core, struct timer_handle *timer)
+static bool
+is_scheduled(const struct timer_handle *timer)
 {
-	Py_INCREF(timer);
-	timer->next = core->timers;
-	timer->link = &core->timers;
-	if (timer->next)
-		timer->next->link = &timer->next;
-	core->timers = timer;
-	core->reserved++;
-}
-
-/* The list's reference passes to the caller. */
-static void
-py_handle_unlist(struct timer_handle *timer)
-{
-	*timer->link = timer->next;
-	if (timer->next)
-		timer->next->link = timer->link;
-	timer->link = NULL;
+	return !weft__list_is_empty(&timer->link);
 }
 
 static void
@@ -375,7 +359,7 @@ fire(weft_timer *Py_UNUSED(weft), void *arg)
 {
 	struct timer_handle *timer = arg;
 
-	py_handle_unlist(timer);
+	weft__link_remove(&timer->link); /* its reference passes to the ring */
 	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop, (PyObject *)timer);
 }
 
@@ -400,7 +384,9 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 		weftpy_error(rc);
 		return -1;
 	}
-	py_handle_list(core, timer);
+	Py_INCREF(timer);
+	weft__link_after(&core->timers, &timer->link);
+	core->reserved++;
 	if (due < (double)(core->polled_ns + 2 * WEFTPY_POLL_NS))
 		core->polled_ns = 0;
 	return 0;
@@ -410,7 +396,7 @@ static void
 unschedule(struct loop_core *core, struct timer_handle *timer)
 {
 	(void)weft_timer_stop(&timer->timer); /* one with no reachable deadline is not armed */
-	py_handle_unlist(timer);
+	weft__link_remove(&timer->link);
 	core->reserved--;
 	Py_DECREF(timer);
 }
@@ -421,7 +407,7 @@ timer_cancel(PyObject *self, PyObject *unused)
 	struct timer_handle *timer = (struct timer_handle *)self;
 	struct loop_core *core = (struct loop_core *)timer->handle.loop;
 
-	if (timer->link && !is_elsewhere(core)) {
+	if (is_scheduled(timer) && !is_elsewhere(core)) {
 		if (keep_repr(&timer->handle) < 0)
 			return NULL;
 		unschedule(core, timer); /* the caller holds a reference */
@@ -432,8 +418,8 @@ timer_cancel(PyObject *self, PyObject *unused)
 void
 weftpy_timers_clear(struct loop_core *core)
 {
-	while (core->timers)
-		unschedule(core, core->timers);
+	while (!weft__list_is_empty(&core->timers))
+		unschedule(core, WEFT__LINK_OF(timer_handle, link, core->timers.next));
 }
 
 static PyObject *
@@ -463,7 +449,7 @@ get_args(PyObject *self, void *Py_UNUSED(unused))
 static PyObject *
 get_scheduled(PyObject *self, void *Py_UNUSED(unused))
 {
-	return PyBool_FromLong(((struct timer_handle *)self)->link != NULL);
+	return PyBool_FromLong(is_scheduled((struct timer_handle *)self));
 }
 
 /* --- types ---------------------------------------------------------------- */

@@ -478,6 +478,9 @@ loop_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwar
 		return NULL;
 	core->state = weftpy_state_of(module);
 	core->closed = true; /* until _open() */
+	weft__link_init(&core->timers);
+	weft__link_init(&core->children);
+	weft__link_init(&core->streams);
 	return (PyObject *)core;
 }
 
@@ -489,8 +492,9 @@ visit_queued(struct loop_core *core, visitproc visit, void *arg)
 	for (size_t i = core->head; i != core->tail && rc == 0; i++)
 		rc = weftpy_handle_visit(core->state, core->ring[i & (core->ring_size - 1)], visit,
 		                         arg);
-	for (struct timer_handle *t = core->timers; t && rc == 0; t = t->next)
-		rc = weftpy_handle_visit(core->state, (PyObject *)t, visit, arg);
+	for (struct weft__link *t = core->timers.next; t != &core->timers && rc == 0; t = t->next)
+		rc = weftpy_handle_visit(
+			core->state, (PyObject *)WEFT__LINK_OF(timer_handle, link, t), visit, arg);
 	return rc;
 }
 
@@ -558,11 +562,6 @@ static PyGetSetDef loop_getters[] = {
 
 #define FAST     (METH_FASTCALL)
 #define KEYWORDS (METH_FASTCALL | METH_KEYWORDS)
-#define METHOD(name, function, flags)                                    \
-	{                                                                \
-		name, (PyCFunction)(void (*)(void))function, flags, NULL \
-	}
-
 static PyMethodDef loop_methods[] = {
 	METHOD("call_soon", call_soon, KEYWORDS),
 	METHOD("call_soon_threadsafe", call_soon_threadsafe, KEYWORDS),

@@ -17,32 +17,6 @@ stream_of(PyObject *self)
 /* --- the watch ------------------------------------------------------------ */
 
 static void
-py_stream_list(struct stream *s)
-{
-	struct loop_core *core = s->core;
-
-	Py_INCREF(s);
-	s->next = core->streams;
-	s->link = &core->streams;
-	if (s->next)
-		s->next->link = &s->next;
-	core->streams = s;
-}
-
-/* May free the transport, unless the caller holds a reference. */
-static void
-py_stream_unlist(struct stream *s)
-{
-	if (!s->link)
-		return;
-	*s->link = s->next;
-	if (s->next)
-		s->next->link = s->link;
-	s->link = NULL;
-	Py_DECREF(s);
-}
-
-static void
 on_ready(weft_watch *Py_UNUSED(watch), int what, void *arg)
 {
 	struct stream *s = arg;
@@ -63,6 +37,7 @@ on_ready(weft_watch *Py_UNUSED(watch), int what, void *arg)
 		PyErr_Clear(); /* readiness is reported again */
 }
 
+/* May free the transport, unless the caller holds a reference. */
 static void
 unwatch(struct stream *s)
 {
@@ -70,7 +45,11 @@ unwatch(struct stream *s)
 		(void)weft_watch_stop(&s->watch);
 	s->watching = false;
 	s->armed = s->ready = 0;
-	py_stream_unlist(s);
+	if (!s->listed)
+		return;
+	s->listed = false;
+	weft__link_remove(&s->link);
+	Py_DECREF(s);
 }
 
 /* Arms the watch for the events that are wanted now. */
@@ -99,8 +78,11 @@ weftpy_stream_update(struct stream *s)
 	s->watching = true;
 	s->armed = events;
 	s->ready &= events;
-	if (!s->link)
-		py_stream_list(s);
+	if (!s->listed) {
+		s->listed = true;
+		weft__link_after(&s->core->streams, &s->link);
+		Py_INCREF(s);
+	}
 	return 0;
 }
 
@@ -108,15 +90,15 @@ weftpy_stream_update(struct stream *s)
 void
 weftpy_streams_clear(struct loop_core *core)
 {
-	while (core->streams)
-		unwatch(core->streams);
+	while (!weft__list_is_empty(&core->streams))
+		unwatch(WEFT__LINK_OF(stream, link, core->streams.next));
 }
 
 int
 weftpy_streams_traverse(struct loop_core *core, visitproc visit, void *arg)
 {
-	for (struct stream *s = core->streams; s; s = s->next)
-		Py_VISIT(s);
+	for (struct weft__link *at = core->streams.next; at != &core->streams; at = at->next)
+		Py_VISIT(WEFT__LINK_OF(stream, link, at));
 	return 0;
 }
 

@@ -31,7 +31,7 @@ struct stream {
 	PyObject *weak;             /* weak references */
 	weft_watch watch;
 	struct loop_core *core;     /* NULL before _start() and after _release() */
-	struct stream *next, **link;/* in the loop's list */
+	struct weft__link link;     /* in the loop's list, if `listed` */
 	PyObject *sock, *protocol, *server, *context, *empty_waiter;
 	struct piece *queue;        /* queue_size items; the first used is `first` */
 	size_t queue_size, first, count;
@@ -42,7 +42,7 @@ struct stream {
 	int fd;
 	int lost;
 	enum taker taker;
-	bool watching, in_ring;
+	bool watching, in_ring, listed;
 	bool context_given;         /* connection_lost() is called in it, too */
 	bool closing, eof, paused, reading, connected, protocol_paused;
 };

@@ -411,11 +411,6 @@ static PyGetSetDef transport_getset[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
-#define METHOD(name, function, flags)                                      \
-	{                                                                  \
-		name, (PyCFunction)(void (*)(void))(function), flags, NULL \
-	}
-
 static PyMethodDef transport_methods[] = {
 	METHOD("get_extra_info", transport_get_extra_info, METH_VARARGS | METH_KEYWORDS),
 	METHOD("set_protocol", transport_set_protocol, METH_O),
