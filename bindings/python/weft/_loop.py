@@ -219,42 +219,35 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
     # Each method tries the system call first, and waits only if it must.  It waits outside of
     # the except clause, so that an exception from the wait is not chained to BlockingIOError.
 
-    async def _sock_recv(self, sock, n):
+    async def _retry(self, sock, wait, method, *args):
         _check_socket(self, sock)
         while True:
             try:
-                return sock.recv(n)
+                return getattr(sock, method)(*args)
             except (BlockingIOError, InterruptedError):
                 pass
-            await self._wait_readable(sock)
+            await wait(sock)
+
+    async def _sock_recv(self, sock, n):
+        return await self._retry(sock, self._wait_readable, "recv", n)
 
     async def sock_recv_into(self, sock, buf):
-        _check_socket(self, sock)
-        while True:
-            try:
-                return sock.recv_into(buf)
-            except (BlockingIOError, InterruptedError):
-                pass
-            await self._wait_readable(sock)
+        return await self._retry(sock, self._wait_readable, "recv_into", buf)
 
     async def sock_recvfrom(self, sock, bufsize):
-        _check_socket(self, sock)
-        while True:
-            try:
-                return sock.recvfrom(bufsize)
-            except (BlockingIOError, InterruptedError):
-                pass
-            await self._wait_readable(sock)
+        return await self._retry(sock, self._wait_readable, "recvfrom", bufsize)
 
     async def sock_recvfrom_into(self, sock, buf, nbytes=0):
-        _check_socket(self, sock)
-        nbytes = nbytes or len(buf)
-        while True:
-            try:
-                return sock.recvfrom_into(buf, nbytes)
-            except (BlockingIOError, InterruptedError):
-                pass
-            await self._wait_readable(sock)
+        return await self._retry(sock, self._wait_readable, "recvfrom_into", buf,
+                                 nbytes or len(buf))
+
+    async def sock_sendto(self, sock, data, address):
+        return await self._retry(sock, self._wait_writable, "sendto", data, address)
+
+    async def sock_accept(self, sock):
+        conn, address = await self._retry(sock, self._wait_readable, "accept")
+        conn.setblocking(False)
+        return conn, address
 
     async def _sock_sendall(self, sock, data):
         _check_socket(self, sock)
@@ -271,27 +264,6 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                     sent += sock.send(rest[sent:])
                 except (BlockingIOError, InterruptedError):
                     pass
-
-    async def sock_sendto(self, sock, data, address):
-        _check_socket(self, sock)
-        while True:
-            try:
-                return sock.sendto(data, address)
-            except (BlockingIOError, InterruptedError):
-                pass
-            await self._wait_writable(sock)
-
-    async def sock_accept(self, sock):
-        _check_socket(self, sock)
-        while True:
-            try:
-                conn, address = sock.accept()
-            except (BlockingIOError, InterruptedError):
-                pass
-            else:
-                conn.setblocking(False)
-                return conn, address
-            await self._wait_readable(sock)
 
     async def sock_connect(self, sock, address):
         _check_socket(self, sock)
