@@ -89,21 +89,19 @@ class SocketTransport(_core.Stream):
             if self._loop.get_debug():
                 logger.debug("%r: %s", self, message, exc_info=True)
         else:
-            self._loop.call_exception_handler({
-                "message": message,
-                "exception": exc,
-                "transport": self,
-                "protocol": self._protocol,
-            })
+            self._report(exc, message)
         self._force_close(exc)
 
-    def _report_flow_control(self, exc, method):
+    def _report(self, exc, message):
         self._loop.call_exception_handler({
-            "message": f"protocol.{method}() failed",
+            "message": message,
             "exception": exc,
             "transport": self,
             "protocol": self._protocol,
         })
+
+    def _report_flow_control(self, exc, method):
+        self._report(exc, f"protocol.{method}() failed")
 
     def _warn_lost(self):
         logger.warning("socket.send() raised exception.")
