@@ -223,7 +223,10 @@ void weft__js_tasks_init(weft_js *js, JSValueConst global);
 
 /* Call `fn` once, after `ms`.  Returns the timer's ID, or an exception. */
 JSValue weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool background);
-void    weft__js_clear(weft_js *js, JSValueConst number);
+JSValue weft__js_clear(JSContext *ctx, JSValueConst this_value, int count,
+                       JSValueConst *args); /* as clearTimeout() */
+JSValue weft__js_microtask(JSContext *ctx, JSValueConst this_value, int count,
+                           JSValueConst *args); /* as queueMicrotask() */
 JSValue weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count,
                            JSValueConst *args);
 bool weft__js_run_tick(weft_js *js); /* false: there is none */
@@ -301,6 +304,8 @@ int     weft__js_globals_init(weft_js *js);
 int     weft__js_process_init(weft_js *js, JSValueConst global);
 int     weft__js_exit_code(weft_js *js);
 JSValue weft__js_make_host(weft_js *js);
+JSValue weft__js_report_error(JSContext *ctx, JSValueConst this_value, int count,
+                              JSValueConst *args); /* as reportError() */
 
 /* The exports of a family of globals, borrowed. weft__js_need() evaluates it if needed, and
  * returns an exception on failure; weft__js_loaded() returns undefined if it was not evaluated
@@ -320,6 +325,9 @@ JSValue weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value,
                                   int count, JSValueConst *args);
 JSValue weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count,
                              JSValueConst *args);
+
+JSValue weft__js_utf8_open(JSContext *ctx, JSValueConst this_value, int count,
+                           JSValueConst *args);
 
 /* The bytes of a Uint8Array, borrowed.  Returns false and throws if it is not one. */
 bool weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out);

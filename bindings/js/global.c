@@ -236,7 +236,7 @@ set_global(JSContext *ctx, JSValueConst this_value, JSValueConst value, int whic
 	return rc < 0 ? JS_EXCEPTION : JS_UNDEFINED;
 }
 
-static int
+static void
 add_waiting(JSContext *ctx, JSValueConst global)
 {
 	for (int i = 0; i < GLOBALS; i++) {
@@ -246,13 +246,12 @@ add_waiting(JSContext *ctx, JSValueConst global)
 		if (find_family(globals[i].family) >= 0)
 			JS_SetPropertyFunctionList(ctx, global, &entry, 1);
 	}
-	return 0;
 }
 
 /* --- globals created at startup ------------------------------------------------------------- */
 
-static JSValue
-report_error(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+JSValue
+weft__js_report_error(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 
@@ -267,7 +266,7 @@ int
 weft__js_globals_init(weft_js *js)
 {
 	static const JSCFunctionListEntry more[] = {
-		JS_CFUNC_DEF("reportError", 1, report_error),
+		JS_CFUNC_DEF("reportError", 1, weft__js_report_error),
 	};
 	JSContext *ctx = js->ctx;
 	JSValue global = JS_GetGlobalObject(ctx);
@@ -278,8 +277,7 @@ weft__js_globals_init(weft_js *js)
 	rc = JS_DefinePropertyValueStr(ctx, global, "self", JS_DupValue(ctx, global), PLAIN);
 	if (rc >= 0)
 		rc = weft__js_process_init(js, global);
-	if (rc >= 0)
-		rc = add_waiting(ctx, global);
+	add_waiting(ctx, global);
 	JS_FreeValue(ctx, global);
 	return rc < 0 ? -1 : 0;
 }

@@ -22,34 +22,6 @@ timeout(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	return weft__js_timeout(weft__js_of(ctx), args[0], ms, JS_ToBool(ctx, args[2]) > 0);
 }
 
-static JSValue
-host_clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
-{
-	(void)this_value;
-	(void)count;
-	weft__js_clear(weft__js_of(ctx), args[0]);
-	return JS_UNDEFINED;
-}
-
-static JSValue
-microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
-{
-	(void)this_value;
-	(void)count;
-	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION : JS_UNDEFINED;
-}
-
-static JSValue
-host_report(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
-{
-	weft_js *js = weft__js_of(ctx);
-
-	(void)this_value;
-	(void)count;
-	weft__js_report(js, args[0]);
-	return weft__js_is_over(js) ? weft__js_interrupted(js) : JS_UNDEFINED;
-}
-
 static void
 write_out(weft_js *js, int fd, const char *text, size_t size)
 {
@@ -100,13 +72,14 @@ promise_state(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("now", 0, now),
 	JS_CFUNC_DEF("timeout", 3, timeout),
-	JS_CFUNC_DEF("clear", 1, host_clear),
-	JS_CFUNC_DEF("microtask", 1, microtask),
-	JS_CFUNC_DEF("report", 1, host_report),
+	JS_CFUNC_DEF("clear", 1, weft__js_clear),
+	JS_CFUNC_DEF("microtask", 1, weft__js_microtask),
+	JS_CFUNC_DEF("report", 1, weft__js_report_error),
 	JS_CFUNC_DEF("write", 2, write_text),
 	JS_CFUNC_DEF("utf8Encode", 1, weft__js_utf8_encode),
 	JS_CFUNC_DEF("utf8EncodeInto", 2, weft__js_utf8_encode_into),
 	JS_CFUNC_DEF("utf8Decode", 2, weft__js_utf8_decode),
+	JS_CFUNC_DEF("utf8Open", 1, weft__js_utf8_open),
 	JS_CFUNC_DEF("promiseState", 1, promise_state),
 };
 

@@ -405,29 +405,24 @@ task_clear(weft_js *js, struct weft__js_task *task)
 		task_give_back(js, task);
 }
 
-void
-weft__js_clear(weft_js *js, JSValueConst number)
+JSValue
+weft__js_clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
+	weft_js *js = weft__js_of(ctx);
 	struct weft__js_task *task;
 	double value = 0;
 
-	if (!JS_IsNumber(number) && !JS_IsString(number))
-		return;
-	if (JS_ToFloat64(js->ctx, &value, number) < 0)
-		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
+	(void)this_value;
+	(void)count;
+	if (!JS_IsNumber(args[0]) && !JS_IsString(args[0]))
+		return JS_UNDEFINED;
+	if (JS_ToFloat64(ctx, &value, args[0]) < 0)
+		JS_FreeValue(ctx, JS_GetException(ctx));
 	if (!(value >= 1 && value < 9e15))
-		return;
+		return JS_UNDEFINED;
 	task = task_find(&js->tasks, (int64_t)value);
 	if (task && task->kind != TICK)
 		task_clear(js, task);
-}
-
-static JSValue
-clear_any(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
-{
-	(void)this_value;
-	(void)count;
-	weft__js_clear(weft__js_of(ctx), args[0]);
 	return JS_UNDEFINED;
 }
 
@@ -462,8 +457,8 @@ weft__js_tasks_fini(weft_js *js)
 
 /* --- the functions for scripts ----------------------------------------------------------- */
 
-static JSValue
-queue_microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+JSValue
+weft__js_microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	(void)this_value;
 	(void)count;
@@ -476,10 +471,10 @@ static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_MAGIC_DEF("setTimeout", 1, set_timer, TIMEOUT),
 	JS_CFUNC_MAGIC_DEF("setInterval", 1, set_timer, INTERVAL),
 	JS_CFUNC_DEF("setImmediate", 1, set_immediate),
-	JS_CFUNC_DEF("clearTimeout", 1, clear_any),
-	JS_CFUNC_DEF("clearInterval", 1, clear_any),
-	JS_CFUNC_DEF("clearImmediate", 1, clear_any),
-	JS_CFUNC_DEF("queueMicrotask", 1, queue_microtask),
+	JS_CFUNC_DEF("clearTimeout", 1, weft__js_clear),
+	JS_CFUNC_DEF("clearInterval", 1, weft__js_clear),
+	JS_CFUNC_DEF("clearImmediate", 1, weft__js_clear),
+	JS_CFUNC_DEF("queueMicrotask", 1, weft__js_microtask),
 };
 
 /* Replaces QuickJS's own queueMicrotask(), which does not report errors. */

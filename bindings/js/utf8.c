@@ -132,6 +132,29 @@ is_valid(const unsigned char *at, const unsigned char *end)
 	return good;
 }
 
+/* The number of bytes at the end that may be the start of a character. */
+JSValue
+weft__js_utf8_open(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+{
+	unsigned char low, high;
+	const unsigned char *end;
+	weft_span bytes;
+	size_t size = 1;
+	bool good;
+
+	(void)this_value;
+	(void)count;
+	if (!weft__js_bytes(ctx, args[0], &bytes))
+		return JS_EXCEPTION;
+	end = (const unsigned char *)bytes.data + bytes.size;
+	while (size < 3 && size < bytes.size && (end[-(ptrdiff_t)size] & 0xc0) == 0x80)
+		size++;
+	if (size > bytes.size || (size_t)follow(end[-(ptrdiff_t)size], &low, &high) < size
+	    || next_character(end - size, end, &good) < size)
+		size = 0;
+	return JS_NewInt64(ctx, (int64_t)size);
+}
+
 static JSValue
 decode_broken(JSContext *ctx, const unsigned char *at, const unsigned char *end)
 {

@@ -73,40 +73,6 @@ function join(first, second) {
 	return both;
 }
 
-/* The length of a character that begins with this byte; 0 if none does. */
-function lengthOf(lead) {
-	if (lead >= 0xc2 && lead <= 0xdf)
-		return 2;
-	if (lead >= 0xe0 && lead <= 0xef)
-		return 3;
-	return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
-}
-
-/* Whether `byte` may follow the first byte: excludes overlong forms, surrogates, and values
- * beyond Unicode. */
-function isSecond(lead, byte) {
-	const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
-	const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
-
-	return byte >= low && byte <= high;
-}
-
-/* The number of bytes at the end that may be the start of a character. */
-function openUtf8(bytes) {
-	const end = bytes.length;
-
-	for (let n = 1; n <= 3 && n <= end; n++) {
-		const byte = bytes[end - n];
-
-		if ((byte & 0xc0) === 0x80)
-			continue;
-		if (lengthOf(byte) <= n)
-			return 0;
-		return n === 1 || isSecond(byte, bytes[end - n + 1]) ? n : 0;
-	}
-	return 0;
-}
-
 function openUtf16(bytes) {
 	const odd = bytes.length % 2;
 	const high = bytes.length - odd - 1;
@@ -177,7 +143,7 @@ class TextDecoder {
 		const more = !!options?.stream;
 		const wide = this.#encoding === "utf-16le";
 		let bytes = join(this.#open, bytesOf(input));
-		const open = !more ? 0 : wide ? openUtf16(bytes) : openUtf8(bytes);
+		const open = !more ? 0 : wide ? openUtf16(bytes) : host.utf8Open(bytes);
 		const end = bytes.length - open;
 
 		/* A copy, because the caller may change the buffer before the next call. */
