@@ -17,20 +17,17 @@ const { ReadableStream, makeStream, isDisturbed } = need("stream");
 
 /* --- bodies --------------------------------------------------------- */
 
-/* The bytes of a body that a script provides, and its default content type. */
-function takeBody(body) {
+/* The bytes of a body that a script provides.  A text sets the content type, if there is none. */
+function takeBody(body, headers) {
 	if (body instanceof ArrayBuffer)
-		return { bytes: new Uint8Array(body.slice(0)), type: null };
+		return new Uint8Array(body.slice(0));
 	if (ArrayBuffer.isView(body))
-		return {
-			bytes: new Uint8Array(body.buffer, body.byteOffset,
-				body.byteLength).slice(),
-			type: null,
-		};
-	return {
-		bytes: host.utf8Encode(String(body)),
-		type: "text/plain;charset=UTF-8",
-	};
+		return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
+	const bytes = host.utf8Encode(String(body));
+
+	if (!headers.has("content-type"))
+		headers.set("content-type", "text/plain;charset=UTF-8");
+	return bytes;
 }
 
 function streamOf(bytes) {
@@ -167,13 +164,8 @@ class Request extends Body {
 
 		if (from.bytes && input.bodyUsed)
 			throw new TypeError("Body is unusable: it has already been read");
-		if (body !== null) {
-			const taken = takeBody(body);
-
-			bytes = taken.bytes;
-			if (taken.type && !headers.has("content-type"))
-				headers.set("content-type", taken.type);
-		}
+		if (body !== null)
+			bytes = takeBody(body, headers);
 		if (bytes && (method === "GET" || method === "HEAD"))
 			throw new TypeError(`A ${method} request has no body`);
 		super(bytes && streamOf(bytes));
@@ -216,15 +208,10 @@ class Response extends Body {
 			throw new RangeError(`${member(init, "status")} is not a status`);
 		if (body !== null && NO_BODY.includes(status))
 			throw new TypeError(`A response of ${status} has no body`);
-		if (body instanceof ReadableStream) {
+		if (body instanceof ReadableStream)
 			stream = body;
-		} else if (body !== null) {
-			const { bytes, type } = takeBody(body);
-
-			stream = streamOf(bytes);
-			if (type && !headers.has("content-type"))
-				headers.set("content-type", type);
-		}
+		else if (body !== null)
+			stream = streamOf(takeBody(body, headers));
 		super(stream);
 		this.#state = {
 			status, headers, url: "", redirected: false, type: "default",
