@@ -44,6 +44,24 @@ weft.set = function (element, name, value) {
 		element.setAttribute(name, value);
 };
 
+/* Keep one part with an element for each key; append new ones in the order of `items`. */
+weft.reconcile = function (container, parts, items, keyOf, create) {
+	const keys = new Set(items.map(keyOf));
+
+	for (const [key, part] of parts)
+		if (!keys.has(key)) {
+			part.element.remove();
+			parts.delete(key);
+		}
+	for (const item of items)
+		if (!parts.has(keyOf(item))) {
+			const part = create(item);
+
+			parts.set(keyOf(item), part);
+			container.append(part.element);
+		}
+};
+
 /* Move a section of the page into a panel. */
 weft.moveSection = function (id, target) {
 	target.replaceWith(weft.find(id));

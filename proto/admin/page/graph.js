@@ -184,7 +184,7 @@ function updateNode(drawn, node, most) {
 /* --- one graph ------------------------------------------------------------ */
 
 class Graph {
-	constructor(list) {
+	constructor() {
 		this.title = make("h3");
 		this.facts = make("p", { class: "hint" });
 		this.frame = make("div", { class: "graph-frame", tabindex: 0, role: "group" });
@@ -192,7 +192,6 @@ class Graph {
 		this.legend = make("div");
 		this.element = make("article", { class: "graph card" }, this.title, this.facts,
 			this.frame, this.legend, this.table());
-		list.append(this.element);
 		new ResizeObserver(() => this.build()).observe(this.frame);
 	}
 
@@ -293,28 +292,14 @@ weft.svg = svg;
 weft.startGraphs = function () {
 	const section = find("graphs"), list = find("graph-list"), graphs = new Map();
 
-	function show(dags) {
-		const ids = new Set(dags.map((dag) => dag.id));
-
-		for (const [key, graph] of graphs)
-			if (!ids.has(key)) {
-				graph.element.remove();
-				graphs.delete(key);
-			}
-		for (const dag of dags) {
-			if (!graphs.has(dag.id))
-				graphs.set(dag.id, new Graph(list));
-			graphs.get(dag.id).show(dag);
-		}
-	}
-
 	/* A section without graphs shows nothing but stays in the layout, so that it is
 	 * observed. */
 	weft.poll(section, 2000, async () => {
 		const { dags } = await weft.json("debug/dag");
 
 		section.classList.toggle("empty", dags.length === 0);
-		show(dags);
+		weft.reconcile(list, graphs, dags, (dag) => dag.id, () => new Graph());
+		dags.forEach((dag) => graphs.get(dag.id).show(dag));
 	});
 };
 })();

@@ -2,7 +2,7 @@
 (function () {
 "use strict";
 
-const { make, find, setText, number, rate, duration, bytes, percent } = globalThis.weft;
+const { make, find, reconcile, setText, number, rate, duration, bytes, percent } = globalThis.weft;
 const LINES_MAX = 6; /* loops with a line in the charts */
 const PHASES = ["timers", "inbox", "threadlets", "done", "immediates", "closing",
 	"microtasks"];
@@ -220,24 +220,6 @@ class Value {
 }
 
 /* --- all of it ------------------------------------------------------------ */
-
-/* Keep one part for each key; add new ones in the order of `items`. */
-function reconcile(container, parts, items, keyOf, create) {
-	const keys = new Set(items.map(keyOf));
-
-	for (const [key, part] of parts)
-		if (!keys.has(key)) {
-			part.element.remove();
-			parts.delete(key);
-		}
-	for (const item of items)
-		if (!parts.has(keyOf(item))) {
-			const part = create(item);
-
-			parts.set(keyOf(item), part);
-			container.append(part.element);
-		}
-}
 
 weft.startLoops = function () {
 	const cards = new Map(), values = new Map(), charts = new LoopCharts(find("loop-charts"));
