@@ -13,12 +13,6 @@ weft__http_is_value(struct text value)
 	return weft__http_scan_text(value.data, 0, value.size) == value.size;
 }
 
-static bool
-is(struct text name, const char *other)
-{
-	return weft__http_same(name, other);
-}
-
 /* --- lines ----------------------------------------------------------------- */
 
 /* The end of the line that begins at `at`, after its CRLF. */
@@ -39,7 +33,7 @@ fields_find(struct weft__http_out *out, struct text name)
 	for (char *at = out->lines; at < end; at = next) {
 		next = line_end(at, end);
 		if ((size_t)(next - at) > name.size && at[name.size] == ':'
-		    && is((struct text){ at, name.size }, name.data))
+		    && weft__http_same((struct text){ at, name.size }, name.data))
 			return at;
 	}
 	return NULL;
@@ -135,7 +129,7 @@ set_length(struct weft__http_out *out, const char *value)
 static int
 set_connection(struct weft__http_out *out, const char *value)
 {
-	if (value && !is((struct text){ value, strlen(value) }, "close"))
+	if (value && !weft__http_same((struct text){ value, strlen(value) }, "close"))
 		return weft_fail(WEFT_EINVAL,
 		                 "weft_http_set_header: Connection can only be \"close\"");
 	out->close = value != NULL;
@@ -146,15 +140,16 @@ set_connection(struct weft__http_out *out, const char *value)
 static int
 set_special(weft_http *http, struct text name, const char *value)
 {
-	if (is(name, "content-length"))
+	if (weft__http_same(name, "content-length"))
 		return set_length(&http->out, value);
-	if (is(name, "connection"))
+	if (weft__http_same(name, "connection"))
 		return set_connection(&http->out, value);
-	if (is(name, "transfer-encoding") || is(name, "upgrade") || is(name, "keep-alive"))
+	if (weft__http_same(name, "transfer-encoding") || weft__http_same(name, "upgrade")
+	    || weft__http_same(name, "keep-alive"))
 		return weft_fail(WEFT_EINVAL,
 		                 "weft_http_set_header: %.*s cannot be set; the library manages it",
 		                 (int)name.size, name.data);
-	if (is(name, "date"))
+	if (weft__http_same(name, "date"))
 		http->out.has_date = value != NULL;
 	return 1;
 }
@@ -204,7 +199,7 @@ weft_http_set_header(weft_http *http, const char *name, const char *value)
 	                                             : check_trailer(&http->out, n);
 	if (rc <= 0)
 		return rc;
-	if (!is(n, "set-cookie") || !value)
+	if (!weft__http_same(n, "set-cookie") || !value)
 		cut(&http->out, n);
 	return value ? fields_append(http, n, (struct text){ value, strlen(value) }) : 0;
 }

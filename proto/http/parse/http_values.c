@@ -92,13 +92,6 @@ strip_weak(struct text *tag)
 	return true;
 }
 
-static bool
-is_quoted(struct text tag)
-{
-	return tag.size >= 2 && tag.data[0] == '"'
-	       && memchr(tag.data + 1, '"', tag.size - 1) == tag.data + tag.size - 1;
-}
-
 /* The size of the tag at the front of a list; 0 if it is malformed.  A backslash has no special
  * meaning. */
 static size_t
@@ -137,10 +130,9 @@ weft__http_etag_match(const char *value, size_t size, const char *etag, bool wea
 
 		list.data += tag.size;
 		list.size -= tag.size;
-		tag_weak = strip_weak(&tag);
-		if (!is_quoted(tag)
-		    || (list.size > 0 && *list.data != ',' && !is_blank(*list.data)))
+		if (tag.size == 0 || (list.size > 0 && *list.data != ',' && !is_blank(*list.data)))
 			return false;
+		tag_weak = strip_weak(&tag);
 		if (text_equal(tag, own) && (weak || (!tag_weak && !own_weak)))
 			found = true;
 	}
