@@ -28,15 +28,21 @@ bytes_reserve(struct bytes *bytes, size_t more)
 int
 bytes_add(struct bytes *bytes, const void *data, size_t size)
 {
-	int rc = bytes_reserve(bytes, size);
-
-	if (rc < 0)
-		return rc;
+	if (bytes->rc == 0)
+		bytes->rc = bytes_reserve(bytes, size);
+	if (bytes->rc < 0)
+		return bytes->rc;
 	if (size > 0)
 		memcpy(bytes->data + bytes->size, data, size);
 	bytes->size += size;
 	bytes->data[bytes->size] = '\0';
 	return 0;
+}
+
+int
+bytes_add_text(struct bytes *bytes, const char *text)
+{
+	return bytes_add(bytes, text, strlen(text));
 }
 
 int

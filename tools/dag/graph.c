@@ -72,20 +72,17 @@ make_key(struct dagrun *run, struct dagnode *self)
 static int
 make_script(struct dagnode *self)
 {
-	static const char first[] = "trap 'wait; kill -KILL 0' TERM; ";
 	struct bytes text = { 0 };
-	int rc;
 
 	if (!self->node->lines)
 		return 0;
-	rc = bytes_add(&text, first, sizeof(first) - 1);
-	for (struct dagfile_line *l = self->node->lines; l && rc == 0; l = l->next) {
-		rc = bytes_add(&text, l->text, strlen(l->text));
-		if (rc == 0)
-			rc = bytes_add(&text, "\n", 1);
+	(void)bytes_add_text(&text, "trap 'wait; kill -KILL 0' TERM; ");
+	for (struct dagfile_line *l = self->node->lines; l; l = l->next) {
+		(void)bytes_add_text(&text, l->text);
+		(void)bytes_add_text(&text, "\n");
 	}
 	self->script = text.data;
-	return rc;
+	return text.rc;
 }
 
 static const weft_type *

@@ -37,7 +37,7 @@ add_piece(struct attempt *attempt, const struct dagfile_piece *piece, struct byt
 		text = attempt->run->values[piece->index];
 	else if (piece->kind != DAGFILE_TEXT)
 		text = values_text(value_of(attempt, piece), &made);
-	rc = text ? bytes_add(out, text, strlen(text)) : WEFT_ENOMEM;
+	rc = text ? bytes_add_text(out, text) : WEFT_ENOMEM;
 	free(made);
 	return rc;
 }

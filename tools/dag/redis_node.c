@@ -22,7 +22,6 @@ add_reply(struct bytes *to, const weft_redis_reply *reply, int depth)
 	weft_span span;
 	int64_t integer;
 	char digits[40];
-	int rc = 0;
 
 	if (weft_redis_text(reply, &span) == 0)
 		return bytes_add(to, span.data, span.size);
@@ -30,21 +29,20 @@ add_reply(struct bytes *to, const weft_redis_reply *reply, int depth)
 	    || weft_redis_reply_type(reply) == WEFT_REDIS_BOOL) {
 		(void)weft_redis_integer(reply, &integer);
 		(void)snprintf(digits, sizeof(digits), "%lld", (long long)integer);
-		return bytes_add(to, digits, strlen(digits));
+		return bytes_add_text(to, digits);
 	}
 	if (weft_redis_reply_type(reply) == WEFT_REDIS_NUMBER) {
 		double number = 0;
 
 		(void)weft_redis_number(reply, &number);
 		(void)snprintf(digits, sizeof(digits), "%.17g", number);
-		return bytes_add(to, digits, strlen(digits));
+		return bytes_add_text(to, digits);
 	}
-	for (size_t i = 0; i < weft_redis_count(reply) && rc == 0 && depth < 8; i++) {
-		rc = add_reply(to, weft_redis_item(reply, i), depth + 1);
-		if (rc == 0)
-			rc = bytes_add(to, "\n", 1);
+	for (size_t i = 0; i < weft_redis_count(reply) && to->rc == 0 && depth < 8; i++) {
+		(void)add_reply(to, weft_redis_item(reply, i), depth + 1);
+		(void)bytes_add_text(to, "\n");
 	}
-	return rc;
+	return to->rc;
 }
 
 static void

@@ -282,14 +282,13 @@ find_folder(struct attempt *attempt, struct bytes *out)
 
 	if (attempt->node->dir)
 		rc = attempt_word(attempt, attempt->node->dir, &word);
-	if (rc == 0 && (word.size == 0 || word.data[0] != '/'))
-		rc = bytes_add(out, attempt->run->folder, strlen(attempt->run->folder));
-	if (rc == 0 && word.size > 0 && out->size > 0)
-		rc = bytes_add(out, "/", 1);
-	if (rc == 0 && word.size > 0)
-		rc = bytes_add(out, word.data, word.size);
+	if (word.size == 0 || word.data[0] != '/')
+		(void)bytes_add_text(out, attempt->run->folder);
+	if (word.size > 0 && out->size > 0)
+		(void)bytes_add_text(out, "/");
+	(void)bytes_add(out, word.data, word.size);
 	bytes_free(&word);
-	return rc;
+	return rc < 0 ? rc : out->rc;
 }
 
 static int

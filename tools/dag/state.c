@@ -49,33 +49,24 @@ static int
 write_list(const weft_list *list, struct bytes *out)
 {
 	char digits[32];
-	int rc = 0;
 
-	for (size_t i = 0; i < list->count && rc == 0; i++) {
-		const char *item = list->items[i].as.ptr;
-
+	for (size_t i = 0; i < list->count; i++) {
 		if (list->items[i].type != &weft_type_text)
 			return WEFT_EINVAL;
-		(void)snprintf(digits, sizeof(digits), "%zu:", strlen(item));
-		rc = bytes_add(out, digits, strlen(digits));
-		if (rc == 0)
-			rc = bytes_add(out, item, strlen(item));
+		(void)snprintf(digits, sizeof(digits), "%zu:", strlen(list->items[i].as.ptr));
+		(void)bytes_add_text(out, digits);
+		(void)bytes_add_text(out, list->items[i].as.ptr);
 	}
-	return rc;
+	return out->rc;
 }
 
 static int
 write_value(const weft_value *value, char *kind, struct bytes *out)
 {
-	int rc = bytes_add(out, "", 0);
-
-	*kind = 'n';
-	if (rc < 0 || !value->type)
-		return rc;
-	*kind = value->type == &weft_type_text ? 't' : 'l';
-	if (*kind == 't')
-		return bytes_add(out, value->as.ptr, strlen(value->as.ptr));
-	return write_list(value->as.ptr, out);
+	*kind = !value->type ? 'n' : value->type == &weft_type_text ? 't' : 'l';
+	if (*kind == 'l')
+		return write_list(value->as.ptr, out);
+	return bytes_add_text(out, *kind == 't' ? value->as.ptr : "");
 }
 
 /* Reads a decimal number followed by `mark`.  Returns false if there is none, or if it exceeds
@@ -142,6 +133,13 @@ read_list(const char *at, const char *end)
 /* --- records ---------------------------------------------------------------- */
 
 static void
+put_hex(char *out, const unsigned char *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void
 check_of(char kind, const unsigned char *key, const char *bytes, size_t size,
          char out[2 * CHECK_BYTES + 1])
 {
@@ -154,8 +152,7 @@ check_of(char kind, const unsigned char *key, const char *bytes, size_t size,
 	hash_add_number(&hash, size);
 	hash_add(&hash, bytes, size);
 	hash_end(&hash, full);
-	for (size_t i = 0; i < CHECK_BYTES; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", full[i]);
+	put_hex(out, full, CHECK_BYTES);
 }
 
 static int
@@ -396,17 +393,13 @@ state_put(struct state *state, const unsigned char *key, const weft_value *value
 	rc = write_value(value, &kind, &bytes);
 	if (rc == 0) {
 		check_of(kind, key, bytes.data, bytes.size, check);
-		for (size_t i = 0; i < HASH_BYTES; i++)
-			(void)snprintf(head + 2 * i, 3, "%02x", key[i]);
+		put_hex(head, key, HASH_BYTES);
 		(void)snprintf(head + 2 * HASH_BYTES, 64, " %c %zu %s\n", kind, bytes.size, check);
-		rc = bytes_add(&record, head, strlen(head));
+		(void)bytes_add_text(&record, head);
+		(void)bytes_add(&record, bytes.data, bytes.size);
+		if (bytes_add_text(&record, "\n") == 0)
+			dagfile_state_append(state, &record);
 	}
-	if (rc == 0)
-		rc = bytes_add(&record, bytes.data, bytes.size);
-	if (rc == 0)
-		rc = bytes_add(&record, "\n", 1);
-	if (rc == 0)
-		dagfile_state_append(state, &record);
 	bytes_free(&bytes);
 	bytes_free(&record);
 }

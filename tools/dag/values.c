@@ -8,15 +8,14 @@ static const char *
 join(const weft_list *list, char **made)
 {
 	struct bytes text = { 0 };
-	int rc = bytes_add(&text, "", 0);
 
-	for (size_t i = 0; i < list->count && rc == 0; i++) {
-		if (i > 0)
-			rc = bytes_add(&text, "\n", 1);
-		if (rc == 0 && list->items[i].type == &weft_type_text)
-			rc = bytes_add(&text, list->items[i].as.ptr, strlen(list->items[i].as.ptr));
+	(void)bytes_add_text(&text, "");
+	for (size_t i = 0; i < list->count; i++) {
+		(void)bytes_add_text(&text, i > 0 ? "\n" : "");
+		if (list->items[i].type == &weft_type_text)
+			(void)bytes_add_text(&text, list->items[i].as.ptr);
 	}
-	if (rc < 0) {
+	if (text.rc < 0) {
 		bytes_free(&text);
 		return NULL;
 	}
