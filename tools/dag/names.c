@@ -104,7 +104,7 @@ free_table(struct table *table)
 /* --- dependencies --------------------------------------------------------- */
 
 static void
-look_up_ref(const struct table *table, struct dagfile_ref *ref)
+look_up_ref(struct table *table, struct dagfile_ref *ref)
 {
 	struct dagfile *file = table->file;
 	uint32_t id = *dagfile_names_find(table, ref->name, strlen(ref->name));
@@ -130,8 +130,9 @@ look_up_ref(const struct table *table, struct dagfile_ref *ref)
 
 /* If a node has no output option and another node uses its value, its output is text. */
 static void
-want_value(struct dagfile *file, const struct dagfile_ref *ref)
+want_value(struct table *table, struct dagfile_ref *ref)
 {
+	struct dagfile *file = table->file;
 	struct dagfile_node *from = &file->nodes[ref->index];
 
 	if (!ref->known || ref->is_input || ref->use == DAGFILE_AFTER)
@@ -148,8 +149,9 @@ want_value(struct dagfile *file, const struct dagfile_ref *ref)
 }
 
 static void
-check_list(struct dagfile *file, const struct dagfile_ref *ref)
+check_list(struct table *table, struct dagfile_ref *ref)
 {
+	struct dagfile *file = table->file;
 	const struct dagfile_node *from = &file->nodes[ref->index];
 
 	if (ref->use == DAGFILE_EACH && ref->known && !ref->is_input && !from->each
@@ -352,15 +354,11 @@ check_priorities(struct dagfile *file)
 /* --- the whole file ------------------------------------------------------- */
 
 static void
-each_ref(struct dagfile *file, const struct table *table,
-         void (*fn)(struct dagfile *file, const struct dagfile_ref *ref))
+each_ref(struct table *table, void (*fn)(struct table *table, struct dagfile_ref *ref))
 {
-	for (uint32_t i = 0; i < file->node_count; i++)
-		for (struct dagfile_ref *r = file->nodes[i].refs; r; r = r->next)
-			if (fn)
-				fn(file, r);
-			else
-				look_up_ref(table, r);
+	for (uint32_t i = 0; i < table->file->node_count; i++)
+		for (struct dagfile_ref *r = table->file->nodes[i].refs; r; r = r->next)
+			fn(table, r);
 }
 
 void
@@ -372,9 +370,9 @@ dagfile_resolve(struct dagfile *file)
 		free_table(&table);
 		return;
 	}
-	each_ref(file, &table, NULL);
-	each_ref(file, &table, want_value);
-	each_ref(file, &table, check_list);
+	each_ref(&table, look_up_ref);
+	each_ref(&table, want_value);
+	each_ref(&table, check_list);
 	for (uint32_t i = 0; i < file->node_count; i++) {
 		mark_needs(&table, &file->nodes[i]);
 		look_up_words(&table, &file->nodes[i]);
