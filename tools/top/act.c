@@ -80,28 +80,14 @@ scroll(struct top *top, int key)
 
 	while (top->view.help && draw_help_line(last + 1))
 		last++;
-	switch (key) {
-	case KEY_UP:
-		by = -1;
-		break;
-	case KEY_DOWN:
-		by = 1;
-		break;
-	case KEY_PAGE_UP:
-		by = -page;
-		break;
-	case KEY_PAGE_DOWN:
-		by = page;
-		break;
-	case KEY_HOME:
-		by = -(long)*at;
-		break;
-	case KEY_END:
-		by = (long)last;
-		break;
-	default:
+	if (key == KEY_UP || key == KEY_DOWN)
+		by = key == KEY_UP ? -1 : 1;
+	else if (key == KEY_PAGE_UP || key == KEY_PAGE_DOWN)
+		by = key == KEY_PAGE_UP ? -page : page;
+	else if (key == KEY_HOME || key == KEY_END)
+		by = key == KEY_HOME ? -(long)*at : (long)last;
+	else
 		return false;
-	}
 	*at = moved(*at, by, last);
 	return true;
 }

@@ -49,24 +49,14 @@ busy_ns(const struct json *loop)
 	return sum;
 }
 
+/* Most are at the same index as before. */
 static const struct loop_row *
 loop_before(const struct model *before, double id, size_t index)
 {
-	if (index < before->loop_count && before->loops[index].id == id)
-		return &before->loops[index]; /* the common case */
-	for (size_t i = 0; i < before->loop_count; i++)
-		if (before->loops[i].id == id)
-			return &before->loops[i];
+	for (size_t i = 0; i < before->loop_count; i++, index++)
+		if (before->loops[index % before->loop_count].id == id)
+			return &before->loops[index % before->loop_count];
 	return NULL;
-}
-
-static void
-read_depth(struct loop_row *row, const struct json *loop)
-{
-	const struct json *inbox = json_get(loop, "inbox");
-
-	row->inbox = json_number(inbox, "now", NAN);
-	row->inbox_max = json_number(inbox, "max", NAN);
 }
 
 /* Quantiles of an empty histogram are not known. */
@@ -83,6 +73,8 @@ quantile(const struct json *loop, const char *name, const char *which)
 static void
 read_loop(struct loop_row *row, const struct json *loop)
 {
+	const struct json *inbox = json_get(loop, "inbox");
+
 	*row = (struct loop_row){
 		.name = json_text(loop, "name"),
 		.state = json_text(loop, "state"),
@@ -98,10 +90,11 @@ read_loop(struct loop_row *row, const struct json *loop)
 		.turn_p99 = quantile(loop, "turn", "p99"),
 		.lag_p50 = quantile(loop, "lag", "p50"),
 		.lag_p99 = quantile(loop, "lag", "p99"),
+		.inbox = json_number(inbox, "now", NAN),
+		.inbox_max = json_number(inbox, "max", NAN),
 		.busy_ns = busy_ns(loop),
 		.syscall_count = json_number(loop, "syscalls", NAN),
 	};
-	read_depth(row, loop);
 }
 
 static void
@@ -141,11 +134,9 @@ read_loops(struct model *model, const struct model *before)
 static const struct value_row *
 value_before(const struct model *before, const char *name, size_t index)
 {
-	if (index < before->value_count && strcmp(before->values[index].name, name) == 0)
-		return &before->values[index];
-	for (size_t i = 0; i < before->value_count; i++)
-		if (strcmp(before->values[i].name, name) == 0)
-			return &before->values[i];
+	for (size_t i = 0; i < before->value_count; i++, index++)
+		if (strcmp(before->values[index % before->value_count].name, name) == 0)
+			return &before->values[index % before->value_count];
 	return NULL;
 }
 

@@ -21,26 +21,14 @@ static const char *const styles[STYLES][2] = {
 
 /* --- memory ----------------------------------------------------------------- */
 
-static void
-free_lines(struct line *lines, int rows)
-{
-	for (int i = 0; lines && i < rows; i++)
-		free(lines[i].bytes);
-	free(lines);
-}
-
+/* Lines, with their bytes after them. */
 static struct line *
 new_lines(int rows, size_t room)
 {
-	struct line *lines = calloc((size_t)rows, sizeof(*lines));
+	struct line *lines = calloc((size_t)rows, sizeof(*lines) + room);
 
-	for (int i = 0; lines && i < rows; i++) {
-		lines[i].bytes = malloc(room);
-		if (!lines[i].bytes) {
-			free_lines(lines, rows);
-			return NULL;
-		}
-	}
+	for (int i = 0; lines && i < rows; i++)
+		lines[i].bytes = (char *)(lines + rows) + (size_t)i * room;
 	return lines;
 }
 
@@ -74,8 +62,8 @@ screen_resize(struct screen *screen, int rows, int columns)
 void
 screen_free(struct screen *screen)
 {
-	free_lines(screen->lines, screen->rows);
-	free_lines(screen->shown, screen->rows);
+	free(screen->lines);
+	free(screen->shown);
 	free(screen->out);
 	screen->lines = screen->shown = NULL;
 	screen->out = NULL;

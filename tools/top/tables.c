@@ -2,24 +2,19 @@
 #include <string.h>
 #include "top.h"
 
-#define NUMBER(type, member, title_, unit_, width_, rank_)                               \
+#define NUMBER(type, member, title_, unit_, width_, rank_, ...)                          \
 	{                                                                                \
 		.title = title_, .offset = offsetof(struct type, member), .unit = unit_, \
-		.width = width_, .rank = rank_                                           \
+		.width = width_, .rank = rank_, __VA_ARGS__                              \
 	}
-#define TEXT(type, member, title_, width_, share_, rank_)                               \
-	{                                                                               \
-		.title = title_, .offset = offsetof(struct type, member), .is_text = 1, \
-		.width = width_, .share = share_, .rank = rank_, .rises = 1             \
+#define TEXT(type, member, title_, width_, share_, rank_, ...)                           \
+	{                                                                                \
+		.title = title_, .offset = offsetof(struct type, member), .is_text = 1,  \
+		.width = width_, .share = share_, .rank = rank_, .rises = 1, __VA_ARGS__ \
 	}
 
 static const struct column loop_columns[] = {
-	{ .title = "#",
-	  .offset = offsetof(struct loop_row, id),
-	  .unit = UNIT_NUMBER,
-	  .width = 3,
-	  .rank = 9,
-	  .rises = 1 },
+	NUMBER(loop_row, id, "#", UNIT_NUMBER, 3, 9, .rises = 1),
 	TEXT(loop_row, name, "LOOP", 9, 1, 0),
 	TEXT(loop_row, state, "STATE", 8, 0, 6),
 	NUMBER(loop_row, busy, "BUSY", UNIT_PERCENT, 5, 0),
@@ -38,12 +33,8 @@ static const struct column loop_columns[] = {
 };
 
 static const struct column threadlet_columns[] = {
-	{ .title = "STATE",
-	  .offset = offsetof(struct threadlet_row, state),
-	  .order = offsetof(struct threadlet_row, order),
-	  .is_text = 1,
-	  .width = 7,
-	  .rises = 1 },
+	TEXT(threadlet_row, state, "STATE", 7, 0, 0,
+	     .order = offsetof(struct threadlet_row, order)),
 	NUMBER(threadlet_row, waited, "WAITED", UNIT_TIME, 6, 0),
 	TEXT(threadlet_row, waits_for, "FOR", 9, 0, 2),
 	NUMBER(threadlet_row, waits_on, "ON", UNIT_NUMBER, 14, 9),
