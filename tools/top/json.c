@@ -79,26 +79,15 @@ top_json_take(struct reader *reader, char byte)
 static void
 put_point(struct reader *reader, uint32_t point)
 {
-	unsigned char *to = (unsigned char *)reader->text;
+	static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+	int more;
 
 	if (point == 0 || (point >= 0xd800 && point <= 0xdfff))
 		point = 0xfffd;
-	if (point < 0x80) {
-		*to++ = (unsigned char)point;
-	} else if (point < 0x800) {
-		*to++ = (unsigned char)(0xc0 | point >> 6);
-		*to++ = (unsigned char)(0x80 | (point & 0x3f));
-	} else if (point < 0x10000) {
-		*to++ = (unsigned char)(0xe0 | point >> 12);
-		*to++ = (unsigned char)(0x80 | (point >> 6 & 0x3f));
-		*to++ = (unsigned char)(0x80 | (point & 0x3f));
-	} else {
-		*to++ = (unsigned char)(0xf0 | point >> 18);
-		*to++ = (unsigned char)(0x80 | (point >> 12 & 0x3f));
-		*to++ = (unsigned char)(0x80 | (point >> 6 & 0x3f));
-		*to++ = (unsigned char)(0x80 | (point & 0x3f));
-	}
-	reader->text = (char *)to;
+	more = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+	*reader->text++ = (char)(lead[more] | point >> 6 * more);
+	while (more-- > 0)
+		*reader->text++ = (char)(0x80 | (point >> 6 * more & 0x3f));
 }
 
 /* The value of a hexadecimal digit, or -1. */
@@ -138,18 +127,14 @@ read_point(struct reader *reader)
 	if (!read_four(reader, &point))
 		return false;
 	after = reader->at;
-	if (point < 0xd800 || point > 0xdbff || !top_json_take(reader, '\\')
-	    || !top_json_take(reader, 'u')) {
-		reader->at = after;
-		put_point(reader, point);
-		return true;
-	}
-	if (!read_four(reader, &low))
-		return false;
-	if (low >= 0xdc00 && low <= 0xdfff) {
-		point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
-		put_point(reader, point);
-		return true;
+	if (point >= 0xd800 && point <= 0xdbff && top_json_take(reader, '\\')
+	    && top_json_take(reader, 'u')) {
+		if (!read_four(reader, &low))
+			return false;
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+			after = reader->at;
+		}
 	}
 	reader->at = after;
 	put_point(reader, point);
