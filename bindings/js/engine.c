@@ -64,9 +64,8 @@ weft__js_poll(weft_js *js)
 }
 
 static int
-on_poll(JSRuntime *rt, void *arg)
+on_poll(JSRuntime *rt UNUSED, void *arg)
 {
-	(void)rt;
 	return weft__js_poll(arg);
 }
 

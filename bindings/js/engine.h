@@ -26,6 +26,7 @@
 #include "base/proto_refs.h"
 
 #define WEFT__JS_FAMILIES 32
+#define UNUSED            __attribute__((unused)) /* a parameter that a signature requires */
 
 /* A call to make later: a timer, an immediate or a tick. */
 struct weft__js_task {

@@ -75,12 +75,11 @@ end_call(struct call *call)
 }
 
 static int
-run_call(const weft_value *in, weft_value *out, void *arg)
+run_call(const weft_value *in UNUSED, weft_value *out, void *arg)
 {
 	struct call *call = arg;
 	int rc = call->fn(call->js, call->args, call->count, out, call->arg);
 
-	(void)in;
 	end_call(call);
 	return rc;
 }
@@ -111,15 +110,13 @@ call_later(weft_js *js, const struct exposed *exposed, int count, JSValueConst *
 }
 
 static JSValue
-call_exposed(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int magic,
-             JSValue *data)
+call_exposed(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args,
+             int magic UNUSED, JSValue *data)
 {
 	weft_js *js = weft__js_of(ctx);
 	const struct exposed *exposed = JS_GetOpaque(data[0], js->call_class);
 	JSValue result;
 
-	(void)this_value;
-	(void)magic;
 	if (weft__js_is_over(js))
 		return weft__js_interrupted(js);
 	result = exposed->suspends ? call_later(js, exposed, count, args)

@@ -52,13 +52,11 @@ find_family(const char *name)
 }
 
 static JSValue
-need(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+need(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED, JSValueConst *args)
 {
 	const char *name = JS_ToCString(ctx, args[0]);
 	JSValue exports;
 
-	(void)this_value;
-	(void)count;
 	if (!name)
 		return JS_EXCEPTION;
 	exports = weft__js_need(weft__js_of(ctx), name);
@@ -210,13 +208,12 @@ put_family(JSContext *ctx, JSValueConst global, const char *family, JSValueConst
 }
 
 static JSValue
-get_global(JSContext *ctx, JSValueConst this_value, int which)
+get_global(JSContext *ctx, JSValueConst this_value UNUSED, int which)
 {
 	weft_js *js = weft__js_of(ctx);
 	JSValue exports = weft__js_need(js, globals[which].family), global;
 	int rc;
 
-	(void)this_value;
 	if (JS_IsException(exports))
 		return exports;
 	global = JS_GetGlobalObject(ctx);
@@ -226,12 +223,11 @@ get_global(JSContext *ctx, JSValueConst this_value, int which)
 }
 
 static JSValue
-set_global(JSContext *ctx, JSValueConst this_value, JSValueConst value, int which)
+set_global(JSContext *ctx, JSValueConst this_value UNUSED, JSValueConst value, int which)
 {
 	JSValue global = JS_GetGlobalObject(ctx);
 	int rc = put_plain(ctx, global, globals[which].name, JS_DupValue(ctx, value));
 
-	(void)this_value;
 	JS_FreeValue(ctx, global);
 	return rc < 0 ? JS_EXCEPTION : JS_UNDEFINED;
 }
@@ -251,11 +247,10 @@ add_waiting(JSContext *ctx, JSValueConst global)
 /* --- globals created at startup ------------------------------------------------------------- */
 
 JSValue
-weft__js_report_error(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_report_error(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 
-	(void)this_value;
 	if (count < 1)
 		return JS_ThrowTypeError(ctx, "reportError: an argument is required");
 	weft__js_report(js, args[0]);

@@ -2,21 +2,16 @@
 #include "engine.h"
 
 static JSValue
-now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+now(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED, JSValueConst *args UNUSED)
 {
-	(void)this_value;
-	(void)count;
-	(void)args;
 	return JS_NewNumber(ctx, (double)(weft_now() - weft__js_of(ctx)->began_ns) / 1e6);
 }
 
 static JSValue
-timeout(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+timeout(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED, JSValueConst *args)
 {
 	double ms = 0;
 
-	(void)this_value;
-	(void)count;
 	if (JS_ToFloat64(ctx, &ms, args[1]) < 0)
 		return JS_EXCEPTION;
 	return weft__js_timeout(weft__js_of(ctx), args[0], ms, JS_ToBool(ctx, args[2]) > 0);
@@ -34,14 +29,12 @@ write_out(weft_js *js, int fd, const char *text, size_t size)
 }
 
 static JSValue
-write_text(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+write_text(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED, JSValueConst *args)
 {
 	int32_t fd = 1;
 	size_t size;
 	const char *text;
 
-	(void)this_value;
-	(void)count;
 	if (JS_ToInt32(ctx, &fd, args[0]) < 0)
 		return JS_EXCEPTION;
 	text = JS_ToCStringLen(ctx, &size, args[1]);
@@ -54,14 +47,12 @@ write_text(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *arg
 }
 
 static JSValue
-promise_state(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+promise_state(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED, JSValueConst *args)
 {
 	static const char *const names[] = { "pending", "fulfilled", "rejected" };
 	int state = (int)JS_PromiseState(ctx, args[0]);
 	JSValue parts[2];
 
-	(void)this_value;
-	(void)count;
 	if (state < 0 || state > 2)
 		state = 0;
 	parts[0] = JS_NewString(ctx, names[state]);

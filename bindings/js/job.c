@@ -79,11 +79,10 @@ drain(weft_js *js)
 }
 
 int
-weft__js_checkpoint(weft_loop *loop, void *arg)
+weft__js_checkpoint(weft_loop *loop UNUSED, void *arg)
 {
 	weft_js *js = arg;
 
-	(void)loop;
 	if (js->ended || js->yielded || js->depth > 0)
 		return 0;
 	if (weft__js_has_jobs(js))
@@ -93,22 +92,20 @@ weft__js_checkpoint(weft_loop *loop, void *arg)
 }
 
 int
-weft__js_ready(weft_loop *loop, void *arg)
+weft__js_ready(weft_loop *loop UNUSED, void *arg)
 {
 	weft_js *js = arg;
 
-	(void)loop;
 	js->yielded = false;
 	return !js->ended && weft__js_has_jobs(js);
 }
 
 /* An exception in it is an uncaught error, not a rejection. */
 static JSValue
-run_queued(JSContext *ctx, int count, JSValueConst *args)
+run_queued(JSContext *ctx, int count UNUSED, JSValueConst *args)
 {
 	JSValue result = JS_Call(ctx, args[0], JS_UNDEFINED, 0, NULL);
 
-	(void)count;
 	if (JS_IsException(result))
 		weft__js_uncaught(weft__js_of(ctx));
 	JS_FreeValue(ctx, result);

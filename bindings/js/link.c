@@ -61,13 +61,12 @@ settle_with(weft_js *js, weft_promise *promise, JSValueConst value, bool reject)
 }
 
 static JSValue
-js_link_settle(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int reject,
-               JSValue *data)
+js_link_settle(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args,
+               int reject, JSValue *data)
 {
 	weft_js *js = weft__js_of(ctx);
 	weft_promise *promise = JS_GetOpaque(data[0], js->link_class);
 
-	(void)this_value;
 	if (!promise)
 		return JS_UNDEFINED;
 	JS_SetOpaque(data[0], NULL);
@@ -122,12 +121,9 @@ weft__js_to_promise(weft_js *js, JSValueConst promise, weft_promise **out)
 }
 
 static JSValue
-do_nothing(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+do_nothing(JSContext *ctx UNUSED, JSValueConst this_value UNUSED, int count UNUSED,
+           JSValueConst *args UNUSED)
 {
-	(void)ctx;
-	(void)this_value;
-	(void)count;
-	(void)args;
 	return JS_UNDEFINED;
 }
 
@@ -190,16 +186,14 @@ on_settled(const weft_value *in, void *arg, int which)
 }
 
 static int
-on_fulfilled(const weft_value *in, weft_value *out, void *arg)
+on_fulfilled(const weft_value *in, weft_value *out UNUSED, void *arg)
 {
-	(void)out;
 	return on_settled(in, arg, 0);
 }
 
 static int
-on_rejected(const weft_value *in, weft_value *out, void *arg)
+on_rejected(const weft_value *in, weft_value *out UNUSED, void *arg)
 {
-	(void)out;
 	return on_settled(in, arg, 1);
 }
 

@@ -101,14 +101,12 @@ static const weft_type type_exchange = { .name = "exchange",
 	                                 .share = share_exchange };
 
 static int
-net_begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+net_begin(weft_js *js, const weft_value *args UNUSED, size_t count UNUSED, weft_value *out,
+          void *arg UNUSED)
 {
 	struct weft__js_net *net;
 	struct exchange *exchange;
 
-	(void)args;
-	(void)count;
-	(void)arg;
 	if (!(js->opts.grants & WEFT_JS_NET))
 		return weft_fail(WEFT_EPERM, "fetch: the host has not granted the network");
 	net = net_of(js);
@@ -311,14 +309,14 @@ make_request(const weft_value *args, weft_http_request *request, weft_http_field
 }
 
 static int
-open_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+open_exchange(weft_js *js UNUSED, const weft_value *args, size_t count, weft_value *out,
+              void *arg UNUSED)
 {
 	struct exchange *exchange = count == 6 ? net_take(args, count) : NULL;
 	weft_http_field *fields = NULL;
 	weft_http_request request = { 0 };
 	int rc;
 
-	(void)js, (void)arg;
 	if (!exchange)
 		return WEFT_ECANCELED;
 	request.abort = exchange->abort;
@@ -353,12 +351,12 @@ read_piece(weft_http *http, weft_value *out)
 
 /* Returns no value at the end of the body. */
 static int
-read_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+read_exchange(weft_js *js UNUSED, const weft_value *args, size_t count, weft_value *out,
+              void *arg UNUSED)
 {
 	struct exchange *exchange = net_take(args, count);
 	int rc;
 
-	(void)js, (void)arg;
 	if (!exchange)
 		return WEFT_ECANCELED;
 	rc = exchange->http ? read_piece(exchange->http, out) : WEFT_EINVAL;
@@ -369,9 +367,9 @@ read_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out
 }
 
 static int
-end_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+end_exchange(weft_js *js UNUSED, const weft_value *args, size_t count, weft_value *out UNUSED,
+             void *arg UNUSED)
 {
-	(void)js, (void)out, (void)arg;
 	if (count > 0 && args[0].type == &type_exchange)
 		net_end(args[0].as.ptr);
 	return 0;

@@ -3,13 +3,12 @@
 
 /* Ends the script: the exception cannot be caught, and no part of the script runs afterwards. */
 static JSValue
-exit_now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+exit_now(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 	int32_t status = 0;
 	JSValue error;
 
-	(void)this_value;
 	if (count > 0 && !JS_IsUndefined(args[0])) {
 		if (JS_ToInt32(ctx, &status, args[0]) < 0)
 			return JS_EXCEPTION;
@@ -91,12 +90,11 @@ make_env(weft_js *js)
 
 /* Created on first use: the environment is large and rarely needed. */
 static JSValue
-get_env(JSContext *ctx, JSValueConst this_value)
+get_env(JSContext *ctx, JSValueConst this_value UNUSED)
 {
 	weft_js *js = weft__js_of(ctx);
 	JSValue env = make_env(js);
 
-	(void)this_value;
 	if (!JS_IsException(env)
 	    && JS_DefinePropertyValueStr(ctx, js->process, "env", JS_DupValue(ctx, env),
 	                                 JS_PROP_C_W_E)

@@ -220,12 +220,11 @@ repeat(weft_js *js, struct weft__js_task *task)
 }
 
 static void
-on_timer(weft_timer *timer, void *arg)
+on_timer(weft_timer *timer UNUSED, void *arg)
 {
 	struct weft__js_task *task = arg;
 	weft_js *js = task->js;
 
-	(void)timer;
 	js->tasks.nesting = task->nesting;
 	if (task->kind == INTERVAL)
 		repeat(js, task);
@@ -296,7 +295,7 @@ task_start(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 }
 
 static JSValue
-set_timer(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int kind)
+set_timer(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args, int kind)
 {
 	weft_js *js = weft__js_of(ctx);
 	unsigned nesting = js->tasks.nesting;
@@ -304,7 +303,6 @@ set_timer(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args
 	uint64_t delay_ns;
 	JSValue fn;
 
-	(void)this_value;
 	if (count < 1)
 		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	fn = handler_of(ctx, args[0]);
@@ -339,13 +337,12 @@ weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool background)
 }
 
 static JSValue
-set_immediate(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+set_immediate(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 	struct weft__js_task *task;
 	int64_t number;
 
-	(void)this_value;
 	if (!JS_IsFunction(ctx, args[0]))
 		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	task = task_take(js, IMMEDIATE, args[0], count - 1, args + 1);
@@ -365,12 +362,11 @@ set_immediate(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *
 }
 
 JSValue
-weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_next_tick(JSContext *ctx, JSValueConst this_value UNUSED, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 	struct weft__js_task *task;
 
-	(void)this_value;
 	if (!JS_IsFunction(ctx, args[0]))
 		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	task = task_take(js, TICK, args[0], count - 1, args + 1);
@@ -406,14 +402,12 @@ task_clear(weft_js *js, struct weft__js_task *task)
 }
 
 JSValue
-weft__js_clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_clear(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 	struct weft__js_task *task;
 	double value = 0;
 
-	(void)this_value;
-	(void)count;
 	if (!JS_IsNumber(args[0]) && !JS_IsString(args[0]))
 		return JS_UNDEFINED;
 	if (JS_ToFloat64(ctx, &value, args[0]) < 0)
@@ -458,10 +452,9 @@ weft__js_tasks_fini(weft_js *js)
 /* --- the functions for scripts ----------------------------------------------------------- */
 
 JSValue
-weft__js_microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_microtask(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED,
+                   JSValueConst *args)
 {
-	(void)this_value;
-	(void)count;
 	if (!JS_IsFunction(ctx, args[0]))
 		return JS_ThrowTypeError(ctx, "the first argument must be a function");
 	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION : JS_UNDEFINED;

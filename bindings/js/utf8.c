@@ -20,14 +20,13 @@ weft__js_repair(char *text, size_t size)
 }
 
 JSValue
-weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED,
+                     JSValueConst *args)
 {
 	size_t size;
 	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
 	JSValue array;
 
-	(void)this_value;
-	(void)count;
 	if (!text)
 		return JS_EXCEPTION;
 	weft__js_repair((char *)(uintptr_t)text, size);
@@ -51,15 +50,14 @@ size_at(const unsigned char *at)
 
 /* Encodes only whole characters.  Returns [UTF-16 units read, bytes written]. */
 JSValue
-weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED,
+                          JSValueConst *args)
 {
 	size_t size, read = 0, written = 0;
 	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
 	weft_span room;
 	JSValue sizes[2];
 
-	(void)this_value;
-	(void)count;
 	if (!text)
 		return JS_EXCEPTION;
 	if (!weft__js_bytes(ctx, args[1], &room)) {
@@ -134,7 +132,8 @@ is_valid(const unsigned char *at, const unsigned char *end)
 
 /* The number of bytes at the end that may be the start of a character. */
 JSValue
-weft__js_utf8_open(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_utf8_open(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED,
+                   JSValueConst *args)
 {
 	unsigned char low, high;
 	const unsigned char *end;
@@ -142,8 +141,6 @@ weft__js_utf8_open(JSContext *ctx, JSValueConst this_value, int count, JSValueCo
 	size_t size = 1;
 	bool good;
 
-	(void)this_value;
-	(void)count;
 	if (!weft__js_bytes(ctx, args[0], &bytes))
 		return JS_EXCEPTION;
 	end = (const unsigned char *)bytes.data + bytes.size;
@@ -177,13 +174,12 @@ decode_broken(JSContext *ctx, const unsigned char *at, const unsigned char *end)
 }
 
 JSValue
-weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value UNUSED, int count UNUSED,
+                     JSValueConst *args)
 {
 	const unsigned char *begin, *end;
 	weft_span bytes;
 
-	(void)this_value;
-	(void)count;
 	if (!weft__js_bytes(ctx, args[0], &bytes))
 		return JS_EXCEPTION;
 	begin = bytes.data;
