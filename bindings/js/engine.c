@@ -78,17 +78,17 @@ weft__js_enter(weft_js *js)
 	__atomic_store_n(&js->interrupted, 0, __ATOMIC_RELAXED);
 	js->until_ns = 0;
 	js->stopped = 0;
-	js->refused = js->over = js->told = false;
+	js->refused = js->over = js->reported = false;
 }
 
 /* A callback that reached a limit has failed, even if a promise was rejected with the error, or
  * a script caught an error that resulted from it. */
 static void
-tell_stopped(weft_js *js)
+report_stop(weft_js *js)
 {
 	JSValue error;
 
-	if (!js->stopped || js->told || js->ended || !js->ground_closed)
+	if (!js->stopped || js->reported || js->ended || !js->ground_closed)
 		return;
 	(void)weft__js_interrupted(js);
 	error = JS_GetException(js->ctx);
@@ -102,7 +102,7 @@ void
 weft__js_leave(weft_js *js)
 {
 	if (js->depth == 1)
-		tell_stopped(js);
+		report_stop(js);
 	if (--js->depth > 0)
 		return;
 	js->stopped = 0;
@@ -173,7 +173,7 @@ static void
 set_places(weft_js *js)
 {
 	js->then = js->error = js->process = js->host = JS_UNDEFINED;
-	js->rejections.told = js->rejections.untold = JS_UNDEFINED;
+	js->rejections.add_reported = js->rejections.remove_reported = JS_UNDEFINED;
 	js->broken = JS_UNDEFINED;
 	for (int i = 0; i < WEFT__JS_FAMILIES; i++)
 		js->families[i] = JS_UNDEFINED;
@@ -283,8 +283,8 @@ free_values(weft_js *js)
 		                    &js->host,
 		                    &js->process,
 		                    &js->broken,
-		                    &js->rejections.told,
-		                    &js->rejections.untold };
+		                    &js->rejections.add_reported,
+		                    &js->rejections.remove_reported };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		JS_FreeValueRT(js->rt, *places[i]);
@@ -338,7 +338,7 @@ weft_js_interrupt(weft_js *js)
 
 /* --- on the loop's own stack ------------------------------------------------ */
 
-struct ask {
+struct request {
 	weft_js *js;
 	const char *what;
 	int (*fn)(weft_js *js, void *arg);
@@ -347,48 +347,49 @@ struct ask {
 };
 
 static int
-engine_run(const struct ask *ask)
+engine_run(const struct request *request)
 {
-	weft_js *js = ask->js;
-	int rc = weft__js_check(js, ask->what);
+	weft_js *js = request->js;
+	int rc = weft__js_check(js, request->what);
 
 	if (rc < 0)
 		return rc;
 	weft__js_enter(js);
-	rc = ask->fn(js, ask->arg);
-	js->told = js->told || (rc < 0 && js->depth == 1);
+	rc = request->fn(js, request->arg);
+	js->reported = js->reported || (rc < 0 && js->depth == 1);
 	weft__js_leave(js);
 	return rc;
 }
 
 static void
-run_asked(void *arg)
+run_request(void *arg)
 {
-	struct ask *ask = arg;
-	int rc = engine_run(ask);
+	struct request *request = arg;
+	int rc = engine_run(request);
 
 	if (rc < 0)
-		(void)weft_promise_reject(ask->done, weft_value_error(rc));
+		(void)weft_promise_reject(request->done, weft_value_error(rc));
 	else
-		(void)weft_promise_resolve(ask->done, (weft_value){ 0 });
+		(void)weft_promise_resolve(request->done, (weft_value){ 0 });
 }
 
 /* A threadlet's stack is too small for scripts, so a microtask on the loop's stack runs them. */
 static int
-run_elsewhere(struct ask *ask)
+run_elsewhere(struct request *request)
 {
 	weft_scope scope = WEFT_INIT;
 	int rc = weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER);
 
 	if (rc < 0)
 		return rc;
-	ask->done = weft_promise_new(ask->js->loop);
-	rc = ask->done ? weft_schedule_microtask(ask->js->loop, run_asked, ask) : WEFT_ENOMEM;
+	request->done = weft_promise_new(request->js->loop);
+	rc = request->done ? weft_schedule_microtask(request->js->loop, run_request, request)
+	                   : WEFT_ENOMEM;
 	if (rc == 0)
 		do
-			rc = weft_await(ask->done, NULL, WEFT_NEVER);
-		while (weft_promise_state(ask->done, NULL) == WEFT_PENDING);
-	(void)weft_promise_unref(ask->done);
+			rc = weft_await(request->done, NULL, WEFT_NEVER);
+		while (weft_promise_state(request->done, NULL) == WEFT_PENDING);
+	(void)weft_promise_unref(request->done);
 	(void)weft_scope_close(&scope);
 	return rc;
 }
@@ -396,15 +397,15 @@ run_elsewhere(struct ask *ask)
 int
 weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg), void *arg)
 {
-	struct ask ask = { js, what, fn, arg, NULL };
+	struct request request = { js, what, fn, arg, NULL };
 	int rc = weft__js_check(js, what);
 
 	if (rc < 0)
 		return rc;
 	if (weft_self() == 0)
-		return engine_run(&ask);
+		return engine_run(&request);
 	(void)weft__js_ref(js);
-	rc = run_elsewhere(&ask);
+	rc = run_elsewhere(&request);
 	weft__js_unref(js);
 	return rc;
 }

@@ -64,8 +64,8 @@ struct weft__js_rejections {
 	struct weft__js_rejection *items;
 	size_t first, count, room;
 	unsigned round;
-	JSValue told; /* function: add to a WeakSet of reported promises; or undefined */
-	JSValue untold; /* function: remove from it; or undefined */
+	JSValue add_reported;    /* function: add to a WeakSet of reported promises; or undefined */
+	JSValue remove_reported; /* function: remove from it; or undefined */
 };
 
 /* A module that is being loaded because another one imports it. */
@@ -100,7 +100,7 @@ struct weft_js {
 	uint64_t until_ns;   /* deadline of the callback; 0: not computed yet */
 	uint64_t drain_until_ns;
 	int stopped;         /* the error that ended the callback, or 0 */
-	bool told;           /* that error was reported to the host */
+	bool reported;       /* that error was reported to the host */
 	bool refused;        /* an allocation failed during this callback */
 	bool ended;          /* invariant 4 */
 	bool yielded;        /* jobs are left for the next loop iteration */

@@ -26,7 +26,7 @@ get_own(JSContext *ctx, JSValueConst object, const char *name)
 /* Whether script code may run to produce a text.  If the script was stopped, running more of it
  * could repeat forever. */
 static bool
-may_ask(const weft_js *js)
+may_run_script(const weft_js *js)
 {
 	return !js->stopped && !js->ended;
 }
@@ -37,7 +37,7 @@ to_text(weft_js *js, JSValueConst value)
 {
 	const char *text = NULL;
 
-	if (JS_IsString(value) || may_ask(js))
+	if (JS_IsString(value) || may_run_script(js))
 		text = JS_ToCString(js->ctx, value);
 	if (!text)
 		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
@@ -50,8 +50,8 @@ static const char *
 get_text(weft_js *js, JSValueConst error, const char *name)
 {
 	JSContext *ctx = js->ctx;
-	JSValue value = may_ask(js) ? JS_GetPropertyStr(ctx, error, name)
-	                            : get_own(ctx, error, name);
+	JSValue value = may_run_script(js) ? JS_GetPropertyStr(ctx, error, name)
+	                                   : get_own(ctx, error, name);
 	const char *text = NULL;
 
 	if (JS_IsException(value))
@@ -119,8 +119,8 @@ static int
 number_of(weft_js *js, JSValueConst error)
 {
 	JSContext *ctx = js->ctx;
-	JSValue number = may_ask(js) ? JS_GetPropertyStr(ctx, error, "errno")
-	                             : get_own(ctx, error, "errno");
+	JSValue number = may_run_script(js) ? JS_GetPropertyStr(ctx, error, "errno")
+	                                    : get_own(ctx, error, "errno");
 	const char *code = get_text(js, error, "code");
 	int32_t value = 0;
 
@@ -265,7 +265,7 @@ weft__js_unhandled(weft_js *js, JSValueConst error)
 	if (js->ended)
 		return;
 	number = classify(js, error);
-	js->told = js->told || number == js->stopped;
+	js->reported = js->reported || number == js->stopped;
 	text = js_error_describe(js, error, number);
 	(void)weft_fail(number, "%s", text ? text : weft_strerror(number));
 	if (js->opts.on_error
@@ -310,7 +310,7 @@ static bool
 dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 {
 	JSContext *ctx = js->ctx;
-	JSValue fn = JS_GetPropertyStr(ctx, events, "dispatchError"), told;
+	JSValue fn = JS_GetPropertyStr(ctx, events, "dispatchError"), result;
 	const char *stack = JS_IsError(error) ? get_text(js, error, "stack") : NULL;
 	char *copy = stack ? js_strdup(ctx, stack) : NULL;
 	char *text = js_error_describe(js, error, 0);
@@ -327,8 +327,8 @@ dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 	args[2] = JS_NewInt32(ctx, line);
 	args[3] = JS_NewInt32(ctx, column);
 	args[4] = error;
-	told = JS_Call(ctx, fn, JS_UNDEFINED, 5, args);
-	if (JS_IsException(told))
+	result = JS_Call(ctx, fn, JS_UNDEFINED, 5, args);
+	if (JS_IsException(result))
 		JS_FreeValue(ctx, JS_GetException(ctx));
 	JS_FreeValue(ctx, args[0]);
 	JS_FreeValue(ctx, args[1]);
@@ -337,13 +337,13 @@ dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 	if (stack)
 		JS_FreeCString(ctx, stack);
 	weft_release(text);
-	return JS_IsBool(told) && JS_VALUE_GET_BOOL(told);
+	return JS_IsBool(result) && JS_VALUE_GET_BOOL(result);
 }
 
 void
 weft__js_report(weft_js *js, JSValueConst error)
 {
-	bool dealt_with = false;
+	bool handled = false;
 	JSValue events;
 
 	if (js->ended)
@@ -351,10 +351,10 @@ weft__js_report(weft_js *js, JSValueConst error)
 	events = weft__js_listened(js, "onerror");
 	if (!js->reporting && !js->stopped && JS_IsObject(events)) {
 		js->reporting = true;
-		dealt_with = dispatch(js, error, events);
+		handled = dispatch(js, error, events);
 		js->reporting = false;
 	}
-	if (!dealt_with)
+	if (!handled)
 		weft__js_unhandled(js, error);
 }
 

@@ -34,16 +34,16 @@ finalize_link(JSRuntime *rt, JSValue object)
 	weft_js *js = JS_GetRuntimeOpaque(rt);
 	weft_promise *promise = JS_GetOpaque(object, js->link_class);
 	int error = js->freeing ? WEFT_ESHUTDOWN : WEFT_ECLOSED;
-	char kept[TEXT_BYTES];
+	char detail[TEXT_BYTES];
 
 	if (!promise)
 		return;
-	(void)snprintf(kept, sizeof(kept), "%s", weft_detail());
+	(void)snprintf(detail, sizeof(detail), "%s", weft_detail());
 	(void)weft_fail(error, js->freeing ? "the engine of the script was freed"
 	                                   : "the script dropped its promise without settling it");
 	(void)weft_promise_reject(promise, weft_value_error(error));
 	(void)weft_promise_unref(promise);
-	(void)weft_fail(error, "%s", kept);
+	(void)weft_fail(error, "%s", detail);
 }
 
 static void
@@ -154,7 +154,7 @@ let_go(weft_js *js, struct weft__js_link *link)
 static void
 js_link_notify(weft_js *js, struct weft__js_link *link, const weft_value *in, int which)
 {
-	JSValue value, said;
+	JSValue value, result;
 
 	weft__js_enter(js);
 	value = weft__js_from(js, in);
@@ -162,10 +162,10 @@ js_link_notify(weft_js *js, struct weft__js_link *link, const weft_value *in, in
 		value = JS_GetException(js->ctx);
 		which = 1;
 	}
-	said = JS_Call(js->ctx, link->settle[which], JS_UNDEFINED, 1, &value);
-	if (JS_IsException(said))
+	result = JS_Call(js->ctx, link->settle[which], JS_UNDEFINED, 1, &value);
+	if (JS_IsException(result))
 		weft__js_uncaught(js);
-	JS_FreeValue(js->ctx, said);
+	JS_FreeValue(js->ctx, result);
 	JS_FreeValue(js->ctx, value);
 	let_go(js, link);
 	weft__js_leave(js);

@@ -83,11 +83,11 @@ forget(weft_js *js, JSValueConst promise)
 
 /* --- reported promises ------------------------------------------------------------ */
 
-static const char remember_text[] = "(() => { const told = new WeakSet();"
-				    " return [p => told.add(p), p => told.delete(p)]; })()";
+static const char remember_text[] = "(() => { const reported = new WeakSet();"
+				    " return [p => reported.add(p), p => reported.delete(p)]; })()";
 
 static void
-make_told(weft_js *js)
+make_reported(weft_js *js)
 {
 	struct weft__js_rejections *all = &js->rejections;
 	JSValue made = JS_Eval(js->ctx, remember_text, sizeof(remember_text) - 1, "weft:rejection",
@@ -97,20 +97,20 @@ make_told(weft_js *js)
 		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
 		return;
 	}
-	all->told = JS_GetPropertyUint32(js->ctx, made, 0);
-	all->untold = JS_GetPropertyUint32(js->ctx, made, 1);
+	all->add_reported = JS_GetPropertyUint32(js->ctx, made, 0);
+	all->remove_reported = JS_GetPropertyUint32(js->ctx, made, 1);
 	JS_FreeValue(js->ctx, made);
 }
 
 static bool
 rejection_request(weft_js *js, JSValueConst fn, JSValueConst promise)
 {
-	JSValue said = JS_Call(js->ctx, fn, JS_UNDEFINED, 1, &promise);
-	bool yes = JS_IsBool(said) && JS_VALUE_GET_BOOL(said);
+	JSValue result = JS_Call(js->ctx, fn, JS_UNDEFINED, 1, &promise);
+	bool yes = JS_IsBool(result) && JS_VALUE_GET_BOOL(result);
 
-	if (JS_IsException(said))
+	if (JS_IsException(result))
 		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
-	JS_FreeValue(js->ctx, said);
+	JS_FreeValue(js->ctx, result);
 	return yes;
 }
 
@@ -125,8 +125,8 @@ weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason, bool i
 		return; /* only the stop itself is reported */
 	if (!is_handled)
 		rejection_add(js, promise, reason, false);
-	else if (!forget(js, promise) && JS_IsFunction(js->ctx, js->rejections.untold)
-	         && rejection_request(js, js->rejections.untold, promise))
+	else if (!forget(js, promise) && JS_IsFunction(js->ctx, js->rejections.remove_reported)
+	         && rejection_request(js, js->rejections.remove_reported, promise))
 		rejection_add(js, promise, reason, true);
 }
 
@@ -139,8 +139,8 @@ dispatch(weft_js *js, const struct weft__js_rejection *item)
 	JSValue events = weft__js_listened(js, item->later ? "onrejectionhandled"
 	                                                   : "onunhandledrejection");
 	JSContext *ctx = js->ctx;
-	JSValue fn, told, args[3];
-	bool dealt_with;
+	JSValue fn, result, args[3];
+	bool handled;
 
 	if (!JS_IsObject(events))
 		return false;
@@ -148,29 +148,29 @@ dispatch(weft_js *js, const struct weft__js_rejection *item)
 	args[0] = JS_NewString(ctx, type);
 	args[1] = item->promise;
 	args[2] = item->reason;
-	told = JS_Call(ctx, fn, JS_UNDEFINED, 3, args);
-	if (JS_IsException(told))
+	result = JS_Call(ctx, fn, JS_UNDEFINED, 3, args);
+	if (JS_IsException(result))
 		weft__js_uncaught(js);
-	dealt_with = JS_IsBool(told) && JS_VALUE_GET_BOOL(told);
-	JS_FreeValue(ctx, told);
+	handled = JS_IsBool(result) && JS_VALUE_GET_BOOL(result);
+	JS_FreeValue(ctx, result);
 	JS_FreeValue(ctx, args[0]);
 	JS_FreeValue(ctx, fn);
-	return dealt_with;
+	return handled;
 }
 
 static void
 judge(weft_js *js, const struct weft__js_rejection *item)
 {
-	bool dealt_with;
+	bool handled;
 
 	weft__js_enter(js);
 	if (!item->later) {
-		if (!JS_IsFunction(js->ctx, js->rejections.told))
-			make_told(js);
-		(void)rejection_request(js, js->rejections.told, item->promise);
+		if (!JS_IsFunction(js->ctx, js->rejections.add_reported))
+			make_reported(js);
+		(void)rejection_request(js, js->rejections.add_reported, item->promise);
 	}
-	dealt_with = dispatch(js, item);
-	if (!item->later && !dealt_with)
+	handled = dispatch(js, item);
+	if (!item->later && !handled)
 		weft__js_unhandled(js, item->reason);
 	weft__js_leave(js);
 }

@@ -41,16 +41,16 @@ static JSValue
 wrap(weft_js *js, weft_value *value)
 {
 	JSValue object = JS_NewObjectClass(js->ctx, (int)js->value_class);
-	weft_value *kept = JS_IsException(object) ? NULL : weft_alloc(sizeof(*kept));
+	weft_value *content = JS_IsException(object) ? NULL : weft_alloc(sizeof(*content));
 
-	if (!kept) {
+	if (!content) {
 		weft_value_drop(value);
 		JS_FreeValue(js->ctx, object);
 		return JS_ThrowOutOfMemory(js->ctx);
 	}
-	*kept = *value;
+	*content = *value;
 	*value = (weft_value){ 0 };
-	JS_SetOpaque(object, kept);
+	JS_SetOpaque(object, content);
 	return object;
 }
 
@@ -58,10 +58,10 @@ static void
 finalize_value(JSRuntime *rt, JSValue object)
 {
 	weft_js *js = JS_GetRuntimeOpaque(rt);
-	weft_value *kept = JS_GetOpaque(object, js->value_class);
+	weft_value *content = JS_GetOpaque(object, js->value_class);
 
-	weft_value_drop(kept);
-	weft_release(kept);
+	weft_value_drop(content);
+	weft_release(content);
 }
 
 static JSValue
@@ -331,11 +331,11 @@ to_object(struct walk *walk, JSValueConst value, weft_value *out)
 {
 	weft_js *js = walk->js;
 	JSContext *ctx = js->ctx;
-	const weft_value *kept = JS_GetOpaque(value, js->value_class);
+	const weft_value *content = JS_GetOpaque(value, js->value_class);
 	weft_span bytes;
 
-	if (kept)
-		return weft_value_share(kept, out);
+	if (content)
+		return weft_value_share(content, out);
 	if (is_array(ctx, value))
 		return to_list(walk, value, out);
 	if (weft__js_is_promise(js, value))
