@@ -261,7 +261,7 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 	memset(js, 0, sizeof(*js));
 	js->refs = WEFT__REFS_ONE;
 	weft__link_init(&js->links);
-	weft__link_init(&js->held);
+	weft__link_init(&js->handles);
 	js->loop = weft_loop_ref(loop);
 	(void)pthread_mutex_init(&js->lock, NULL);
 	set_options(js, opts);
@@ -299,7 +299,7 @@ free_runtime(weft_js *js)
 	weft__js_tasks_fini(js);
 	weft__js_rejections_fini(js);
 	weft__js_links_fini(js);
-	weft__js_held_fini(js);
+	weft__js_handles_fini(js);
 	free_values(js);
 	if (js->ctx)
 		JS_FreeContext(js->ctx);

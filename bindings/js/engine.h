@@ -115,7 +115,7 @@ struct weft_js {
 	struct weft__js_tasks tasks;
 	struct weft__js_rejections rejections;
 	struct weft__link links;     /* C promises that scripts wait for */
-	struct weft__link held;      /* values that C holds */
+	struct weft__link handles;   /* values that C holds */
 	struct weft__js_net *net; /* state of fetch, or NULL */
 	struct weft__js_load *loading; /* the innermost load; module.c explains these three */
 	JSValue broken; /* object that maps names to errors; or undefined */
@@ -127,7 +127,7 @@ struct weft_js {
 	JSClassID link_class, call_class, value_class;
 
 	pthread_mutex_t lock;
-	bool held_closed;              /* under `lock` */
+	bool handles_closed;              /* under `lock` */
 };
 
 /* --- engine.c ------------------------------------------------------------ */
@@ -251,11 +251,11 @@ void weft__js_drop(weft_value *values, size_t count);
 
 int weft__js_value_init(weft_js *js);
 
-/* --- held.c -------------------------------------------------------------- */
+/* --- js_handle.c: values that C holds ------------------------------------- */
 
-int     weft__js_hold(weft_js *js, JSValueConst value, weft_value *out);
-JSValue weft__js_held_value(weft_js *js, const weft_value *value);
-void    weft__js_held_fini(weft_js *js);
+int     weft__js_handle_make(weft_js *js, JSValueConst value, weft_value *out);
+JSValue weft__js_handle_value(weft_js *js, const weft_value *value);
+void    weft__js_handles_fini(weft_js *js);
 
 /* --- link.c -------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 #define DEPTH_MAX   64
 #define LOOK        1024
-#define HELD_BYTES  64                 /* approximate cost of holding a value */
+#define HANDLE_BYTES 64                 /* approximate cost of holding a value */
 #define BLOCK_BYTES 32                 /* approximate overhead of each block */
 #define WHOLE_MAX   ((int64_t)1 << 53) /* doubles are exact up to here */
 
@@ -98,7 +98,7 @@ from(weft_js *js, weft_value *value, bool take)
 	if (type == &weft_type_promise)
 		return weft__js_from_promise(js, weft_promise_ref(value->as.ptr));
 	if (type == &weft_type_js)
-		return weft__js_held_value(js, value);
+		return weft__js_handle_value(js, value);
 	return take ? wrap(js, value) : from_shared(js, value);
 }
 
@@ -299,11 +299,11 @@ to_promise(weft_js *js, JSValueConst value, weft_value *out)
 }
 
 static int
-to_held(struct walk *walk, JSValueConst value, weft_value *out)
+to_handle(struct walk *walk, JSValueConst value, weft_value *out)
 {
-	int rc = spend(walk, HELD_BYTES);
+	int rc = spend(walk, HANDLE_BYTES);
 
-	return rc < 0 ? rc : weft__js_hold(walk->js, value, out);
+	return rc < 0 ? rc : weft__js_handle_make(walk->js, value, out);
 }
 
 /* Whether it is an array, or a proxy of one at any depth, as Array.isArray() defines it. */
@@ -346,7 +346,7 @@ to_object(struct walk *walk, JSValueConst value, weft_value *out)
 	}
 	if (!JS_IsFunction(ctx, value) && find_bytes(ctx, value, &bytes))
 		return to_bytes(walk, bytes, out);
-	return to_held(walk, value, out);
+	return to_handle(walk, value, out);
 }
 
 static int
@@ -366,7 +366,7 @@ to(struct walk *walk, JSValueConst value, weft_value *out)
 		return to_text(walk, value, out);
 	if (JS_IsObject(value))
 		return to_object(walk, value, out);
-	return to_held(walk, value, out);
+	return to_handle(walk, value, out);
 }
 
 int

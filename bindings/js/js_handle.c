@@ -1,4 +1,4 @@
-/* held.c - JavaScript values that C holds, and may drop on any thread.
+/* js_handle.c - handles: JavaScript values that C holds, and may drop on any thread.
  *
  *   1. Each is in the list of its engine, which belongs to the loop's thread.  The loop's thread
  *      unlinks it when it is dropped or the engine is freed.
@@ -10,7 +10,7 @@
  */
 #include "engine.h"
 
-struct weft__js_held {
+struct weft__js_handle {
 	struct weft__refs refs;
 	weft_js *js;
 	JSValue value;               /* loop's thread only */
@@ -20,11 +20,11 @@ struct weft__js_held {
 };
 
 static void
-held_end(struct weft__js_held *held)
+handle_end(struct weft__js_handle *handle)
 {
-	weft_js *js = held->js;
+	weft_js *js = handle->js;
 
-	weft_release(held);
+	weft_release(handle);
 	weft__js_unref(js);
 }
 
@@ -32,111 +32,111 @@ held_end(struct weft__js_held *held)
 static void
 end_here(void *arg)
 {
-	struct weft__js_held *held = arg;
-	JSRuntime *rt = held->js->rt;
+	struct weft__js_handle *handle = arg;
+	JSRuntime *rt = handle->js->rt;
 
-	if (!weft__list_is_empty(&held->of_engine)) {
-		weft__link_remove(&held->of_engine);
-		JS_FreeValueRT(rt, held->value);
+	if (!weft__list_is_empty(&handle->of_engine)) {
+		weft__link_remove(&handle->of_engine);
+		JS_FreeValueRT(rt, handle->value);
 	}
-	held_end(held);
+	handle_end(handle);
 }
 
 /* Returns whether the loop's thread will free it. */
 static bool
-send_to_loop(weft_js *js, struct weft__js_held *held)
+send_to_loop(weft_js *js, struct weft__js_handle *handle)
 {
 	bool open;
 
 	(void)pthread_mutex_lock(&js->lock);
-	open = !js->held_closed;
+	open = !js->handles_closed;
 	if (open) {
-		held->node = (weft_node){ .fn = end_here, .arg = held };
-		if (weft_loop_post_node(js->loop, &held->node) < 0)
-			held->refused = true;
+		handle->node = (weft_node){ .fn = end_here, .arg = handle };
+		if (weft_loop_post_node(js->loop, &handle->node) < 0)
+			handle->refused = true;
 	}
 	(void)pthread_mutex_unlock(&js->lock);
 	return open;
 }
 
 static void
-held_drop(void *ptr)
+handle_drop(void *ptr)
 {
-	struct weft__js_held *held = ptr;
-	weft_js *js = held->js;
+	struct weft__js_handle *handle = ptr;
+	weft_js *js = handle->js;
 	weft_loop *current;
 
-	if (!weft__refs_drop(&held->refs))
+	if (!weft__refs_drop(&handle->refs))
 		return;
 	current = weft_loop_current();
 	if (current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED))
-		end_here(held);
-	else if (!send_to_loop(js, held))
-		held_end(held);
+		end_here(handle);
+	else if (!send_to_loop(js, handle))
+		handle_end(handle);
 }
 
 static void
 share(void *ptr)
 {
-	struct weft__js_held *held = ptr;
+	struct weft__js_handle *handle = ptr;
 
-	weft__refs_add(&held->refs);
+	weft__refs_add(&handle->refs);
 }
 
-const weft_type weft_type_js = { .name = "js", .drop = held_drop, .share = share };
+const weft_type weft_type_js = { .name = "js", .drop = handle_drop, .share = share };
 
 int
-weft__js_hold(weft_js *js, JSValueConst value, weft_value *out)
+weft__js_handle_make(weft_js *js, JSValueConst value, weft_value *out)
 {
-	struct weft__js_held *held = weft_alloc(sizeof(*held));
+	struct weft__js_handle *handle = weft_alloc(sizeof(*handle));
 
-	if (!held)
+	if (!handle)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
-	*held = (struct weft__js_held){ .refs = WEFT__REFS_ONE,
+	*handle = (struct weft__js_handle){ .refs = WEFT__REFS_ONE,
 		                        .js = weft__js_ref(js),
 		                        .value = JS_DupValue(js->ctx, value) };
-	weft__link_after(&js->held, &held->of_engine);
-	*out = weft_value_ptr(&weft_type_js, held);
+	weft__link_after(&js->handles, &handle->of_engine);
+	*out = weft_value_ptr(&weft_type_js, handle);
 	return 0;
 }
 
 JSValue
-weft__js_held_value(weft_js *js, const weft_value *value)
+weft__js_handle_value(weft_js *js, const weft_value *value)
 {
-	const struct weft__js_held *held = value->as.ptr;
+	const struct weft__js_handle *handle = value->as.ptr;
 
-	if (held->js != js)
+	if (handle->js != js)
 		return JS_ThrowTypeError(js->ctx, "the value belongs to another engine");
-	return JS_DupValue(js->ctx, held->value);
+	return JS_DupValue(js->ctx, handle->value);
 }
 
 /* Ends the first value.  If there is none, closes the list and returns false. */
 static bool
 end_first(weft_js *js)
 {
-	struct weft__js_held *held = NULL;
+	struct weft__js_handle *handle = NULL;
 	JSValue value = JS_UNDEFINED;
 	bool refused = false;
 
 	(void)pthread_mutex_lock(&js->lock);
-	if (!weft__list_is_empty(&js->held)) {
-		held = WEFT__LINK_OF(weft__js_held, of_engine, js->held.next);
-		value = held->value;
-		refused = held->refused;
-		weft__link_remove(&held->of_engine);
+	if (!weft__list_is_empty(&js->handles)) {
+		handle = WEFT__LINK_OF(weft__js_handle, of_engine, js->handles.next);
+		value = handle->value;
+		refused = handle->refused;
+		weft__link_remove(&handle->of_engine);
 	} else {
-		js->held_closed = true;
+		js->handles_closed = true;
 	}
 	(void)pthread_mutex_unlock(&js->lock);
 	JS_FreeValueRT(js->rt, value);
 	if (refused)
-		held_end(held);
-	return held != NULL;
+		handle_end(handle);
+	return handle != NULL;
 }
 
 /* Freeing a value may drop others. */
 void
-weft__js_held_fini(weft_js *js)
+weft__js_handles_fini(weft_js *js)
 {
 	while (end_first(js))
 		continue;
