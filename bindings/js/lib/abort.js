@@ -38,7 +38,7 @@ class AbortSignal extends EventTarget {
 		algorithms: new Set(),
 		sources: null, /* states of plain signals; null for a plain signal */
 		dependents: new Set(), /* WeakRef of signals */
-		held: new Set(), /* dependents that have listeners */
+		strong: new Set(), /* dependents that have listeners */
 		heard: false, /* it has listeners */
 	};
 
@@ -94,7 +94,7 @@ class AbortSignal extends EventTarget {
 		if (type !== "abort")
 			return;
 		this.#state.heard = any;
-		hold(this, this.#state);
+		updateStrong(this, this.#state);
 	}
 
 	[inspectCustom](...args) {
@@ -139,16 +139,16 @@ function dependOnPlain(signal, source) {
 }
 
 /* Rule 3. */
-function hold(signal, state) {
+function updateStrong(signal, state) {
 	const wanted = !state.aborted && (state.heard || state.algorithms.size > 0);
 
 	if (!state.sources)
 		return;
 	setEach(state.sources, (source) => {
 		if (wanted)
-			setAdd(source.held, signal);
+			setAdd(source.strong, signal);
 		else
-			setDelete(source.held, signal);
+			setDelete(source.strong, signal);
 	});
 }
 
@@ -174,17 +174,17 @@ function signalAbort(signal, reason) {
 		push(dependents, dependent);
 	});
 	setClear(state.dependents);
-	setClear(state.held);
-	tell(signal, state);
+	setClear(state.strong);
+	runAbortSteps(signal, state);
 	for (let i = 0; i < dependents.length; i++)
-		tell(dependents[i], stateOf(dependents[i]));
+		runAbortSteps(dependents[i], stateOf(dependents[i]));
 }
 
 /* Rule 1. */
-function tell(signal, state) {
+function runAbortSteps(signal, state) {
 	const algorithms = [];
 
-	hold(signal, state);
+	updateStrong(signal, state);
 	setEach(state.algorithms, (algorithm) => push(algorithms, algorithm));
 	setClear(state.algorithms);
 	for (let i = 0; i < algorithms.length; i++)
@@ -227,14 +227,14 @@ function addAlgorithm(signal, algorithm) {
 	if (state.aborted)
 		return;
 	setAdd(state.algorithms, algorithm);
-	hold(signal, state);
+	updateStrong(signal, state);
 }
 
 function removeAlgorithm(signal, algorithm) {
 	const state = checked(signal);
 
 	setDelete(state.algorithms, algorithm);
-	hold(signal, state);
+	updateStrong(signal, state);
 }
 
 return { AbortController, AbortSignal, isAborted, addAlgorithm, removeAlgorithm };

@@ -251,7 +251,7 @@ const globalTarget = {
 };
 
 /* Returns whether a script has called preventDefault(). */
-function tellGlobal(event, callHandler) {
+function dispatchGlobal(event, callHandler) {
 	const name = `on${event.type}`;
 
 	dispatchOn(listeners, globalThis, event, true);
@@ -274,7 +274,7 @@ function dispatchError(message, filename, lineno, colno, error) {
 	if (reporting)
 		return false;
 	reporting = true;
-	tellGlobal(event, (handler) => {
+	dispatchGlobal(event, (handler) => {
 		if (apply(handler, globalThis, [message, filename, lineno, colno, error]) === true)
 			event.preventDefault();
 	});
@@ -286,7 +286,7 @@ function dispatchRejection(type, promise, reason) {
 	const event = new PromiseRejectionEvent(type,
 		{ cancelable: type === "unhandledrejection", promise, reason });
 
-	return tellGlobal(event, (handler) => {
+	return dispatchGlobal(event, (handler) => {
 		if (apply(handler, globalThis, [event]) === false)
 			event.preventDefault();
 	});

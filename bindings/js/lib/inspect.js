@@ -15,7 +15,7 @@
 
 const { quote, layOut } = need("layout");
 const { constructorName, tagOf, prefix, functionHead } = need("inspect_name");
-const { describeError, errorKeys, isSaid } = need("inspect_error");
+const { describeError, errorKeys, isShown } = need("inspect_error");
 const { getPrototypeOf, getOwnPropertyDescriptor: describe, hasOwn } = Object;
 const { ownKeys, apply } = Reflect;
 const uncurry = (method) => Function.prototype.call.bind(method);
@@ -281,7 +281,7 @@ function object(value, view, level) {
 	const shape = shapeOf(value, name, view);
 	const { open = "{", close = "}", base = "", isList = false } = shape;
 	const keys = keysOf(value, view, isList)
-		.filter((key) => !shape.isError || !isSaid(value, key));
+		.filter((key) => !shape.isError || !isShown(value, key));
 
 	if (keys.length === 0 && (!shape.parts || shape.empty))
 		return base || `${open}${close}`;

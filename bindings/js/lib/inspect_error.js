@@ -43,7 +43,7 @@ const describeError = (error, constructor, view) =>
 	textOf(error, constructor).replaceAll("\n", `\n${" ".repeat(view.indent)}`);
 
 /* Keys that the first line already shows. */
-const isSaid = (error, key) => ["name", "message", "stack"].includes(key)
+const isShown = (error, key) => ["name", "message", "stack"].includes(key)
 	&& typeof error[key] === "string";
 
 /* Keys that are shown although they are not enumerable. */
@@ -53,5 +53,5 @@ const errorKeys = (error) => ["cause", "errors"].filter((key) => {
 	return found !== undefined && !found.enumerable;
 });
 
-return { describeError, errorKeys, isSaid };
+return { describeError, errorKeys, isShown };
 })

@@ -28,7 +28,7 @@ let entries = []; /* in order of creation, starting at `first` */
 let first = 0;
 
 /* Rule 1.  Old entries are removed in large batches, so each entry is moved only once. */
-function keep(entry) {
+function record(entry) {
 	push(entries, entry);
 	if (entries.length - first > ENTRIES_MAX)
 		entries[first++] = undefined;
@@ -36,13 +36,13 @@ function keep(entry) {
 		entries = slice(entries, first);
 		first = 0;
 	}
-	tellObservers(entry);
+	notifyObservers(entry);
 }
 
-const kept = () => slice(entries, first);
+const recorded = () => slice(entries, first);
 
 function drop(type, name) {
-	entries = filter(kept(), (entry) => entry.entryType !== type
+	entries = filter(recorded(), (entry) => entry.entryType !== type
 		|| (name !== undefined && entry.name !== name));
 	first = 0;
 }
@@ -145,7 +145,7 @@ function spanOf({ start, end, duration }) {
 	return [duration === undefined ? 0 : end - moment(duration), end];
 }
 
-const isSaid = (options) => options.start !== undefined || options.end !== undefined
+const hasOptions = (options) => options.start !== undefined || options.end !== undefined
 	|| options.duration !== undefined || options.detail !== undefined;
 
 class Performance extends EventTarget {
@@ -167,38 +167,38 @@ class Performance extends EventTarget {
 		const mark = arguments.length === 0 ? new PerformanceMark()
 			: new PerformanceMark(name, options);
 
-		keep(mark);
+		record(mark);
 		return mark;
 	}
 
 	measure(name, from, to) {
 		if (arguments.length === 0)
 			throw new TypeError("A measure needs a name");
-		const said = typeof from === "object" && from !== null && isSaid(from);
+		const byOptions = typeof from === "object" && from !== null && hasOptions(from);
 
-		if (said && to !== undefined)
+		if (byOptions && to !== undefined)
 			throw new TypeError("A measure with options takes no end mark");
 		const plain = typeof from === "object" ? undefined : from;
-		const [start, end] = said ? spanOf(from)
+		const [start, end] = byOptions ? spanOf(from)
 			: [plain === undefined ? 0 : momentOf(plain),
 				to === undefined ? host.now() : momentOf(to)];
 		const measure = new PerformanceMeasure(key, `${name}`, start, end,
-			said ? from.detail : null);
+			byOptions ? from.detail : null);
 
-		keep(measure);
+		record(measure);
 		return measure;
 	}
 
 	getEntries() {
-		return select(kept());
+		return select(recorded());
 	}
 
 	getEntriesByName(name, type) {
-		return select(kept(), `${name}`, type);
+		return select(recorded(), `${name}`, type);
 	}
 
 	getEntriesByType(type) {
-		return select(kept(), undefined, `${type}`);
+		return select(recorded(), undefined, `${type}`);
 	}
 
 	clearMarks(name) {
@@ -220,7 +220,7 @@ expose(Performance, "timeOrigin", "now", "mark", "measure", "getEntries",
 /* --- observers --- */
 
 const observers = new Set();
-let told = false; /* the task that calls the observers is scheduled */
+let scheduled = false; /* the task that calls the observers is scheduled */
 
 class PerformanceObserverEntryList {
 	#list;
@@ -291,7 +291,7 @@ class PerformanceObserver {
 			push(this.#state.types, type);
 		if (!buffered)
 			return;
-		push(this.#state.buffer, ...select(kept(), undefined, type));
+		push(this.#state.buffer, ...select(recorded(), undefined, type));
 		callLater();
 	}
 
@@ -312,7 +312,7 @@ class PerformanceObserver {
 
 expose(PerformanceObserver, "observe", "disconnect", "takeRecords");
 
-function tellObservers(entry) {
+function notifyObservers(entry) {
 	setEach(observers, (observer) => {
 		const state = stateOf(observer);
 
@@ -325,14 +325,14 @@ function tellObservers(entry) {
 
 /* Rule 2. */
 function callLater() {
-	if (told)
+	if (scheduled)
 		return;
-	told = true;
+	scheduled = true;
 	host.timeout(callAll, 0, false);
 }
 
 function callAll() {
-	told = false;
+	scheduled = false;
 	for (const observer of [...observers]) {
 		const list = observer.takeRecords();
 
