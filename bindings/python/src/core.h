@@ -74,7 +74,7 @@ struct timer_handle {
 
 #define WEFTPY_DECLARE_NAME(name) PyObject *name;
 
-/* Every member before `kept` is a reference, and NULL before exec and after clear. */
+/* Every member before `free_lists` is a reference, and NULL before exec and after clear. */
 struct weftpy_state {
 	PyTypeObject *loop_type, *handle_type, *timer_type, *stream_type, *sock_type;
 	PyTypeObject *shared_type;    /* returned by call_soon_threadsafe() */
@@ -90,10 +90,10 @@ struct weftpy_state {
 	PyObject *loop_argument;      /* ("loop",) */
 	struct { WEFTPY_NAMES(WEFTPY_DECLARE_NAME) } names;
 	struct weftpy_tls_state tls;
-	struct { /* freed handles and timers, kept for reuse */
+	struct { /* freed handles and timers, for reuse */
 		struct handle *first; /* linked by `callback` */
 		unsigned count;
-	} kept[2];
+	} free_lists[2];
 };
 
 struct waiting;

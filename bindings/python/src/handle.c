@@ -24,16 +24,16 @@
 #include "core.h"
 #include <structmember.h> /* after Python.h */
 
-#define KEPT_MAX 8192 /* about 1.5 MB, after a burst */
+#define FREE_LIST_MAX 8192 /* about 1.5 MB, after a burst */
 
 static struct handle *
-take_kept(struct weftpy_state *state, int kind, PyTypeObject *type)
+take_free(struct weftpy_state *state, int kind, PyTypeObject *type)
 {
-	struct handle *handle = state->kept[kind].first;
+	struct handle *handle = state->free_lists[kind].first;
 
 	if (handle) {
-		state->kept[kind].first = (struct handle *)handle->callback;
-		state->kept[kind].count--;
+		state->free_lists[kind].first = (struct handle *)handle->callback;
+		state->free_lists[kind].count--;
 		return (struct handle *)PyObject_Init((PyObject *)handle, type);
 	}
 	handle = PyObject_GC_New(struct handle, type);
@@ -49,7 +49,7 @@ handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args, P
             PyObject *context)
 {
 	int kind = type == core->state->timer_type;
-	struct handle *handle = take_kept(core->state, kind, type);
+	struct handle *handle = take_free(core->state, kind, type);
 
 	if (!handle)
 		return NULL;
@@ -508,10 +508,10 @@ handle_dealloc(PyObject *self)
 	Py_CLEAR(handle->context);
 	Py_CLEAR(handle->traceback);
 	Py_CLEAR(handle->repr);
-	if (state->kept[kind].count < KEPT_MAX) {
-		handle->callback = (PyObject *)state->kept[kind].first;
-		state->kept[kind].first = handle;
-		state->kept[kind].count++;
+	if (state->free_lists[kind].count < FREE_LIST_MAX) {
+		handle->callback = (PyObject *)state->free_lists[kind].first;
+		state->free_lists[kind].first = handle;
+		state->free_lists[kind].count++;
 	} else {
 		PyObject_GC_Del(self);
 	}
@@ -523,13 +523,13 @@ void
 weftpy_handles_free(struct weftpy_state *state)
 {
 	for (int kind = 0; kind < 2; kind++) {
-		while (state->kept[kind].first) {
-			struct handle *handle = state->kept[kind].first;
+		while (state->free_lists[kind].first) {
+			struct handle *handle = state->free_lists[kind].first;
 
-			state->kept[kind].first = (struct handle *)handle->callback;
+			state->free_lists[kind].first = (struct handle *)handle->callback;
 			PyObject_GC_Del(handle);
 		}
-		state->kept[kind].count = KEPT_MAX; /* stop keeping handles */
+		state->free_lists[kind].count = FREE_LIST_MAX; /* keep none from now on */
 	}
 }
 

@@ -287,7 +287,7 @@ add_writer(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *na
 }
 
 static PyObject *
-ask_side(PyObject *self, int side, PyObject *file, int (*ask)(struct loop_core *, int, int))
+call_side(PyObject *self, int side, PyObject *file, int (*call)(struct loop_core *, int, int))
 {
 	int fd;
 
@@ -296,19 +296,19 @@ ask_side(PyObject *self, int side, PyObject *file, int (*ask)(struct loop_core *
 	fd = PyObject_AsFileDescriptor(file);
 	if (fd < 0)
 		return NULL;
-	return PyBool_FromLong(ask(core_of(self), side, fd));
+	return PyBool_FromLong(call(core_of(self), side, fd));
 }
 
 static PyObject *
 remove_reader(PyObject *self, PyObject *file)
 {
-	return ask_side(self, 0, file, weftpy_fd_remove);
+	return call_side(self, 0, file, weftpy_fd_remove);
 }
 
 static PyObject *
 remove_writer(PyObject *self, PyObject *file)
 {
-	return ask_side(self, 1, file, weftpy_fd_remove);
+	return call_side(self, 1, file, weftpy_fd_remove);
 }
 
 static PyObject *
@@ -316,7 +316,7 @@ is_watched(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	if (!has_callback(count, 2, "_is_watched"))
 		return NULL;
-	return ask_side(self, PyObject_IsTrue(args[1]) == 1, args[0], weftpy_fd_watched);
+	return call_side(self, PyObject_IsTrue(args[1]) == 1, args[0], weftpy_fd_watched);
 }
 
 static bool

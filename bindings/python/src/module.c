@@ -127,7 +127,7 @@ exec(PyObject *module)
 	return PyModule_AddStringConstant(module, "version", weft_version());
 }
 
-#define REFERENCES (offsetof(struct weftpy_state, kept) / sizeof(PyObject *))
+#define REFERENCES (offsetof(struct weftpy_state, free_lists) / sizeof(PyObject *))
 
 static int
 traverse(PyObject *module, visitproc visit, void *arg)

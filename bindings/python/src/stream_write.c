@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define PIECES_MAX 64 /* per system call */
-#define LOST_SAID  5  /* writes after the end, before a warning is logged */
+#define PIECES_MAX  64 /* per system call */
+#define LOST_SILENT 5  /* writes after the end, before a warning is logged */
 
 static const char write_error[] = "Fatal write error on socket transport";
 
@@ -121,7 +121,7 @@ send_queue(struct stream *s)
 /* --- watermarks ----------------------------------------------------------- */
 
 static int
-tell_protocol(struct stream *s, PyObject *name)
+call_protocol(struct stream *s, PyObject *name)
 {
 	PyObject *error;
 	int rc = weftpy_done(weftpy_call(s->protocol, name));
@@ -141,7 +141,7 @@ weftpy_stream_maybe_pause(struct stream *s)
 	if (s->queued <= s->high || s->protocol_paused || !s->core)
 		return 0;
 	s->protocol_paused = true;
-	return tell_protocol(s, s->core->state->names.pause_writing);
+	return call_protocol(s, s->core->state->names.pause_writing);
 }
 
 static int
@@ -150,7 +150,7 @@ maybe_resume(struct stream *s)
 	if (s->queued > s->low || !s->protocol_paused)
 		return 0;
 	s->protocol_paused = false;
-	return tell_protocol(s, s->core->state->names.resume_writing);
+	return call_protocol(s, s->core->state->names.resume_writing);
 }
 
 /* --- writing -------------------------------------------------------------- */
@@ -171,7 +171,7 @@ may_write(struct stream *s, int *rc)
 	*rc = 0;
 	if (s->lost == 0 && s->core)
 		return true;
-	if (s->lost++ >= LOST_SAID) {
+	if (s->lost++ >= LOST_SILENT) {
 		PyObject *name = PyUnicode_FromString("_warn_lost");
 
 		*rc = weftpy_done(name ? weftpy_call((PyObject *)s, name) : NULL);

@@ -18,23 +18,23 @@ protocol_of(PyObject *object)
 
 /* The given timeout, or the default. */
 static PyObject *
-timeout_of(struct tls_protocol *self, PyObject *asked, PyObject *name, const char *argument)
+timeout_of(struct tls_protocol *self, PyObject *given, PyObject *name, const char *argument)
 {
 	PyObject *zero;
 	int rc;
 
-	if (asked == Py_None)
+	if (given == Py_None)
 		return PyObject_GetAttr(self->state->constants, name);
 	zero = PyLong_FromLong(0);
 	if (!zero)
 		return NULL;
-	rc = PyObject_RichCompareBool(asked, zero, Py_LE);
+	rc = PyObject_RichCompareBool(given, zero, Py_LE);
 	Py_DECREF(zero);
 	if (rc == 0)
-		return Py_NewRef(asked);
+		return Py_NewRef(given);
 	if (rc > 0)
 		PyErr_Format(PyExc_ValueError, "%s should be a positive number, got %S", argument,
-		             asked);
+		             given);
 	return NULL;
 }
 

@@ -72,16 +72,17 @@ tls_read_fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *
 static Py_ssize_t
 left_over(struct tls_protocol *self)
 {
-	Py_ssize_t held = weftpy_size(PyObject_CallOneArg(self->state->inner_pending, self->inner));
+	Py_ssize_t buffered = weftpy_size(
+		PyObject_CallOneArg(self->state->inner_pending, self->inner));
 
-	if (held < 0)
+	if (buffered < 0)
 		return -1;
 	self->incoming_pending = weftpy_tls_pending(self, self->incoming);
 	if (self->incoming_pending < 0)
 		return -1;
 	self->partial = false;
-	self->rest = held > 0;
-	return held + self->incoming_pending;
+	self->rest = buffered > 0;
+	return buffered + self->incoming_pending;
 }
 
 /* --- into bytes ------------------------------------------------------------------- */

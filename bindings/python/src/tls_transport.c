@@ -32,9 +32,9 @@ hold_protocol(PyObject *object)
 
 /* The result of a method.  Releases the protocol. */
 static PyObject *
-none_or_error(struct tls_protocol *held, int rc)
+none_or_error(struct tls_protocol *protocol, int rc)
 {
-	Py_XDECREF(held);
+	Py_XDECREF(protocol);
 	return weftpy_none(rc);
 }
 
@@ -312,9 +312,9 @@ transport_get_extra_info(PyObject *object, PyObject *args, PyObject *kwargs)
 static PyObject *
 transport_set_protocol(PyObject *object, PyObject *protocol)
 {
-	struct tls_protocol *held = hold_protocol(object);
+	struct tls_protocol *tls = hold_protocol(object);
 
-	return none_or_error(held, held ? weftpy_tls_set_app_protocol(held, protocol) : 0);
+	return none_or_error(tls, tls ? weftpy_tls_set_app_protocol(tls, protocol) : 0);
 }
 
 static PyObject *

@@ -23,7 +23,7 @@ except ImportError:  # Python may be built without it
     ssl = None
 
 from . import _core
-from ._compat import TELLS_END_AT_ONCE
+from ._compat import REPORTS_END_AT_ONCE
 from ._transport import SocketTransport
 
 
@@ -291,7 +291,7 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
             waiter=waiter, extra=extra, **kwargs)
 
         def ended(pid, code):
-            if TELLS_END_AT_ONCE:
+            if REPORTS_END_AT_ONCE:
                 transport._process_exited(code)
             else:  # one round later, so that remaining data of its pipes comes first
                 self.call_soon(transport._process_exited, code)

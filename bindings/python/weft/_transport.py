@@ -7,14 +7,14 @@ from asyncio.log import logger
 from asyncio.transports import BaseTransport
 
 from . import _core
-from ._compat import TELLS_SERVER
+from ._compat import SERVER_TAKES_TRANSPORT
 
 _HIGH_WATER = 64 * 1024
 
 
-def _address(ask):
+def _address(query):
     try:
-        return ask()
+        return query()
     except OSError:
         return None
 
@@ -48,7 +48,7 @@ class SocketTransport(_core.Stream):
         self._start(loop, sock, protocol, server, context)
         self._set_marks(_HIGH_WATER, _HIGH_WATER // 4)
         if server is not None:
-            server._attach(self) if TELLS_SERVER else server._attach()
+            server._attach(self) if SERVER_TAKES_TRANSPORT else server._attach()
         loop._transports[self._sock_fd] = self
         base_events._set_nodelay(sock)
         loop.call_soon(protocol.connection_made, self, context=context)
@@ -115,7 +115,7 @@ class SocketTransport(_core.Stream):
             self._release()
             sock.close()
             if server is not None:
-                server._detach(self) if TELLS_SERVER else server._detach()
+                server._detach(self) if SERVER_TAKES_TRANSPORT else server._detach()
             if waiter is not None and not waiter.done():
                 waiter.set_exception(ConnectionError("Connection is closed by peer"))
 
