@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "run.h"
 
-#define LINE_KEPT 4096u /* longest incomplete line that is buffered */
+#define LINE_MAX_BYTES 4096u /* longest incomplete line that is buffered */
 
 extern char **environ;
 
@@ -152,17 +152,17 @@ struct sink {
 static void
 show_text_line(struct sink *sink, const char *line, size_t size)
 {
-	size_t kept = size < sizeof(sink->last) ? size : sizeof(sink->last) - 1;
+	size_t shown = size < sizeof(sink->last) ? size : sizeof(sink->last) - 1;
 
 	show_output(&sink->attempt->run->show, sink->to, sink->attempt->label.text,
 	            (weft_span){ line, size });
 	if (size == 0)
 		return;
-	memcpy(sink->last, line, kept);
-	sink->last[kept] = '\0';
+	memcpy(sink->last, line, shown);
+	sink->last[shown] = '\0';
 }
 
-/* Prints complete lines, and an incomplete one that exceeds LINE_KEPT. */
+/* Prints complete lines, and an incomplete one that exceeds LINE_MAX_BYTES. */
 static void
 show_lines(struct sink *sink)
 {
@@ -172,7 +172,7 @@ show_lines(struct sink *sink)
 		show_text_line(sink, at, (size_t)(stop - at));
 		at = stop + 1;
 	}
-	if ((size_t)(end - at) > LINE_KEPT) {
+	if ((size_t)(end - at) > LINE_MAX_BYTES) {
 		show_text_line(sink, at, (size_t)(end - at));
 		at = end;
 	}

@@ -294,7 +294,7 @@ check_owner(const struct state *state, int fd)
 
 /* Locks the old file, and reads the records to keep. */
 static int
-take_over(struct state *state, int fd, bool resume, size_t *kept)
+take_over(struct state *state, int fd, bool resume, size_t *reused)
 {
 	int rc = check_owner(state, fd);
 
@@ -307,12 +307,12 @@ take_over(struct state *state, int fd, bool resume, size_t *kept)
 	rc = read_last(state, fd);
 	if (rc < 0)
 		return rc;
-	*kept = read_records(state);
+	*reused = read_records(state);
 	return index_records(state);
 }
 
 static int
-begin_file(struct state *state, size_t kept)
+begin_file(struct state *state, size_t reused)
 {
 	int rc, fd;
 
@@ -322,8 +322,8 @@ begin_file(struct state *state, size_t kept)
 		return weft_fail(-errno, "%s: %s", state->temporary, strerror(errno));
 	rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (rc == 0)
-		rc = kept ? terminal_write_all(fd, state->last.data, kept)
-		          : terminal_write_all(fd, FIRST_LINE, strlen(FIRST_LINE));
+		rc = reused ? terminal_write_all(fd, state->last.data, reused)
+		            : terminal_write_all(fd, FIRST_LINE, strlen(FIRST_LINE));
 	if (rc == 0 && rename(state->temporary, state->path) < 0)
 		rc = -errno;
 	if (rc < 0) {
@@ -350,7 +350,7 @@ int
 state_open(struct state *state, const char *path, bool resume)
 {
 	char end[40];
-	size_t kept = 0;
+	size_t reused = 0;
 	int fd, rc = 0;
 
 	*state = (struct state){ .fd = -1 };
@@ -363,9 +363,9 @@ state_open(struct state *state, const char *path, bool resume)
 	if (fd < 0 && errno != ENOENT)
 		return weft_fail(-errno, "%s: %s", state->path, strerror(errno));
 	if (fd >= 0)
-		rc = take_over(state, fd, resume, &kept);
+		rc = take_over(state, fd, resume, &reused);
 	if (rc == 0)
-		rc = begin_file(state, kept);
+		rc = begin_file(state, reused);
 	if (fd >= 0)
 		(void)close(fd);
 	return rc;

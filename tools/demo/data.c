@@ -43,7 +43,7 @@ struct fill {
 
 /* A deterministic random number below `limit`, derived from the seed and its use. */
 static uint32_t
-draw(uint64_t seed, enum kind kind, uint32_t number, uint32_t use, uint32_t limit)
+sample(uint64_t seed, enum kind kind, uint32_t number, uint32_t use, uint32_t limit)
 {
 	uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15)
 	             + ((uint64_t)kind << 56 | (uint64_t)number << 24 | use);
@@ -60,21 +60,21 @@ write_command(FILE *out, uint64_t seed, enum kind kind, uint32_t number)
 	fprintf(out, "%s\n" KEYS, kinds[kind].verb);
 	fprintf(out, kinds[kind].key, number);
 	if (kind == VIEWER)
-		fprintf(out, "\ncluster\n%u\ntaste", draw(seed, kind, number, 1, CLUSTERS) + 1);
+		fprintf(out, "\ncluster\n%u\ntaste", sample(seed, kind, number, 1, CLUSTERS) + 1);
 	fputc('\n', out);
 	for (uint32_t i = 0; i < kinds[kind].items; i++) {
 		if (kind == TREND)
 			fprintf(out, "%u\n", 100000 - i * 7); /* a score */
-		fprintf(out, "%u\n", draw(seed, kind, number, i, ITEMS) + 1);
+		fprintf(out, "%u\n", sample(seed, kind, number, i, ITEMS) + 1);
 	}
 	if (kinds[kind].items > 0)
 		return;
 	if (kind == ITEM)
-		fprintf(out, "%02u", draw(seed, kind, number, 1, 100));
+		fprintf(out, "%02u", sample(seed, kind, number, 1, 100));
 	for (uint32_t t = 0; t < TOPICS; t++) /* most are low: a viewer likes few topics */
 		fprintf(out, "%02u",
-		        draw(seed, kind, number, 100 + t, 100)
-		                * draw(seed, kind, number, 200 + t, 100) / 100);
+		        sample(seed, kind, number, 100 + t, 100)
+		                * sample(seed, kind, number, 200 + t, 100) / 100);
 	fputc('\n', out);
 }
 

@@ -92,7 +92,7 @@ draw_process(struct top *top)
 	const struct model *model = &top->model;
 	char cpu[FORMAT_ROOM], rss[FORMAT_ROOM], fds[FORMAT_ROOM];
 	char threads[FORMAT_ROOM], line[512];
-	struct field held = { .row = 1, .width = top->screen.columns, .style = STYLE_BAD };
+	struct field blocked = { .row = 1, .width = top->screen.columns, .style = STYLE_BAD };
 
 	if (*top->trouble) {
 		draw_put(&top->screen, 1, STYLE_BAD, top->trouble);
@@ -112,9 +112,9 @@ draw_process(struct top *top)
 	if (model->silent_count == 0)
 		return;
 	/* A blocked loop does not report its threadlets. */
-	held.column = top->screen.lines[1].cells + 2;
+	blocked.column = top->screen.lines[1].cells + 2;
 	(void)snprintf(line, sizeof(line), "%u loops are blocked", model->silent_count);
-	(void)screen_put(&top->screen, held, line);
+	(void)screen_put(&top->screen, blocked, line);
 }
 
 static double

@@ -69,7 +69,7 @@ compare(const void *left, const void *right)
 }
 
 static bool
-passes(const struct table *table, const void *row, const char *filter)
+is_selected(const struct table *table, const void *row, const char *filter)
 {
 	if (!*filter)
 		return true;
@@ -107,7 +107,7 @@ gather(const struct table *table, const struct table_order *order, const char *f
 	for (size_t i = 0; i < table->row_count; i++) {
 		const void *row = row_at(table, i);
 
-		if (!passes(table, row, filter))
+		if (!is_selected(table, row, filter))
 			continue;
 		out[count++] = (struct sortable){
 			.text = text ? top_table_text_of(row, column) : NULL,

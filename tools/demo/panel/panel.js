@@ -8,7 +8,7 @@
 
 const { find, setText, set, number, rate, duration, colour } = globalThis.weft;
 const THREADS = 8;
-const HELD_MS = 1500; /* how long the server does not move a slider that the user moved */
+const LOCK_MS = 1500; /* how long the server does not move a slider that the user moved */
 const SEND_MS = 120;
 const READ_MS = 900;
 const US = 1000; /* nanoseconds */
@@ -36,7 +36,7 @@ class Slider {
 		Object.assign(this, { name, power, text });
 		this.input = find(`demo-${name}`);
 		this.output = find(`demo-${name}-text`);
-		this.heldUntil = 0;
+		this.lockedUntil = 0;
 		this.range = [0, 1];
 		this.input.addEventListener("input", () => this.move());
 	}
@@ -54,7 +54,7 @@ class Slider {
 	}
 
 	move() {
-		this.heldUntil = Date.now() + HELD_MS;
+		this.lockedUntil = Date.now() + LOCK_MS;
 		this.showText(this.value());
 		send({ [this.name]: this.value() });
 	}
@@ -68,7 +68,7 @@ class Slider {
 		this.range = range;
 		set(this.input, "min", 0);
 		set(this.input, "max", this.steps());
-		if (Date.now() < this.heldUntil)
+		if (Date.now() < this.lockedUntil)
 			return;
 		const share = Math.max(value - range[0], 0) / (range[1] - range[0] || 1);
 
@@ -115,11 +115,11 @@ const PRESETS = {
 function startControls() {
 	const sliders = Object.entries(SLIDERS).map(([name, kind]) => new Slider(name, kind));
 	const compare = find("demo-compare");
-	let heldUntil = 0;
+	let lockedUntil = 0;
 
 	find("demo-controls").addEventListener("submit", (event) => event.preventDefault());
 	compare.addEventListener("change", () => {
-		heldUntil = Date.now() + HELD_MS;
+		lockedUntil = Date.now() + LOCK_MS;
 		send({ compare: compare.checked ? 1 : 0 });
 	});
 	for (const button of document.querySelectorAll("[data-preset]"))
@@ -127,7 +127,7 @@ function startControls() {
 	return (state) => {
 		for (const slider of sliders)
 			slider.show(state.settings[slider.name], state.limits[slider.name]);
-		if (Date.now() > heldUntil)
+		if (Date.now() > lockedUntil)
 			compare.checked = state.settings.compare;
 	};
 }
