@@ -117,7 +117,7 @@ struct weft_js {
 	struct weft__link links;     /* C promises that scripts wait for */
 	struct weft__link handles;   /* values that C holds */
 	struct weft__js_net *net; /* state of fetch, or NULL */
-	struct weft__js_load *loading; /* the innermost load; module.c explains these three */
+	struct weft__js_load *loading; /* the innermost load; js_module.c explains these three */
 	JSValue broken; /* object that maps names to errors; or undefined */
 	bool lost;
 	JSValue then;   /* Promise.prototype.then */
@@ -175,7 +175,7 @@ void weft__js_ground_free(weft_js *js);
 /* Determine record_bytes.  Returns 0, or -1 with an exception. */
 int weft__js_learn_parser(weft_js *js);
 
-/* --- error.c ------------------------------------------------------------- */
+/* --- js_error.c ---------------------------------------------------------- */
 
 /* Convert the pending exception to an error of C, as weft_fail() does.  Returns the error. */
 int weft__js_failure(weft_js *js);
@@ -234,7 +234,7 @@ bool weft__js_run_tick(weft_js *js); /* false: there is none */
 void weft__js_tasks_clear(weft_js *js);
 void weft__js_tasks_fini(weft_js *js);
 
-/* --- value.c ------------------------------------------------------------- */
+/* --- js_value.c ---------------------------------------------------------- */
 
 /* Convert a C value. weft__js_from() borrows it, weft__js_take() takes ownership.  Returns an
  * exception on failure. */
@@ -257,7 +257,7 @@ int     weft__js_handle_make(weft_js *js, JSValueConst value, weft_value *out);
 JSValue weft__js_handle_value(weft_js *js, const weft_value *value);
 void    weft__js_handles_fini(weft_js *js);
 
-/* --- link.c -------------------------------------------------------------- */
+/* --- js_link.c ----------------------------------------------------------- */
 
 int     weft__js_link_init(weft_js *js);
 JSValue weft__js_from_promise(weft_js *js, weft_promise *promise); /* takes ownership */
@@ -283,14 +283,14 @@ JSValue weft__js_function(weft_js *js, const char *name, bool suspends,
 int  weft__js_net_init(weft_js *js, JSValueConst host);
 void weft__js_net_fini(weft_js *js);
 
-/* --- module.c ------------------------------------------------------------ */
+/* --- js_module.c --------------------------------------------------------- */
 
 char        *weft__js_module_name(JSContext *ctx, const char *base,
                                   const char *name, void *opaque);
 JSModuleDef *weft__js_module_load(JSContext *ctx, const char *name, void *opaque);
 int          weft__js_module_run(weft_js *js, const char *file, weft_value *out);
 
-/* --- global.c, process.c, host.c ----------------------------------------- */
+/* --- global.c, js_process.c, host.c -------------------------------------- */
 
 struct weft__js_family {
 	const char *name;

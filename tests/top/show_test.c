@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <weft/base.h>
 #include "test.h"
-#include "top/events.h"
+#include "top/top_events.h"
 #include "top/format.h"
 #include "top/json.h"
 #include "top/keyboard.h"

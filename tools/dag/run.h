@@ -2,7 +2,7 @@
  *
  * The files: graph.c (builds a weft_dag from the file), node.c (one attempt at a node),
  * shell_node.c and redis_node.c (the two kinds of node), jobs.c (limits the number of commands),
- * values.c (values as texts), show.c (output), state.c (saved results for --resume), run.c
+ * dag_values.c (values as texts), show.c (output), state.c (saved results for --resume), dag_run.c
  * (startup and main loop).  The verb and its command line are in ../dag.c.
  *
  * Everything runs on one loop and so on one thread; only the commands run in parallel.
@@ -10,7 +10,7 @@
 #ifndef WEFT_DAG_RUN_H
 #define WEFT_DAG_RUN_H
 
-#include <base/bytes.h>
+#include <base/base_bytes.h>
 #include <stdio.h>
 #include <weft/weft.h>
 #include <weft/dag.h>
@@ -105,7 +105,7 @@ bool state_take(struct state *state, const unsigned char *key, weft_value *out);
 /* Close the state file, and remove it if `done`. */
 void state_close(struct state *state, bool done);
 
-/* --- values.c ----------------------------------------------------------------- */
+/* --- dag_values.c ------------------------------------------------------------- */
 
 /* A value as text, one line per item; "" if there is no value.  The text is borrowed from the
  * value, or allocated and stored in `made`, which the caller frees.  Returns NULL if out of
@@ -163,7 +163,7 @@ int redis_run(struct attempt *attempt);
 /* Close the connections to Redis.  Call it when no node is running. */
 void redis_end(struct dagrun *run);
 
-/* --- run.c ------------------------------------------------------------------ */
+/* --- dag_run.c -------------------------------------------------------------- */
 
 struct dagrun_opts {
 	uint32_t jobs;

@@ -1,10 +1,10 @@
 /* top.h - weft top: the definitions that its files share.
  *
- * The files: target.c (which program to monitor), link.c (HTTP requests to it), events.c and
- * json.c (parsing its replies), model.c (the data received), tables.c, table.c and format.c (the
- * data as rows), draw.c (one frame), screen.c (its lines), keyboard.c and act.c (keys), save.c
- * (writing files), run.c (startup and main loop).  The verb and its command line are in ../top.c;
- * the terminal and the cleaning of texts for it are in ../base.
+ * The files: target.c (which program to monitor), top_link.c (HTTP requests to it), top_events.c
+ * and json.c (parsing its replies), model.c (the data received), tables.c, table.c and format.c
+ * (the data as rows), draw.c (one frame), screen.c (its lines), keyboard.c and act.c (keys), save.c
+ * (writing files), top_run.c (startup and main loop).  The verb and its command line are in
+ * ../top.c; the terminal and the cleaning of texts for it are in ../base.
  *
  * Everything runs on one loop: threadlets talk to the program, callbacks handle keys and
  * signals.
@@ -107,7 +107,7 @@ const char *draw_help_line(size_t index);
 
 void act_on_key(int key, void *top);
 
-/* --- link.c ------------------------------------------------------------------ */
+/* --- top_link.c -------------------------------------------------------------- */
 
 /* Request `path` below the base URL.  Fills `out`, which the caller ends with weft_http_close().
  * Returns 0, or an error with a short text; a status other than 200 is an error. */
@@ -132,7 +132,7 @@ enum save { SAVE_THREADLETS, SAVE_TRACE };
  * outcome. */
 void save_begin(struct top *top, enum save what);
 
-/* --- run.c ------------------------------------------------------------------- */
+/* --- top_run.c --------------------------------------------------------------- */
 
 /* Run weft top.  Returns an exit status. */
 int top_run(const struct top_opts *opts);

@@ -5,7 +5,7 @@
  * or packet: it precedes that class in the bases of weft.Loop, and so replaces its hot methods.
  *
  *   1. The ring holds everything to be called: handles, and transports that are readable or
- *      writable.  Only run.c takes items from it, at one point of a loop iteration.  So
+ *      writable.  Only py_run.c takes items from it, at one point of a loop iteration.  So
  *      exceptions take one path, and no code of a program runs while the loop processes
  *      descriptors.
  *   2. The GIL protects everything.  A loop belongs to the thread that runs it; other threads
@@ -28,12 +28,12 @@
 #include "base/proto_list.h"
 #include "call.h"
 #include "compat.h"
-#include "tls.h"
+#include "py_tls.h"
 
 #define WEFTPY_BASE_WORDS 10 /* the slots of asyncio.TimerHandle */
 #define WEFTPY_ARGS       3  /* stored in the handle; more are in a tuple */
 #define WEFTPY_IN_TUPLE   255
-#define WEFTPY_POLL_NS    (100 * WEFT_US) /* see run.c */
+#define WEFTPY_POLL_NS    (100 * WEFT_US) /* see py_run.c */
 #define WEFTPY_SCRATCH    (256 * 1024) /* largest read, in bytes */
 
 struct loop_core;
@@ -128,11 +128,11 @@ struct loop_core {
 
 extern struct PyModuleDef weftpy_module;
 
-/* module.c */
+/* py_module.c */
 struct weftpy_state *weftpy_state_of(PyObject *module);
 PyObject *weftpy_error(int error);     /* raises OSError or what fits; returns NULL */
 
-/* handle.c */
+/* py_handle.c */
 int  weftpy_handle_exec(PyObject *module, struct weftpy_state *state);
 struct handle *weftpy_handle_new(struct loop_core *core, PyObject *const *args,
                                  Py_ssize_t count, PyObject *context);
@@ -158,7 +158,7 @@ weftpy_handle_track(PyObject *handle)
 		PyObject_GC_Track(handle);
 }
 
-/* ring.c */
+/* py_ring.c */
 int  weftpy_ring_reserve(struct loop_core *core, size_t places);
 int  weftpy_ring_push(struct loop_core *core, PyObject *item); /* borrows `item` */
 void weftpy_ring_push_reserved(struct loop_core *core, PyObject *item); /* takes ownership */
@@ -171,11 +171,11 @@ int  weftpy_loop_exec(PyObject *module, struct weftpy_state *state);
 int  weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
                       PyObject *context);
 
-/* run.c */
+/* py_run.c */
 int  weftpy_run(struct loop_core *core);
 void weftpy_run_init(struct loop_core *core);
 
-/* fds.c */
+/* py_fds.c */
 PyObject *weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
                         Py_ssize_t count, PyObject *context);
 int  weftpy_fd_remove(struct loop_core *core, int side, int fd);
@@ -185,7 +185,7 @@ void weftpy_fd_forget(struct loop_core *core, int fd);
 int  weftpy_fds_traverse(struct loop_core *core, visitproc visit, void *arg);
 void weftpy_fds_clear(struct loop_core *core);
 
-/* admin.c */
+/* py_admin.c */
 PyObject *weftpy_metrics(struct loop_core *core);
 PyObject *weftpy_admin_open(struct loop_core *core, PyObject *const *args);
 void weftpy_admin_close(struct loop_core *core);
@@ -195,7 +195,7 @@ void weftpy_blocked_init(void);
 int  weftpy_blocked_watch(struct loop_core *core);
 void weftpy_blocked_forget(struct loop_core *core);
 
-/* child.c */
+/* py_child.c */
 int  weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback);
 int  weftpy_children_traverse(struct loop_core *core, visitproc visit, void *arg);
 void weftpy_children_clear(struct loop_core *core);
@@ -208,7 +208,7 @@ PyObject *weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *
 /* reader.c */
 int  weftpy_reader_exec(struct weftpy_state *state);
 
-/* stream.c */
+/* py_stream.c */
 int  weftpy_stream_exec(PyObject *module, struct weftpy_state *state);
 int  weftpy_streams_traverse(struct loop_core *core, visitproc visit, void *arg);
 void weftpy_streams_clear(struct loop_core *core);

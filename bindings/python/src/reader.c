@@ -6,7 +6,7 @@
  * data_received() would do more than store bytes and wake a reader, nothing is done here and
  * Python is called.
  */
-#include "stream.h"
+#include "py_stream.h"
 #include <string.h>
 
 /* Returns NULL, without an exception, if there is none. */

@@ -1,7 +1,7 @@
 /* sock.c - SockCall: the awaitable that sock_recv() and sock_sendall() return.
  *
  * A coroutine in C: it tries the system call, and while that would block it awaits a future of
- * fds.c.  It creates no exception when a call would block, which is most of the cost of such a
+ * py_fds.c.  It creates no exception when a call would block, which is most of the cost of such a
  * call in Python.  It handles only plain socket objects: a subclass may behave differently, and
  * is handled by the Python methods.
  *

@@ -1,5 +1,5 @@
 /* stream_read.c - passes received data to the protocol. */
-#include "stream.h"
+#include "py_stream.h"
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

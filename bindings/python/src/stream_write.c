@@ -4,7 +4,7 @@
  * a reference if it is a bytes object, else as a copy, because the caller may change it.  The
  * queue is sent when the socket is writable, many pieces with one system call.
  */
-#include "stream.h"
+#include "py_stream.h"
 #include <errno.h>
 #include <sys/socket.h>
 

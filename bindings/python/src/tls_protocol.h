@@ -22,7 +22,7 @@
 
 #include "call.h"
 #include "compat.h"
-#include "tls.h"
+#include "py_tls.h"
 
 #define TLS_SPAN_BYTES   (256 * 1024) /* size of a receive buffer */
 #define TLS_RECORD_BYTES 16384        /* most plaintext in one record */

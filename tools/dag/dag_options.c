@@ -1,4 +1,4 @@
-/* options.c - the options of a node in a DAG file. */
+/* dag_options.c - the options of a node in a DAG file. */
 #include <string.h>
 #include "file.h"
 

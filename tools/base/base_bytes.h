@@ -1,4 +1,4 @@
-/* bytes.h - bytes that grow. */
+/* base_bytes.h - bytes that grow. */
 #ifndef WEFT_TOOLS_BYTES_H
 #define WEFT_TOOLS_BYTES_H
 

@@ -1,4 +1,4 @@
-/* ring.c - the queue of items that a loop is to call.
+/* py_ring.c - the queue of items that a loop is to call.
  *
  *   1. head and tail only grow; item i is ring[i & (ring_size - 1)].
  *   2. ring_size >= count + reserved: a timer that is due always finds a slot.

@@ -1,4 +1,4 @@
-/* fds.c - readers and writers of descriptors, and the waits of sock_*().
+/* py_fds.c - readers and writers of descriptors, and the waits of sock_*().
  *
  * Each descriptor has an entry with one watch and two directions, reading and writing.  A
  * direction holds a handle (add_reader), which is called each time, or a future (sock_recv and

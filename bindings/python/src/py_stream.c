@@ -1,10 +1,10 @@
-/* stream.c - Stream: the transport of a connected socket.
+/* py_stream.c - Stream: the transport of a connected socket.
  *
  * It is a subclass of asyncio.Transport, through the mixin that asyncio's sendfile() requires,
  * and the base of weft.SocketTransport, which adds in Python what happens once per connection.
- * The invariants are in stream.h.
+ * The invariants are in py_stream.h.
  */
-#include "stream.h"
+#include "py_stream.h"
 #include <structmember.h>
 #include <sys/socket.h>
 

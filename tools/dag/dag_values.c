@@ -1,4 +1,4 @@
-/* values.c - converts values of nodes to texts, and texts to values. */
+/* dag_values.c - converts values of nodes to texts, and texts to values. */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"

@@ -1,4 +1,4 @@
-/* stream.h - the transport of a connected socket, as seen by stream.c and its parts.
+/* py_stream.h - the transport of a connected socket, as seen by py_stream.c and its parts.
  *
  *   1. The watch is armed for reading unless the transport is paused, closing or at the end, and
  *      for writing while the queue is not empty.  While it is armed, the loop's list owns a
@@ -61,7 +61,7 @@ int  weftpy_stream_maybe_pause(struct stream *s);
 int  weftpy_stream_writelines(struct stream *s, PyObject *list);
 void weftpy_stream_drop_queue(struct stream *s);
 
-/* stream.c */
+/* py_stream.c */
 int  weftpy_stream_update(struct stream *s);     /* rule 1 */
 int  weftpy_stream_close(struct stream *s);
 int  weftpy_stream_fatal(struct stream *s, const char *message); /* takes the exception */

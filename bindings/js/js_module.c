@@ -1,4 +1,4 @@
-/* module.c - ES modules from files.
+/* js_module.c - ES modules from files.
  *
  * A module is identified by its absolute path.  An import is relative to the importing file;
  * bare names are not supported.  Loading a file with weft_js_load() needs no grant, because the

@@ -1,11 +1,11 @@
-/* value.c - conversion of values between JavaScript and C. */
+/* js_value.c - conversion of values between JavaScript and C. */
 #include "engine.h"
 
-#define DEPTH_MAX   64
-#define LOOK        1024
+#define DEPTH_MAX    64
+#define LOOK         1024
 #define HANDLE_BYTES 64                 /* approximate cost of holding a value */
-#define BLOCK_BYTES 32                 /* approximate overhead of each block */
-#define WHOLE_MAX   ((int64_t)1 << 53) /* doubles are exact up to here */
+#define BLOCK_BYTES  32                 /* approximate overhead of each block */
+#define WHOLE_MAX    ((int64_t)1 << 53) /* doubles are exact up to here */
 
 /* --- to JavaScript ---------------------------------------------------------------- */
 

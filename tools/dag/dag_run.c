@@ -1,4 +1,4 @@
-/* run.c - runs a DAG file from its first node to the exit status. */
+/* dag_run.c - runs a DAG file from its first node to the exit status. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

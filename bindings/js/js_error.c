@@ -1,4 +1,4 @@
-/* error.c - converts exceptions of scripts to C errors, and C errors to exceptions. */
+/* js_error.c - converts exceptions of scripts to C errors, and C errors to exceptions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "engine.h"

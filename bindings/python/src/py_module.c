@@ -1,4 +1,4 @@
-/* module.c - weft._core: its state and its imports. */
+/* py_module.c - weft._core: its state and its imports. */
 #include "core.h"
 #include <weft/base.h>
 

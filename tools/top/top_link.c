@@ -1,4 +1,4 @@
-/* link.c - HTTP requests to the program's admin endpoint.
+/* top_link.c - HTTP requests to the program's admin endpoint.
  *
  * One request stays open: the program sends the state of its loops as server-sent events.  The
  * threadlets are requested separately, at most once a second, because there may be many.  If the
@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "events.h"
+#include "top_events.h"
 #include "top.h"
 
 #define REQUEST_NS (10 * WEFT_S) /* for the response headers, and between two parts of a body */

@@ -1,4 +1,4 @@
-/* tls.h - TLS for asyncio transports: the interface for the rest of weft._core.
+/* py_tls.h - TLS for asyncio transports: the interface for the rest of weft._core.
  *
  * TLSProtocol and SSLTransport are C versions of asyncio.sslproto's SSLProtocol and its
  * transport, with the same constructor, methods, messages and errors.  The module embeds a

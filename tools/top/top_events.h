@@ -1,8 +1,8 @@
-/* events.h - a parser for server-sent events that accepts bytes as they arrive. */
+/* top_events.h - a parser for server-sent events that accepts bytes as they arrive. */
 #ifndef WEFT_TOP_EVENTS_H
 #define WEFT_TOP_EVENTS_H
 
-#include <base/bytes.h>
+#include <base/base_bytes.h>
 #include <stdbool.h>
 #include <stddef.h>
 

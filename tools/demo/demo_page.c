@@ -1,4 +1,4 @@
-/* page.c - the admin endpoint with the demo's panel, metrics, events and settings.
+/* demo_page.c - the admin endpoint with the demo's panel, metrics, events and settings.
  *
  * GET /demo/events sends statistics of both sides four times a second.  They are computed for
  * each client when they are sent, so there is no work without clients.

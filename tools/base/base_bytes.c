@@ -1,5 +1,5 @@
-/* bytes.c - bytes that grow. */
-#include "bytes.h"
+/* base_bytes.c - bytes that grow. */
+#include "base_bytes.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* admin.c - a loop's metrics, and its admin endpoint. */
+/* py_admin.c - a loop's metrics, and its admin endpoint. */
 #include "core.h"
 #include <weft/admin.h>
 #include <weft/metrics.h>

@@ -1,4 +1,4 @@
-/* run.c - weft top from startup to its exit status. */
+/* top_run.c - weft top from startup to its exit status. */
 #include <base/terminal.h>
 #include <base/terminal_text.h>
 #include <errno.h>

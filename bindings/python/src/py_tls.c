@@ -1,4 +1,4 @@
-/* tls.c - the state of TLS in weft._core, and the entry points for transports in C. */
+/* py_tls.c - the state of TLS in weft._core, and the entry points for transports in C. */
 #include <stddef.h>
 #include "tls_protocol.h"
 

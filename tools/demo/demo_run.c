@@ -1,5 +1,5 @@
-/* run.c - starts the demo, serves, and shuts down in order: no new requests, then the end of the
- * load, then answers to the requests in flight, then the end of the parts that they use. */
+/* demo_run.c - starts the demo, serves, and shuts down in order: no new requests, then the end of
+ * the load, then answers to the requests in flight, then the end of the parts that they use. */
 #include <signal.h>
 #include <weft/embed.h>
 #include "service.h"

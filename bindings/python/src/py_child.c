@@ -1,4 +1,4 @@
-/* child.c - watches for the exit of child processes, without threads and signals.
+/* py_child.c - watches for the exit of child processes, without threads and signals.
  *
  * The handle to call is made when the watch starts, with a reserved slot in the ring.  So an
  * exit cannot be lost for lack of memory.

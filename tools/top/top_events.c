@@ -1,11 +1,11 @@
-/* events.c - a parser for server-sent events that accepts bytes as they arrive.
+/* top_events.c - a parser for server-sent events that accepts bytes as they arrive.
  *
  * A line ends with LF, CR or CR LF; the latter may be split across two reads.  Unknown fields
  * and comments are skipped.  A name that is too long is truncated.
  */
 #include <string.h>
 #include <weft/base.h>
-#include "events.h"
+#include "top_events.h"
 #include "json.h"
 
 #define LINE_MAX_BYTES (JSON_BYTES_MAX + 64)

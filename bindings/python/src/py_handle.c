@@ -1,4 +1,4 @@
-/* handle.c - callbacks to be called: Handle and TimerHandle.
+/* py_handle.c - callbacks to be called: Handle and TimerHandle.
  *
  * Both are subclasses of asyncio's classes of the same names, so that isinstance(), repr() and
  * comparisons work.  The slots of the base classes stay empty: getters of the same names read

@@ -1,4 +1,4 @@
-/* run.c - runs a loop, by hooks in the iterations of the weft loop.
+/* py_run.c - runs a loop, by hooks in the iterations of the weft loop.
  *
  * What asyncio calls an iteration is called a round here: everything in the ring is called, and
  * what is added meanwhile waits for the next round.  Rounds run inside iterations of the weft

@@ -1,4 +1,4 @@
-/* link.c - connects promises of scripts and of C.
+/* js_link.c - connects promises of scripts and of C.
  *
  * A script's promise that is passed to C: two reaction functions on the script's promise settle
  * the C promise.  Both refer to one object.  When that object is collected nothing can settle

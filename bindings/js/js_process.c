@@ -1,4 +1,4 @@
-/* process.c - the part of Node's `process` that command-line scripts need. */
+/* js_process.c - the part of Node's `process` that command-line scripts need. */
 #include "engine.h"
 
 /* Ends the script: the exception cannot be caught, and no part of the script runs afterwards. */
