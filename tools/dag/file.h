@@ -186,8 +186,9 @@ struct dagfile *dagfile_parse(const char *bytes, size_t size);
 /* Accepts NULL. */
 void dagfile_free(struct dagfile *file);
 
-/* Whether `text` is a valid NAME. */
-bool dagfile_is_name(const char *text);
+/* The size of the NAME at the beginning of `text`, 0 if there is none; and whether it is one. */
+size_t dagfile_name_size(const char *text);
+bool   dagfile_is_name(const char *text);
 
 /* --- shared by the files that parse --------------------------------------- */
 

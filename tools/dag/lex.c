@@ -33,16 +33,23 @@ goes_on_name(char c)
 	return begins_name(c) || (c >= '0' && c <= '9');
 }
 
+size_t
+dagfile_name_size(const char *text)
+{
+	size_t size = 0;
+
+	if (begins_name(*text))
+		while (goes_on_name(text[size]))
+			size++;
+	return size;
+}
+
 bool
 dagfile_is_name(const char *text)
 {
-	size_t size = strlen(text);
+	size_t size = dagfile_name_size(text);
 
-	if (size == 0 || size > DAGFILE_NAME_MAX || !begins_name(*text))
-		return false;
-	while (goes_on_name(*text))
-		text++;
-	return *text == '\0';
+	return size > 0 && size <= DAGFILE_NAME_MAX && text[size] == '\0';
 }
 
 bool

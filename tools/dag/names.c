@@ -236,18 +236,6 @@ look_up_words(const struct table *table, struct dagfile_node *node)
 
 /* --- scripts -------------------------------------------------------------- */
 
-static size_t
-name_size(const char *text)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-	size_t first = strspn(text, letters) > 0;
-
-	return first ? strspn(text, "abcdefghijklmnopqrstuvwxyz"
-	                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
-	             : 0;
-}
-
 /* Reports a variable that names a node which is not among the node's needs: the script would see
  * an empty value. */
 static void
@@ -255,7 +243,7 @@ check_variable(const struct table *table, const struct dagfile_node *node,
                const struct dagfile_line *line, const char *dollar)
 {
 	const char *name = dollar + 1 + (dollar[1] == '{');
-	size_t size = name_size(name);
+	size_t size = dagfile_name_size(name);
 	uint32_t id = *dagfile_names_find(table, name, size);
 	struct dagfile_at at = line->at;
 
