@@ -247,31 +247,23 @@ protocol_init_again(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args),
 
 /* --- destruction ------------------------------------------------------------------ */
 
+/* The references of an object, as an array; and how many there are before a member. */
+static PyObject **
+references_of(PyObject *object)
+{
+	return (PyObject **)((char *)object + offsetof(struct tls_protocol, app_protocol));
+}
+
+#define REFERENCES(member)                                                                     \
+	((offsetof(struct tls_protocol, member) - offsetof(struct tls_protocol, app_protocol)) \
+	 / sizeof(PyObject *))
+
 static int
 protocol_traverse(PyObject *object, visitproc visit, void *arg)
 {
-	struct tls_protocol *self = protocol_of(object);
-
 	Py_VISIT(Py_TYPE(object));
-	Py_VISIT(self->loop);
-	Py_VISIT(self->app_protocol);
-	Py_VISIT(self->get_buffer);
-	Py_VISIT(self->buffer_updated);
-	Py_VISIT(self->app_transport);
-	Py_VISIT(self->transport);
-	Py_VISIT(self->waiter);
-	Py_VISIT(self->context);
-	Py_VISIT(self->server_hostname);
-	Py_VISIT(self->extra);
-	Py_VISIT(self->incoming);
-	Py_VISIT(self->outgoing);
-	Py_VISIT(self->sslobj);
-	Py_VISIT(self->inner);
-	Py_VISIT(self->handshake_timeout);
-	Py_VISIT(self->shutdown_timeout);
-	Py_VISIT(self->handshake_handle);
-	Py_VISIT(self->shutdown_handle);
-	Py_VISIT(self->handshake_start);
+	for (size_t i = 0; i < REFERENCES(backlog); i++)
+		Py_VISIT(references_of(object)[i]);
 	return 0;
 }
 
@@ -282,15 +274,8 @@ protocol_clear(PyObject *object)
 {
 	struct tls_protocol *self = protocol_of(object);
 
-	Py_CLEAR(self->app_protocol);
-	Py_CLEAR(self->get_buffer);
-	Py_CLEAR(self->buffer_updated);
-	Py_CLEAR(self->app_transport);
-	Py_CLEAR(self->transport);
-	Py_CLEAR(self->waiter);
-	Py_CLEAR(self->handshake_handle);
-	Py_CLEAR(self->shutdown_handle);
-	Py_CLEAR(self->span);
+	for (size_t i = 0; i < REFERENCES(loop); i++)
+		Py_CLEAR(references_of(object)[i]);
 	if (self->extra)
 		PyDict_Clear(self->extra);
 	return 0;
@@ -306,18 +291,8 @@ protocol_dealloc(PyObject *object)
 	if (self->weak)
 		PyObject_ClearWeakRefs(object);
 	(void)protocol_clear(object);
-	Py_CLEAR(self->loop);
-	Py_CLEAR(self->context);
-	Py_CLEAR(self->server_hostname);
-	Py_CLEAR(self->extra);
-	Py_CLEAR(self->sslobj);
-	Py_CLEAR(self->inner);
-	Py_CLEAR(self->incoming);
-	Py_CLEAR(self->outgoing);
-	Py_CLEAR(self->handshake_timeout);
-	Py_CLEAR(self->shutdown_timeout);
-	Py_CLEAR(self->handshake_start);
-	Py_CLEAR(self->window);
+	for (size_t i = REFERENCES(loop); i < REFERENCES(backlog); i++)
+		Py_CLEAR(references_of(object)[i]);
 	weftpy_tls_backlog_clear(self);
 	type->tp_free(object);
 	Py_DECREF(type);

@@ -64,21 +64,22 @@ struct tls_protocol {
 	PyObject_HEAD
 	PyObject *weak;
 	struct weftpy_tls_state *state; /* lives as long as the type */
-	PyObject *loop;
+	/* References, from here to `backlog`.  protocol_clear() releases those before `loop`. */
 	PyObject *app_protocol;
 	PyObject *get_buffer, *buffer_updated; /* of a buffered app_protocol, else NULL */
 	struct tls_transport *app_transport;
 	PyObject *transport;
 	PyObject *waiter;
+	PyObject *handshake_handle, *shutdown_handle;   /* handles of the timers */
+	struct weftpy_tls_span *span;   /* lent to the transport; else NULL */
+	PyObject *loop;
 	PyObject *context, *server_hostname;
 	PyObject *extra; /* a dict */
 	PyObject *incoming, *outgoing;
 	PyObject *sslobj, *inner;
 	PyObject *handshake_timeout, *shutdown_timeout; /* seconds */
-	PyObject *handshake_handle, *shutdown_handle;   /* handles of the timers */
 	PyObject *handshake_start; /* in debug mode */
 	struct weftpy_tls_span *window; /* over the memory that is decrypted into */
-	struct weftpy_tls_span *span;   /* lent to the transport; else NULL */
 	struct tls_backlog backlog;
 	Py_ssize_t incoming_pending;    /* as the last read saw it */
 	struct tls_limits incoming_limits, outgoing_limits;
