@@ -93,8 +93,8 @@ weft__js_handle_make(weft_js *js, JSValueConst value, weft_value *out)
 	if (!handle)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	*handle = (struct weft__js_handle){ .refs = WEFT__REFS_ONE,
-		                        .js = weft__js_ref(js),
-		                        .value = JS_DupValue(js->ctx, value) };
+		                            .js = weft__js_ref(js),
+		                            .value = JS_DupValue(js->ctx, value) };
 	weft__link_after(&js->handles, &handle->of_engine);
 	*out = weft_value_ptr(&weft_type_js, handle);
 	return 0;
