@@ -107,7 +107,7 @@ ready_of(uint32_t events)
 }
 
 static int
-hold(struct weft__backend *backend, int outer, int inner)
+add_inner(struct weft__backend *backend, int outer, int inner)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -124,7 +124,7 @@ epoll_fd(struct weft__backend *backend)
 	outer = weft__kernel(backend)->epoll_create();
 	if (outer < 0)
 		return outer;
-	rc = hold(backend, outer, backend->fd);
+	rc = add_inner(backend, outer, backend->fd);
 	if (rc < 0) {
 		(void)weft__kernel(backend)->close(outer);
 		return rc;
@@ -152,7 +152,7 @@ arm_all(struct weft__backend *backend)
 			rc = 0;
 	}
 	if (rc == 0 && backend->ops == &weft__backend_epoll && backend->outer_fd >= 0)
-		rc = hold(backend, backend->outer_fd, backend->fd);
+		rc = add_inner(backend, backend->outer_fd, backend->fd);
 	return rc;
 }
 
