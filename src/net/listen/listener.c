@@ -137,7 +137,7 @@ hand_out_later(weft_listener *listener)
 }
 
 static int
-shake_hands(void *arg)
+run_handshake(void *arg)
 {
 	struct shaking shaking = *(struct shaking *)arg;
 	weft_listener *listener = shaking.listener;
@@ -166,7 +166,7 @@ begin_handshake(weft_listener *listener, weft_stream *stream)
 
 	if (shaking) {
 		*shaking = (struct shaking){ listener, stream };
-		if (weft_go_with(&opts, shake_hands, shaking) > 0) {
+		if (weft_go_with(&opts, run_handshake, shaking) > 0) {
 			listener->shaking++;
 			return;
 		}

@@ -55,7 +55,7 @@ limit_handshakes(struct service *service)
 
 /* Do the handshake, shielded from a cancellation of weft_listener_serve(). */
 static bool
-shake_hands(struct peer *peer)
+run_handshake(struct peer *peer)
 {
 	weft_scope scope;
 	bool done;
@@ -77,7 +77,7 @@ run_peer(void *arg)
 	struct service *service = peer.service;
 
 	weft__sys->release(arg);
-	if (shake_hands(&peer))
+	if (run_handshake(&peer))
 		(void)service->fn(peer.stream, service->arg);
 	else
 		weft_stream_reset(peer.stream);

@@ -119,9 +119,9 @@ weft__secure_output(weft_stream *stream, const void **out)
 }
 
 void
-weft__secure_goodbye(weft_stream *stream)
+weft__secure_close_notify(weft_stream *stream)
 {
-	(void)weft__session_goodbye(stream->tls);
+	(void)weft__session_close_notify(stream->tls);
 }
 
 /* --- the handshake ------------------------------------------------------ */
@@ -144,7 +144,7 @@ secure_notify(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns
 }
 
 static int
-hear(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
+secure_receive(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
 	char buf[2048];
 	ssize_t n = weft_stream_read(stream, buf, sizeof(buf), deadline_ns);
@@ -170,7 +170,7 @@ end_handshake(weft_stream *stream, int io_rc)
 }
 
 static int
-shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
+run_handshake(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
 	for (;;) {
 		int rc = weft__session_handshake(s);
@@ -181,7 +181,7 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 		if (rc != WEFT_EAGAIN) /* set its error text again, in case sending failed */
 			return weft__session_handshake(s);
 		if (io_rc == 0)
-			io_rc = hear(stream, s, deadline_ns);
+			io_rc = secure_receive(stream, s, deadline_ns);
 		if (io_rc < 0)
 			return io_rc;
 	}
@@ -256,7 +256,7 @@ secure_start(weft_stream *stream, weft_tls *tls, int role, const char *name, uin
 		rc = weft__session_open(tls, role, name, &s);
 	if (rc < 0)
 		return rc;
-	rc = shake_hands(stream, s, deadline_ns);
+	rc = run_handshake(stream, s, deadline_ns);
 	if (rc == 0 && (stream->flags & WEFT__STREAM_CLOSING))
 		rc = WEFT_ESHUTDOWN;
 	weft__count(rc < 0 ? &counts->handshakes_failed : &counts->handshakes, 1);

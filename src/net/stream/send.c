@@ -130,7 +130,7 @@ weft__send_request_cancel(struct weft__write *write, int why)
 {
 	weft_stream *stream = write->stream;
 
-	if (write->flies) {
+	if (write->in_flight) {
 		if (!write->why)
 			write->why = why;
 		weft__op_request_cancel(weft__op_of(&stream->out->op), why);
@@ -181,7 +181,7 @@ gather_some(const weft_stream *stream, struct iovec *iov, size_t max)
 	     w = w->next) {
 		size_t skip = w->skip;
 
-		w->flies = true;
+		w->in_flight = true;
 		for (size_t i = 0; i < w->count && n < max; i++) {
 			iov[n].iov_base = (void *)((uintptr_t)w->spans[i].data + skip);
 			iov[n].iov_len = w->spans[i].size - skip;
@@ -263,7 +263,7 @@ is_of_thing(int64_t error)
 static bool
 is_cancel_error(const weft_stream *stream, int64_t result)
 {
-	for (const struct weft__write *w = stream->first; w && w->flies; w = w->next)
+	for (const struct weft__write *w = stream->first; w && w->in_flight; w = w->next)
 		if (w->why != 0 && w->why == result)
 			return true;
 	return false;
@@ -275,9 +275,9 @@ end_flight(weft_stream *stream)
 {
 	struct weft__write *write = stream->first, *next;
 
-	for (; write && write->flies; write = next) {
+	for (; write && write->in_flight; write = next) {
 		next = write->next;
-		write->flies = false;
+		write->in_flight = false;
 		if (write->why)
 			end_write(stream, write, write->why);
 	}
@@ -361,7 +361,7 @@ send_output(weft_stream *stream, const void *bytes, size_t size)
 
 /* Whether a closing TLS stream still has to send its close_notify. */
 static bool
-owes_goodbye(const weft_stream *stream)
+owes_close_notify(const weft_stream *stream)
 {
 	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT)) == WEFT__STREAM_CLOSING;
 }
@@ -380,13 +380,13 @@ start_secure(weft_stream *stream)
 		if (size > 0)
 			break;
 		end_handed_over(stream);
-		if (!stream->first && !owes_goodbye(stream))
+		if (!stream->first && !owes_close_notify(stream))
 			return false;
 		if (is_first(stream, WEFT__WRITE_BYTES)) /* the session accepts no more */
 			return take_result(stream, WEFT_EPROTO), false;
 		if (!(stream->flags & WEFT__STREAM_SHUT)) {
 			stream->flags |= WEFT__STREAM_SHUT;
-			weft__secure_goodbye(stream);
+			weft__secure_close_notify(stream);
 			continue;
 		}
 		send_half_close(stream);
@@ -410,7 +410,7 @@ start_thing(weft_stream *stream)
 	                 ? weft__op_sendfile(op, stream->fd, first->part, WEFT_NEVER)
 	                 : weft__op_sendmsg(op, stream->fd, &first->fd_message->msg, 0, WEFT_NEVER);
 
-	stream->first->flies = rc == 0;
+	stream->first->in_flight = rc == 0;
 	if (rc < 0)
 		take_result(stream, rc);
 	return rc == 0;
@@ -480,7 +480,7 @@ weft__send_queue(weft_stream *stream, struct weft__write *write)
 		return rc;
 	write->stream = stream;
 	write->why = 0;
-	write->flies = write->ended = false;
+	write->in_flight = write->ended = false;
 	append_write(stream, write);
 	if (idle)
 		pump(stream);
@@ -493,7 +493,7 @@ weft__send_flush(weft_stream *stream)
 	const void *bytes;
 
 	if (stream->out || stream->out_error
-	    || (!owes_goodbye(stream) && weft__session_output(stream->tls, &bytes) == 0))
+	    || (!owes_close_notify(stream) && weft__session_output(stream->tls, &bytes) == 0))
 		return;
 	if (have_sender(stream) < 0)
 		stream->out_error = WEFT_ENOMEM;

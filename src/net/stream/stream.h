@@ -70,7 +70,7 @@ struct weft__write {
 	weft_op             *op;
 	weft_stream         *stream;
 	int                  why;   /* cancel requested: the error to end with; else 0 */
-	bool                 flies; /* in flight: part of the pending send op */
+	bool                 in_flight; /* part of the pending send op */
 	bool                 ended;
 	int64_t              result;
 };
@@ -340,9 +340,9 @@ void weft__secure_end(weft_stream *stream);
 void weft__secure_drain(weft_stream *stream);
 
 /* output: hand queued writes to the session and get its output; returns the size or an error.
- * goodbye: make the session produce its close_notify. */
+ * close_notify: make the session produce its close_notify. */
 int64_t weft__secure_output(weft_stream *stream, const void **out);
-void    weft__secure_goodbye(weft_stream *stream);
+void    weft__secure_close_notify(weft_stream *stream);
 
 /* Set the error text of the failed session, or of the connection below.  Returns `error`. */
 int     weft__secure_explain(const weft_stream *stream, const char *call, int error);

@@ -72,7 +72,7 @@ void   weft__session_sent(struct weft__session *s, size_t size);
 /* Produce our close_notify, once.  Nothing can be written after that, but reading continues.
  * Does nothing before the end of the handshake.  Returns 0, WEFT_EAGAIN (send the output and
  * call again), or an error. */
-int weft__session_goodbye(struct weft__session *s);
+int weft__session_close_notify(struct weft__session *s);
 
 /* Received bytes that were not read yet, plain or encrypted. */
 size_t weft__session_pending(const struct weft__session *s);

@@ -109,7 +109,7 @@ weft__session_sent(struct weft__session *s, size_t size)
 }
 
 int
-weft__session_goodbye(struct weft__session *s)
+weft__session_close_notify(struct weft__session *s)
 {
 	(void)s;
 	return weft__fail(WEFT_ENOSYS, text);

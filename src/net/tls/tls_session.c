@@ -400,7 +400,7 @@ weft__session_write(struct weft__session *s, const void *buf, size_t size)
 }
 
 int
-weft__session_goodbye(struct weft__session *s)
+weft__session_close_notify(struct weft__session *s)
 {
 	int rc;
 

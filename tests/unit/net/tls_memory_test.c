@@ -195,7 +195,7 @@ talk(struct weft__session *c, struct weft__session *s)
 		if (n < 0)
 			return false;
 		CHECK(memcmp(seen, sent, (size_t)n) == 0);
-		if (weft__session_info(from, &info) < 0 || weft__session_goodbye(from) < 0)
+		if (weft__session_info(from, &info) < 0 || weft__session_close_notify(from) < 0)
 			return false;
 	}
 	return true;

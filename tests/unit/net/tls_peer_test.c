@@ -423,10 +423,10 @@ TEST(tls_answers_to_key_updates_are_limited)
 		CHECK_EQ(n, 1);
 	}
 	CHECK(weft__session_output(end.session, &out) <= WEFT__SESSION_OUT_MAX);
-	n = weft__session_goodbye(end.session);
+	n = weft__session_close_notify(end.session);
 	CHECK(n == 0 || n == WEFT_EAGAIN);
 	(void)foreign_carry(&f, end.session);
-	CHECK_EQ(weft__session_goodbye(end.session), 0);
+	CHECK_EQ(weft__session_close_notify(end.session), 0);
 	weft__session_close(end.session);
 	foreign_close(&f);
 	basics_close(&b);

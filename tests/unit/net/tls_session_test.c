@@ -129,15 +129,15 @@ TEST(tls_write_still_works_after_the_peers_close_notify)
 	c = pair.client.session;
 	s = pair.server.session;
 	CHECK_EQ(weft__session_write(c, "last", 4), 4);
-	CHECK_EQ(weft__session_goodbye(c), 0);
-	CHECK_EQ(weft__session_goodbye(c), 0);
+	CHECK_EQ(weft__session_close_notify(c), 0);
+	CHECK_EQ(weft__session_close_notify(c), 0);
 	CHECK_EQ(weft__session_write(c, "more", 4), WEFT_ESHUTDOWN);
 	pair_carry_all(&pair);
 	CHECK_EQ(weft__session_read(s, buf, sizeof(buf)), 4);
 	CHECK_EQ(weft__session_read(s, buf, sizeof(buf)), 0);
 	CHECK_EQ(weft__session_read(s, buf, sizeof(buf)), 0);
 	CHECK_EQ(weft__session_write(s, "answer", 6), 6);
-	CHECK_EQ(weft__session_goodbye(s), 0);
+	CHECK_EQ(weft__session_close_notify(s), 0);
 	pair_carry_all(&pair);
 	CHECK_EQ(weft__session_read(c, buf, sizeof(buf)), 6);
 	CHECK_EQ(weft__session_read(c, buf, sizeof(buf)), 0);
