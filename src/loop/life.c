@@ -10,7 +10,7 @@
  *      disarms its timers, runs iterations until everything accepted has run, and becomes
  *      STOPPED.  After that the runner only gives up `runner`.  So calls check the state
  *      before they check which thread has the loop.
- *   3. A thread inside stop, leave, wake or a schedule call counts itself in
+ *   3. A thread inside stop, break, wake or a schedule call counts itself in
  *      `visitors` before it first reads the state.  free() waits until there are no visitors,
  *      until every producer that owes the inbox a wake is done, and for the runner of a
  *      stopped loop: all of them are about to return and wait for no other thread.  But a
@@ -537,10 +537,10 @@ end_run(weft_loop *loop, weft_loop *before)
 }
 
 static bool
-is_told_to_leave(weft_loop *loop)
+take_break_request(weft_loop *loop)
 {
-	return weft__load(&loop->leave, WEFT__RELAXED)
-	       && weft__exchange(&loop->leave, 0, WEFT__ACQUIRE);
+	return weft__load(&loop->break_requested, WEFT__RELAXED)
+	       && weft__exchange(&loop->break_requested, 0, WEFT__ACQUIRE);
 }
 
 /* Run iterations until the loop is stopped, weft_loop_break() is called, or there is no work. */
@@ -556,7 +556,7 @@ turn_on(void *arg)
 			break;
 		}
 		weft__turn(loop, WEFT_NEVER);
-		if (is_told_to_leave(loop)) {
+		if (take_break_request(loop)) {
 			(void)become_idle(loop); /* if stopping: left to the next run */
 			break;
 		}
@@ -608,7 +608,7 @@ turn_once(void *arg)
 	loop->must_poll = false;
 	if (loop->backend.ops && loop->backend.ops->flush)
 		loop->backend.ops->flush(&loop->backend);
-	(void)is_told_to_leave(loop);
+	(void)take_break_request(loop);
 	if (weft__loop_is_stopping(loop) || !become_idle(loop)) {
 		begin_to_end(loop);
 		if (weft__count_get(&loop->threadlets) == 0)
@@ -643,7 +643,7 @@ weft_loop_break(weft_loop *loop)
 	if (!loop || weft__loop_is_forked(loop))
 		return;
 	weft__loop_enter(loop);
-	weft__store(&loop->leave, 1, WEFT__RELEASE);
+	weft__store(&loop->break_requested, 1, WEFT__RELEASE);
 	weft__loop_wake(loop);
 	weft__loop_exit(loop);
 }

@@ -163,9 +163,9 @@ struct weft__run_queue {
 struct weft_loop {
 	struct weft__inbox inbox;
 	weft__a32  state;       /* weft_state */
-	weft__a32  leave;       /* 1: weft_loop_break() was called: return from the run */
+	weft__a32  break_requested; /* weft_loop_break() was called: return from the run */
 	weft__a32  refs;        /* held by weft_loop_ref() */
-	weft__a32  visitors;    /* threads inside stop, leave, wake, listings, ... */
+	weft__a32  visitors;    /* threads inside stop, break, wake, listings, ... */
 	weft__a32  going;       /* 1: the loop is being freed */
 	weft__a32  listings;    /* requests to list threadlets that are not answered yet */
 	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0 */

@@ -82,7 +82,7 @@ weft__loop_send(weft_loop *loop, struct weft__node_head *head, weft_fn fn, void 
 	weft__loop_wake_sleeper(loop, weft__inbox_push(&loop->inbox, node, true));
 }
 
-/* The caller has written a request for the loop (stop, leave) before.  Either the caller finds
+/* The caller has written a request for the loop (stop, break) before.  Either the caller finds
  * the wake node free (W) and pushes it; or the loop's exchange (X), as the loop takes the
  * node, comes after W, and the loop sees the request.  Both are exchanges that acquire and
  * release: with a plain store instead of X, the loop could free the node and miss the request

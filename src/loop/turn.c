@@ -282,7 +282,7 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 
 	loop->wake_pending = false;
 	if (wake || deadline_ns == WEFT_NOWAIT || weft__loop_is_runnable(loop)
-	    || (weft__load(&loop->leave, WEFT__RELAXED) && !weft__loop_is_stopping(loop)))
+	    || (weft__load(&loop->break_requested, WEFT__RELAXED) && !weft__loop_is_stopping(loop)))
 		return WEFT_NOWAIT;
 	if (loop->ending
 	    || (weft__loop_is_stopping(loop)
