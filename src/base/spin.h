@@ -48,7 +48,7 @@ weft__spin_wasted(struct weft__spin_backoff *backoff, uint32_t skips_max)
 }
 
 static inline void
-weft__spin_learn(struct weft__spin_backoff *backoff, bool good, uint32_t skips_max)
+weft__spin_update(struct weft__spin_backoff *backoff, bool good, uint32_t skips_max)
 {
 	if (good)
 		weft__spin_paid(backoff);

@@ -326,7 +326,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 		if (weft__spin_is_due(&spin->sleeps)) {
 			bool paid = spin_for_work(loop, begin_ns, deadline_ns);
 
-			weft__spin_learn(&spin->sleeps, paid, SKIPS_MAX);
+			weft__spin_update(&spin->sleeps, paid, SKIPS_MAX);
 			if (paid)
 				return;
 		}

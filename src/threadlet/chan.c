@@ -203,7 +203,7 @@ spin_for_move(struct weft__chan_direction *direction, const struct weft__chan_di
 			weft__pause();
 		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
-	weft__spin_learn(&direction->backoff, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
+	weft__spin_update(&direction->backoff, moved > 0, WEFT__WAITABLE_SKIPS_MAX);
 	if (moved > 0)
 		adapt_pauses(direction, capacity, moved);
 	return moved > 0;

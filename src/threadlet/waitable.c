@@ -124,8 +124,8 @@ spin_for_wake(struct weft__shared_waiter *w)
 	struct weft__spin_backoff *backoff = w->loop ? weft__loop_wait_spins(w->loop) : NULL;
 
 	if (backoff && w->may_spin && weft__waitable_may_spin(backoff))
-		weft__spin_learn(backoff, weft__spin_on(&w->woken, WEFT__WAIT_SPINS, SPIN_NS),
-		                 WEFT__WAITABLE_SKIPS_MAX);
+		weft__spin_update(backoff, weft__spin_on(&w->woken, WEFT__WAIT_SPINS, SPIN_NS),
+		                  WEFT__WAITABLE_SKIPS_MAX);
 	return weft__exchange(&w->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
 	       == WEFT__WAIT_WOKEN; /* W */
 }

@@ -186,7 +186,7 @@ worker_spin(struct weft__worker *worker)
 	bool called = weft__spin_on(&worker->futex, word, SPIN_NS)
 	              || !weft__cas(&worker->futex, &word, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 
-	weft__spin_learn(&pool->backoff, called, SKIPS_MAX);
+	weft__spin_update(&pool->backoff, called, SKIPS_MAX);
 	weft__count_set(&pool->spinning, 0);
 }
 
