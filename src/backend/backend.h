@@ -246,7 +246,7 @@ bool weft__ready_has(struct weft__backend *backend, const struct weft__op *op);
 
 /* Queue the call of an ended watch, with `why`.  The second also removes it from its
  * directions. */
-void weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int why);
+void weft__watch_queue_end(struct weft__backend *backend, weft_watch *watch, int why);
 void weft__watch_evict(struct weft__backend *backend, weft_watch *watch, int why);
 
 /* The waiter in a direction of `fd`, or NULL. */

@@ -106,7 +106,7 @@ weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch)
 }
 
 void
-weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int why)
+weft__watch_queue_end(struct weft__backend *backend, weft_watch *watch, int why)
 {
 	watch->token = WEFT__WATCH_STARTED | WEFT__WATCH_ENDED | (uint64_t)(uint32_t)why << 32;
 	watch->spare = (uint64_t)(uintptr_t)backend->ended;
@@ -117,5 +117,5 @@ void
 weft__watch_evict(struct weft__backend *backend, weft_watch *watch, int why)
 {
 	weft__ready_unwatch(backend, watch);
-	weft__watch_tell_end(backend, watch, why);
+	weft__watch_queue_end(backend, watch, why);
 }

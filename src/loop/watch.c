@@ -229,7 +229,7 @@ void
 weft__watch_end(weft_loop *loop, weft_watch *watch)
 {
 	detach(loop, watch);
-	weft__watch_tell_end(&loop->backend, watch, WEFT_ESHUTDOWN);
+	weft__watch_queue_end(&loop->backend, watch, WEFT_ESHUTDOWN);
 }
 
 void

@@ -100,11 +100,11 @@ static int64_t
 go_peer(struct service *service, struct peer *peer)
 {
 	const weft_listener_serve_opts *opts = service->opts;
-	bool stays = service->listener->flags & WEFT__LISTENER_SHARES;
+	bool same_loop = service->listener->flags & WEFT__LISTENER_SHARES;
 	const weft_go_opts go = { .name = opts->name ? opts->name : "peer",
 		                  .stack_bytes = stack_for(service),
 		                  .scope = opts->on_end ? NULL : &service->scope,
-		                  .loop = stays ? NULL : WEFT_LEAST_LOADED };
+		                  .loop = same_loop ? NULL : WEFT_LEAST_LOADED };
 	int64_t rc;
 
 	if (opts->on_end)

@@ -71,7 +71,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 
 /* Let other threadlets run if this one has not suspended for a while. */
 static int
-stay(weft_stream *stream)
+stream_maybe_yield(weft_stream *stream)
 {
 	stream->in_flight++;
 	(void)weft__maybe_yield(weft__self());
@@ -102,7 +102,7 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 static int
 gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
-	int64_t n = stay(stream);
+	int64_t n = stream_maybe_yield(stream);
 
 	if (n < 0)
 		return (int)n;

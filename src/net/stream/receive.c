@@ -276,7 +276,7 @@ struct reader {
 };
 
 static void
-ask_reader(struct weft__waiter *waiter, int why)
+cancel_reader(struct weft__waiter *waiter, int why)
 {
 	weft__reader_end(((struct reader *)(void *)waiter)->stream, why);
 }
@@ -285,7 +285,7 @@ int64_t
 weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 {
 	struct reader reader = {
-		.waiter = { .what = "read", .on = stream->fd, .request_end = ask_reader },
+		.waiter = { .what = "read", .on = stream->fd, .request_end = cancel_reader },
 		.stream = stream
 	};
 	bool direct = stream->into != NULL;

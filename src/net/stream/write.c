@@ -8,7 +8,7 @@ struct writer {
 };
 
 static void
-ask_writer(struct weft__waiter *waiter, int why)
+cancel_writer(struct weft__waiter *waiter, int why)
 {
 	weft__send_request_cancel(&((struct writer *)(void *)waiter)->write, why);
 }
@@ -65,7 +65,7 @@ int64_t
 weft__send_wait(weft_stream *stream, struct weft__write write, uint64_t deadline_ns)
 {
 	struct writer w = {
-		.waiter = { .what = "write", .on = stream->fd, .request_end = ask_writer },
+		.waiter = { .what = "write", .on = stream->fd, .request_end = cancel_writer },
 		.write = write
 	};
 	int rc = weft__send_queue(stream, &w.write);
