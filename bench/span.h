@@ -1,7 +1,7 @@
 /* span.h - wall time per event, for events of nanoseconds to milliseconds.
  *
  * Events are counted for a fixed time, after a warm-up, instead of timing a fixed number of
- * events.  The clock is read once per SPAN_LOOK events.
+ * events.  The clock is read once per SPAN_EVENTS events.
  */
 #ifndef WEFT_BENCH_SPAN_H
 #define WEFT_BENCH_SPAN_H
@@ -10,7 +10,7 @@
 
 #define SPAN_SETTLE  (100 * BENCH_MS)
 #define SPAN_MEASURE (500 * BENCH_MS)
-#define SPAN_LOOK    64
+#define SPAN_EVENTS    64
 
 struct span {
 	uint64_t count, begin_count; /* begin_count is 0 during the warm-up */
@@ -30,7 +30,7 @@ span_count(struct span *s)
 {
 	uint64_t now;
 
-	if (++s->count % SPAN_LOOK != 0)
+	if (++s->count % SPAN_EVENTS != 0)
 		return false;
 	now = bench_wall_ns();
 	if (s->begin_count) {

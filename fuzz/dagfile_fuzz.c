@@ -24,7 +24,7 @@ line_size(const char *bytes, size_t size, uint32_t number)
 }
 
 static void
-look_at_errors(const struct dagfile *file, const char *bytes, size_t size)
+check_errors(const struct dagfile *file, const char *bytes, size_t size)
 {
 	uint32_t kept = 0;
 	struct dagfile_at last = { 0 };
@@ -47,8 +47,8 @@ look_at_errors(const struct dagfile *file, const char *bytes, size_t size)
 }
 
 static void
-look_at_word(const struct dagfile *file, const struct dagfile_node *node,
-             const struct dagfile_word *word)
+check_word(const struct dagfile *file, const struct dagfile_node *node,
+           const struct dagfile_word *word)
 {
 	bool found;
 
@@ -67,23 +67,23 @@ look_at_word(const struct dagfile *file, const struct dagfile_node *node,
 }
 
 static void
-look_at_words(const struct dagfile *file, const struct dagfile_node *node)
+check_words(const struct dagfile *file, const struct dagfile_node *node)
 {
 	for (struct dagfile_word *w = node->words; w; w = w->next)
-		look_at_word(file, node, w);
+		check_word(file, node, w);
 	for (struct dagfile_word *w = node->envs; w; w = w->next) {
 		ORACLE(dagfile_is_name(w->name), "variable %s", w->name);
-		look_at_word(file, node, w);
+		check_word(file, node, w);
 	}
 	if (node->dir)
-		look_at_word(file, node, node->dir);
-	look_at_word(file, node, &node->when[0]);
-	look_at_word(file, node, &node->when[1]);
+		check_word(file, node, node->dir);
+	check_word(file, node, &node->when[0]);
+	check_word(file, node, &node->when[1]);
 }
 
 /* Every value that the node uses must exist. */
 static void
-look_at_refs(const struct dagfile *file, const struct dagfile_node *node, const bool *done)
+check_refs(const struct dagfile *file, const struct dagfile_node *node, const bool *done)
 {
 	for (struct dagfile_ref *r = node->refs; r; r = r->next) {
 		const struct dagfile_node *from = &file->nodes[r->index];
@@ -100,7 +100,7 @@ look_at_refs(const struct dagfile *file, const struct dagfile_node *node, const 
 }
 
 static void
-look_at_nodes(const struct dagfile *file)
+check_nodes(const struct dagfile *file)
 {
 	bool *done = calloc(file->node_count, sizeof(*done));
 
@@ -115,8 +115,8 @@ look_at_nodes(const struct dagfile *file)
 		ORACLE(dagfile_is_name(node->name), "node %s", node->name);
 		ORACLE(node->output != DAGFILE_OUTPUT_UNSET, "%s has no output", node->name);
 		ORACLE(!(node->lines && node->words), "%s has both", node->name);
-		look_at_refs(file, node, done);
-		look_at_words(file, node);
+		check_refs(file, node, done);
+		check_words(file, node);
 		done[index] = true;
 	}
 	free(done);
@@ -130,9 +130,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!file)
 		abort();
-	look_at_errors(file, bytes, size);
+	check_errors(file, bytes, size);
 	if (file->error_count == 0)
-		look_at_nodes(file);
+		check_nodes(file);
 	dagfile_free(file);
 	return 0;
 }

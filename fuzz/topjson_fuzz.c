@@ -196,7 +196,7 @@ is_json(const char *bytes, size_t size)
 /* --- what was read -------------------------------------------------------------- */
 
 static void
-look_at_text(const char *text)
+check_text(const char *text)
 {
 	while (*text) {
 		char out[4];
@@ -232,14 +232,14 @@ write_value(FILE *to, const struct json *value)
 	uint32_t count = 0;
 
 	if (value->name) {
-		look_at_text(value->name);
+		check_text(value->name);
 		write_text(to, value->name);
 		fputc(':', to);
 	}
 	if (value->kind == JSON_NUMBER) {
 		fprintf(to, "%.17g", value->number);
 	} else if (value->kind == JSON_TEXT) {
-		look_at_text(value->text);
+		check_text(value->text);
 		write_text(to, value->text);
 	} else if (value->kind < JSON_NUMBER) {
 		fputs(words[value->kind], to);

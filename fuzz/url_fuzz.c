@@ -17,7 +17,7 @@ is_clean(const char *text, const char *without)
 }
 
 static void
-look_at(const struct weft__http_url *url)
+check_url(const struct weft__http_url *url)
 {
 	struct weft__http_url again;
 	size_t origin = (size_t)(url->target - url->text);
@@ -53,9 +53,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = text[size + 1] = '\0';
 	reference = text + strlen(text) + (strlen(text) < size);
 	if (weft__http_url_parse(text, &base) == 0) {
-		look_at(&base);
+		check_url(&base);
 		if (weft__http_url_resolve(&base, reference, &url) == 0) {
-			look_at(&url);
+			check_url(&url);
 			weft__http_url_drop(&url);
 		}
 		weft__http_url_drop(&base);

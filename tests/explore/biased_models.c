@@ -4,9 +4,9 @@
 
 enum bug {
 	NO_BUG,
-	NO_BARRIER, /* the other thread reads `inside` without a barrier before */
-	NO_WAIT,    /* the other thread does not read `inside` */
-	NO_LOOK,    /* the owner does not read `own` */
+	NO_BARRIER,  /* the other thread reads `inside` without a barrier before */
+	NO_WAIT,     /* the other thread does not read `inside` */
+	NO_OWN_READ, /* the owner does not read `own` */
 };
 
 struct world {
@@ -27,7 +27,7 @@ setup_biased(void *state)
 static void
 take_own(struct weft__biased *lock)
 {
-	if (planted != NO_LOOK) {
+	if (planted != NO_OWN_READ) {
 		weft__biased_take(lock, true);
 		return;
 	}
@@ -140,9 +140,9 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_BARRIER, &models[0], 0, "no barrier before the look at the owner" },
-	{ NO_WAIT, &models[0], 0, "no look at the owner" },
-	{ NO_LOOK, &models[0], 0, "the owner does not look" },
+	{ NO_BARRIER, &models[0], 0, "no barrier before the check of the owner" },
+	{ NO_WAIT, &models[0], 0, "no check of the owner" },
+	{ NO_OWN_READ, &models[0], 0, "the owner does not read own" },
 };
 
 static const struct model_set biased_models = {

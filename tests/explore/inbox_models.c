@@ -85,7 +85,7 @@ host(struct world *w, uint32_t want)
 		open_backend(w);
 		foreign = w->bug != NO_BEGIN_SLEEP
 		          && weft__inbox_begin_sleep(w->inbox, WEFT__IN_FOREIGN);
-		if (w->bug == NO_LOOK || !weft__inbox_has(w->inbox))
+		if (w->bug == NO_CHECK || !weft__inbox_has(w->inbox))
 			(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
 	}
 }
@@ -166,13 +166,13 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_COMPARE, &models[0], 0, "looks, then parks elsewhere than on the mark" },
+	{ NO_COMPARE, &models[0], 0, "checks, then parks elsewhere than on the mark" },
 	{ NO_WAKE_CALL, &models[0], 0, "takes the mark and does not wake" },
 	{ NO_DEBT, &models[2], 0, "does not wait for who owes a wake" },
-	{ LATE_CLOSE, &models[3], 0, "closes the door after its last look" },
+	{ LATE_CLOSE, &models[3], 0, "closes the door after its last check" },
 	{ LIFO, &models[0], 0, "does not turn the chain around" },
 	{ NO_BEGIN_SLEEP, &models[HOST_MODEL], 0, "goes back to its host without the mark" },
-	{ NO_LOOK, &models[HOST_MODEL], 0,
+	{ NO_CHECK, &models[HOST_MODEL], 0,
 	  "waits for the descriptor though begin_sleep has failed" },
 	{ NO_WAKE_CALL, &models[HOST_MODEL + 1], 0, "takes the mark IN_FOREIGN and does not wake" },
 	{ NO_DEBT, &models[HOST_MODEL + 2], 0, "is freed in its host while a wake is owed" },

@@ -22,7 +22,7 @@ enum bug {
 	NO_BARRIER, /* the loop stops checking a HOT queue without a barrier */
 	NO_REST,    /* the loop ends while producer queues are HOT */
 	NO_BEGIN_SLEEP, /* an embedded loop returns to its host without the sleep mark */
-	NO_LOOK,    /* the host does not check whether the inbox has something */
+	NO_CHECK,   /* the host does not check whether the inbox has something */
 };
 
 extern const struct model_set producer_models, mailbox_models;

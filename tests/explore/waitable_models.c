@@ -448,7 +448,7 @@ static const struct plant plants[] = {
 	{ EARLY_WAKE, &models[HANDS], 0, "wakes, and then copies the value" },
 	{ NO_UNPARK, &models[HANDS], 0, "tells a waiter, and does not wake it" },
 	{ LATE_READ, &models[CLOSED_UPON], 0, "reads what comes after one it woke" },
-	{ NO_LOOK, &models[LAST], 0, "puts a value where it is, while one waits for it" },
+	{ NO_CHECK, &models[LAST], 0, "puts a value where it is, while one waits for it" },
 	{ EARLY_COUNT, &models[PLACE], 0, "counts a value in, and then puts it there" },
 	{ ONE_WAITABLE, &models[SELECTS], 0, "selects waitable by waitable" },
 };

@@ -140,12 +140,12 @@ send_alone_badly(struct world *w, weft_chan *chan, uint64_t value)
 
 	weft__waitable_lock(&chan->in.lock);
 	free = weft__load(&chan->out.count, WEFT__ACQUIRE) == count
-	       && (w->bug == NO_LOOK || !weft__get(chan->receivers.first));
+	       && (w->bug == NO_CHECK || !weft__get(chan->receivers.first));
 	if (free && w->bug == EARLY_COUNT)
 		weft__store(&chan->in.count, count + 1, WEFT__RELEASE);
 	if (free)
 		weft__put(*(uint64_t *)(void *)chan->values, value);
-	if (free && w->bug == NO_LOOK)
+	if (free && w->bug == NO_CHECK)
 		weft__store(&chan->in.count, count + 1, WEFT__RELEASE);
 	weft__lock_give(&chan->in.lock);
 	return free;
@@ -156,7 +156,7 @@ send_value(struct world *w, weft_chan *chan, uint64_t value, uint64_t deadline_n
 {
 	uint64_t copy;
 
-	if ((w->bug == NO_LOOK || w->bug == EARLY_COUNT) && send_alone_badly(w, chan, value))
+	if ((w->bug == NO_CHECK || w->bug == EARLY_COUNT) && send_alone_badly(w, chan, value))
 		return 0;
 
 	if ((w->bug == EARLY_WAKE || w->bug == NO_UNPARK) && send_badly(w, chan, value))

@@ -24,7 +24,7 @@ enum bug {
 	LATE_LEAVE,  /* waiters of an event are woken inside its waitable */
 	ONE_WAITABLE,    /* a select checks and queues one waitable at a time */
 	EARLY_UNLOCK, /* the mutex is unlocked before the wait is queued */
-	NO_LOOK,     /* a sender stores a value under its own lock alone while a receiver waits */
+	NO_CHECK,    /* a sender stores a value under its own lock alone while a receiver waits */
 	EARLY_COUNT, /* a value is counted before it is stored */
 	NO_OWNER,    /* an unlocked mutex is not passed on; the next waiter is only woken */
 };

@@ -46,7 +46,7 @@ ask(struct view *view, const char *path)
 }
 
 static void
-look_around(struct view *view, weft_admin *admin)
+fetch_pages(struct view *view, weft_admin *admin)
 {
 	static const char *const paths[] = {
 		"/",
@@ -73,7 +73,7 @@ play(void *arg)
 	if (went_well(rc, 0)) {
 		EXPECT(weft_admin_local(admin, &addr) == 0);
 		EXPECT(weft_addr_format(&addr, view->address, sizeof(view->address)) > 0);
-		look_around(view, admin);
+		fetch_pages(view, admin);
 	}
 	weft_admin_close(admin);
 	view->play_left = 0;

@@ -161,7 +161,7 @@ on_progress(const weft_dag_progress *progress, void *arg)
 }
 
 static void
-look_at(weft_dag_run *run)
+inspect_run(weft_dag_run *run)
 {
 	weft_value value;
 
@@ -197,7 +197,7 @@ run_once(struct world *world, weft_dag *dag, bool cancel)
 		drive(world->loop, &state.left);
 	EXPECT(state.left == 0);
 	if (state.result == 0)
-		look_at(run);
+		inspect_run(run);
 	EXPECT(state.result == 0 || fault_hits() > 0 || (cancel && state.result == WEFT_ECANCELED));
 	weft_dag_run_free(run);
 	return state.result == 0;

@@ -380,7 +380,7 @@ on_at_fork(void (*fn)(void))
 /* --- descriptors -------------------------------------------------------- */
 
 static int
-close_and_look(int fd)
+close_and_check(int fd)
 {
 	int rc = real.close(fd);
 
@@ -393,14 +393,14 @@ void
 fault_close(int fd)
 {
 	if (fd >= 0)
-		(void)close_and_look(fd);
+		(void)close_and_check(fd);
 }
 
 static int
 on_close(int fd)
 {
 	int rc = strike(FAULT_close);
-	int closed = close_and_look(fd);
+	int closed = close_and_check(fd);
 
 	return rc ? rc : closed;
 }

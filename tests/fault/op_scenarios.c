@@ -37,7 +37,7 @@ on_watch(weft_watch *watch, int what, void *arg)
 }
 
 static int
-look(struct world *world, struct eye *eye, int fd, uint32_t events)
+start_watch(struct world *world, struct eye *eye, int fd, uint32_t events)
 {
 	int rc = weft_watch_start(world->loop, &eye->watch, fd, events, on_watch, eye);
 
@@ -65,13 +65,13 @@ expect_call(struct world *world, struct eye *eye)
 static void
 change_eye(struct world *world, struct eye *eye, const int fds[2], uint32_t events)
 {
-	if (look(world, eye, fds[0], events) < 0) {
+	if (start_watch(world, eye, fds[0], events) < 0) {
 		EXPECT(fault_hits() > 0);
 		fault_heal();
 		eye->left = eye->events != 0;
 		drive(world->loop, &eye->left);
 		EXPECT(eye->left == 0 || weft_watch_stop(&eye->watch) == 0);
-		EXPECT(look(world, eye, fds[0], events) == 0);
+		EXPECT(start_watch(world, eye, fds[0], events) == 0);
 		put_byte(fds[1]);
 	}
 	expect_call(world, eye);
@@ -82,11 +82,11 @@ mute_and_change(struct world *world, struct eye *eye, const int fds[2])
 {
 	int calls;
 
-	if (look(world, eye, fds[0], WEFT_READABLE) < 0)
+	if (start_watch(world, eye, fds[0], WEFT_READABLE) < 0)
 		return;
 	put_byte(fds[1]);
 	expect_call(world, eye);
-	if (look(world, eye, fds[0], 0) < 0) {
+	if (start_watch(world, eye, fds[0], 0) < 0) {
 		EXPECT(fault_hits() > 0);
 		return;
 	}
@@ -107,7 +107,7 @@ replace_file(struct world *world, struct eye *eye, int fds[2])
 	if (!make_pipe(fds))
 		return;
 	put_byte(fds[1]);
-	if (look(world, eye, fds[0], WEFT_READABLE) == 0)
+	if (start_watch(world, eye, fds[0], WEFT_READABLE) == 0)
 		expect_call(world, eye);
 	else
 		EXPECT(fault_hits() > 0);
@@ -120,9 +120,9 @@ watch_ready_ones(struct world *world, int pipe_end)
 	struct eye writer = { .once = true }, file = { .calls = 0 };
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	if (look(world, &writer, pipe_end, WEFT_WRITABLE) == 0)
+	if (start_watch(world, &writer, pipe_end, WEFT_WRITABLE) == 0)
 		expect_call(world, &writer);
-	if (fd >= 0 && look(world, &file, fd, WEFT_READABLE) == 0) {
+	if (fd >= 0 && start_watch(world, &file, fd, WEFT_READABLE) == 0) {
 		expect_call(world, &file);
 		expect_call(world, &file);
 		weft__watch_set_background(&file.watch, true);
@@ -150,7 +150,7 @@ run_watch(const char *backend)
 		EXPECT(weft_watch_stop(&eye.watch) == 0);
 	}
 	if (make_pipe(second)) {
-		started = look(&world, &other, second[0], WEFT_READABLE) == 0;
+		started = start_watch(&world, &other, second[0], WEFT_READABLE) == 0;
 		close_by_op(&world, second[0]);
 		turn(world.loop);
 		EXPECT(other.ended == started);
@@ -369,7 +369,7 @@ start_all(struct ending *e, weft_op_cancel_fn fn)
 	      weft_op_poll(&e->jobs[3].op, e->others[0], WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
 	begin(&e->jobs[4], weft_op_sleep(&e->jobs[4].op, weft_after(WEFT_S)));
 	e->eye = (struct eye){ .calls = 0 };
-	e->eye.left = look(world, &e->eye, e->others[1], WEFT_READABLE) == 0;
+	e->eye.left = start_watch(world, &e->eye, e->others[1], WEFT_READABLE) == 0;
 	(void)weft_timer_start(world->loop, &e->timer, weft_after(WEFT_S), 0, on_far, NULL);
 	(void)weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
 }

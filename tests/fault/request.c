@@ -119,8 +119,8 @@ fail_request(struct fault_ring *ring, struct io_uring_sqe *sqe, int kind)
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_NOP;
 	sqe->user_data = user_data;
-	ring->told_data = user_data;
-	ring->told_error = fault_error();
+	ring->failed_data = user_data;
+	ring->failed_error = fault_error();
 }
 
 /* A message becomes the first byte of its first buffer. */
@@ -151,7 +151,7 @@ make_single(struct io_uring_sqe *sqe, int kind)
 }
 
 static void
-look_at_request(struct fault_ring *ring, struct io_uring_sqe *sqe)
+inspect_request(struct fault_ring *ring, struct io_uring_sqe *sqe)
 {
 	int kind = kind_of(sqe);
 	uint64_t n;
@@ -172,7 +172,7 @@ look_at_request(struct fault_ring *ring, struct io_uring_sqe *sqe)
 }
 
 void
-fault_look_at_requests(struct fault_ring *ring, uint32_t submit)
+fault_inspect_requests(struct fault_ring *ring, uint32_t submit)
 {
 	uint32_t head = word_at(ring, ring->params.sq_off.head);
 	uint32_t mask = ring->params.sq_entries - 1;
@@ -180,7 +180,7 @@ fault_look_at_requests(struct fault_ring *ring, uint32_t submit)
 	if ((int32_t)(ring->sq_seen - head) < 0)
 		ring->sq_seen = head;
 	while (ring->sq_seen != head + submit && (int32_t)(head + submit - ring->sq_seen) > 0)
-		look_at_request(ring, &ring->sqes[ring->sq_seen++ & mask]);
+		inspect_request(ring, &ring->sqes[ring->sq_seen++ & mask]);
 }
 
 /* --- completions -------------------------------------------------------- */
@@ -297,16 +297,16 @@ fail_completion(struct fault_ring *ring, uint32_t at, int kind)
 }
 
 static void
-look_at_completion(struct fault_ring *ring, uint32_t at)
+inspect_completion(struct fault_ring *ring, uint32_t at)
 {
 	struct io_uring_cqe *cqe = completion(ring, at);
 	int kind = find_kind(ring, cqe->user_data);
 	bool done = false;
 	uint64_t n;
 
-	if (ring->told_error && cqe->user_data == ring->told_data) {
-		cqe->res = -ring->told_error;
-		ring->told_error = 0;
+	if (ring->failed_error && cqe->user_data == ring->failed_data) {
+		cqe->res = -ring->failed_error;
+		ring->failed_error = 0;
 	}
 	if (kind < 0)
 		return;
@@ -321,12 +321,12 @@ look_at_completion(struct fault_ring *ring, uint32_t at)
 }
 
 void
-fault_look_at_completions(struct fault_ring *ring)
+fault_inspect_completions(struct fault_ring *ring)
 {
 	uint32_t head = word_at(ring, ring->params.cq_off.head);
 
 	if ((int32_t)(ring->cq_seen - head) < 0)
 		ring->cq_seen = head;
 	while (ring->cq_seen != word_at(ring, ring->params.cq_off.tail))
-		look_at_completion(ring, ring->cq_seen++);
+		inspect_completion(ring, ring->cq_seen++);
 }

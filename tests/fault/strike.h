@@ -40,8 +40,8 @@ struct fault_ring {
 		int      kind;       /* FAULT_sq_* */
 	} known[FAULT_KNOWN];
 	uint32_t known_count;
-	uint64_t told_data;  /* the request that is replaced by a no-op, and the */
-	int      told_error; /* error of its completion; 0: there is none */
+	uint64_t failed_data; /* the request that is replaced by a no-op, and the */
+	int      failed_error; /* error of its completion; 0: there is none */
 	struct io_uring_buf_ring *buffers;
 	uint32_t                  buffer_count;
 };
@@ -51,7 +51,7 @@ void fault_wrap_processes(struct weft__sys *table);
 
 /* Inspect `submit` requests before the kernel takes them, and the completions that arrived
  * since. */
-void fault_look_at_requests(struct fault_ring *ring, uint32_t submit);
-void fault_look_at_completions(struct fault_ring *ring);
+void fault_inspect_requests(struct fault_ring *ring, uint32_t submit);
+void fault_inspect_completions(struct fault_ring *ring);
 
 #endif

@@ -206,7 +206,7 @@ can_tell(void)
 /* Called before each suspension and after each loop iteration: disturb if the target's wait
  * ended. */
 static void
-look_at_woken(void)
+check_woken(void)
 {
 	const struct weft__waiter *waiter;
 
@@ -251,7 +251,7 @@ __wrap_weft__switch_out(struct weft__threadlet *self)
 	const struct weft__waiter *waiter = self->waiter;
 	bool aimed = !is_librarys(self) && ++run.count == run.n;
 
-	look_at_woken();
+	check_woken();
 	if (aimed)
 		aim(self);
 	__real_weft__switch_out(self);
@@ -383,9 +383,9 @@ drive(weft_loop *loop)
 {
 	while (run.alive > 0) {
 		EXPECT(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
-		look_at_woken();
+		check_woken();
 		EXPECT(weft_loop_run_once(other, WEFT_NOWAIT) >= 0);
-		look_at_woken();
+		check_woken();
 	}
 	EXPECT(weft_loop_run(loop) == 0 || weft_loop_state(loop) == WEFT_STOPPED);
 	EXPECT(weft_loop_run(other) == 0 || weft_loop_state(other) == WEFT_STOPPED);

@@ -137,11 +137,11 @@ on_uring_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags, const voi
 		wait = 0;
 	}
 	if (known)
-		fault_look_at_requests(&ring, submit);
+		fault_inspect_requests(&ring, submit);
 	rc = real.uring_enter(fd, submit, wait, flags, arg);
 	if (known) {
 		note_overflow();
-		fault_look_at_completions(&ring);
+		fault_inspect_completions(&ring);
 	}
 	return rc;
 }

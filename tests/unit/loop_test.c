@@ -86,7 +86,7 @@ struct seen {
 };
 
 static void
-look(void *arg)
+inspect(void *arg)
 {
 	struct seen *seen = arg;
 
@@ -100,8 +100,8 @@ TEST(the_current_loop_of_a_callback_is_its_own_loop_also_when_nested)
 	struct seen outer = { .loop = make() }, inner = { .loop = make() };
 
 	outer.other = inner.loop;
-	OK(weft_loop_post(inner.loop, look, &inner));
-	OK(weft_loop_post(outer.loop, look, &outer));
+	OK(weft_loop_post(inner.loop, inspect, &inner));
+	OK(weft_loop_post(outer.loop, inspect, &outer));
 	OK(weft_loop_run(outer.loop));
 	OK(outer.rc);
 	CHECK(inner.current == inner.loop && outer.current == outer.loop);
@@ -278,7 +278,7 @@ TEST(a_started_loop_has_its_own_thread_named_by_15_bytes_of_its_name)
 	struct seen seen = { .loop = weft_loop_new(&opts) };
 
 	OK(weft_loop_start(seen.loop));
-	OK(weft_loop_post(seen.loop, look, &seen));
+	OK(weft_loop_post(seen.loop, inspect, &seen));
 	stop_and_free(seen.loop);
 	CHECK(seen.current == seen.loop);
 	CHECK_STR(seen.name, "a name of more ");

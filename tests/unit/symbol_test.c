@@ -149,7 +149,7 @@ read_program(void)
 
 /* Everything that is found must be within the file; the sanitizers check the reads. */
 static void
-look_into(struct weft__bytes file, uint64_t address)
+look_up_line(struct weft__bytes file, uint64_t address)
 {
 	struct weft__image image;
 	struct weft__function function;
@@ -203,7 +203,7 @@ TEST(damaged_files_are_read_within_their_bounds)
 		memcpy(copy, whole.at, whole.size);
 		part.at = copy;
 		damage(&image, (struct weft__bytes){ copy, whole.size }, &state);
-		look_into(part, span.low + draw(&state) % 4096);
+		look_up_line(part, span.low + draw(&state) % 4096);
 	}
 	free(copy);
 	free((void *)(uintptr_t)whole.at);
@@ -220,7 +220,7 @@ TEST(truncated_files_are_read_within_their_bounds)
 
 		CHECK(copy != NULL);
 		memcpy(copy, whole.at, size);
-		look_into((struct weft__bytes){ copy, size }, 0x2000);
+		look_up_line((struct weft__bytes){ copy, size }, 0x2000);
 		free(copy);
 	}
 	free((void *)(uintptr_t)whole.at);

@@ -182,7 +182,7 @@ TEST(a_loop_is_not_created_without_its_watchdog)
 static weft_loop *watched;
 
 static int
-yield_and_look(void *arg)
+yield_and_check(void *arg)
 {
 	uint64_t now_ns = HOUR;
 
@@ -213,7 +213,7 @@ TEST(a_loop_is_blocked_only_while_it_makes_no_progress)
 	/* Set the limit directly, so that the watchdog thread does not check this loop. */
 	watched = make();
 	watched->watchdog_ns = HOUR;
-	go_on(watched, yield_and_look, NULL);
+	go_on(watched, yield_and_check, NULL);
 	go_on(watched, yield_twice, MARK('z'));
 	OK(weft_loop_run(watched));
 	CHECK_STR(trace, "yz");

@@ -455,7 +455,7 @@ model_advance(struct model *m)
 }
 
 static void
-model_look(struct model *m)
+model_check(struct model *m)
 {
 	uint64_t first = WEFT_NEVER;
 	size_t count = 0;
@@ -505,7 +505,7 @@ run_model(uint64_t seed, enum bug bug, int steps)
 			break;
 		}
 		if (!m.wrong)
-			model_look(&m);
+			model_check(&m);
 	}
 	weft_wheel_free(m.wheel);
 	return m.wrong;

@@ -67,7 +67,7 @@ shorten(struct io_uring_sqe *sqe)
 /* A multishot receive that once reports EAGAIN is waited for with epoll from then on.  So it
  * must not happen in tests in which the ring delivers single bytes. */
 static void
-look_at_request(struct io_uring_sqe *sqe)
+inspect_request(struct io_uring_sqe *sqe)
 {
 	bool again = sqe->ioprio & IORING_RECV_MULTISHOT;
 	int event = sqe->opcode == IORING_OP_RECV ? POLLIN : POLLOUT;
@@ -85,7 +85,7 @@ look_at_request(struct io_uring_sqe *sqe)
 
 /* Handles each request once, even if it is submitted again. */
 static void
-look_at_requests(uint32_t submit)
+inspect_requests(uint32_t submit)
 {
 	uint32_t head = word_at(ring.params.sq_off.head);
 	uint32_t mask = ring.params.sq_entries - 1;
@@ -93,7 +93,7 @@ look_at_requests(uint32_t submit)
 	if ((int32_t)(ring.sq_seen - head) < 0)
 		ring.sq_seen = head;
 	while ((int32_t)(head + submit - ring.sq_seen) > 0)
-		look_at_request(&ring.sqes[ring.sq_seen++ & mask]);
+		inspect_request(&ring.sqes[ring.sq_seen++ & mask]);
 }
 
 static void
@@ -115,7 +115,7 @@ shorten_buffers(void)
 /* --- completions ------------------------------------------------------------ */
 
 static void
-look_at_completion(struct io_uring_cqe *cqe)
+inspect_completion(struct io_uring_cqe *cqe)
 {
 	for (uint32_t i = 0; i < ring.blocks_count; i++)
 		if (ring.blocks[i] == cqe->user_data) {
@@ -126,7 +126,7 @@ look_at_completion(struct io_uring_cqe *cqe)
 }
 
 static void
-look_at_completions(void)
+inspect_completions(void)
 {
 	uint32_t head = word_at(ring.params.cq_off.head);
 	uint32_t mask = ring.params.cq_entries - 1;
@@ -135,7 +135,7 @@ look_at_completions(void)
 	if ((int32_t)(ring.cq_seen - head) < 0)
 		ring.cq_seen = head;
 	while (ring.cq_seen != word_at(ring.params.cq_off.tail))
-		look_at_completion(&cqes[ring.cq_seen++ & mask]);
+		inspect_completion(&cqes[ring.cq_seen++ & mask]);
 }
 
 /* --- calls ------------------------------------------------------------------ */
@@ -188,12 +188,12 @@ on_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags, const void *arg
 	int rc;
 
 	if (known) {
-		look_at_requests(submit);
+		inspect_requests(submit);
 		shorten_buffers();
 	}
 	rc = real.uring_enter(fd, submit, wait, flags, arg);
 	if (known)
-		look_at_completions();
+		inspect_completions();
 	return rc;
 }
 

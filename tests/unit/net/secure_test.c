@@ -239,7 +239,7 @@ TEST(close_after_the_peer_ended_without_close_notify_closes_once)
 
 /* A read that does not wait detects the end of the connection. */
 static int
-look_at_the_end(void *arg)
+check_the_end(void *arg)
 {
 	struct line *line = arg;
 	ssize_t n = WEFT_ETIMEDOUT;
@@ -263,7 +263,7 @@ TEST(truncation_is_reported_to_a_nonwaiting_read)
 {
 	struct line line = { .result = 0 };
 
-	run_line(look_at_the_end, &line);
+	run_line(check_the_end, &line);
 }
 
 static int

@@ -167,7 +167,7 @@ TEST(error_for_an_option_the_descriptor_lacks_names_it)
 /* --- effects -------------------------------------------------------------- */
 
 static int
-look_far(void *arg)
+check_remote(void *arg)
 {
 	struct ends *ends = arg;
 	const void *seen;
@@ -185,7 +185,7 @@ TEST(peek_beyond_read_max_is_refused)
 {
 	struct ends ends = open_ends(LINE_TCP);
 
-	run_threadlet(look_far, &ends);
+	run_threadlet(check_remote, &ends);
 }
 
 /* --- calls from another thread than the loop's ---------------------------- */

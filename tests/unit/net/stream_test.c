@@ -498,7 +498,7 @@ TEST(borrowed_descriptor_stays_open_when_the_stream_closes)
 }
 
 static int
-look_at_options(void *arg)
+check_options(void *arg)
 {
 	struct line *line = arg;
 	int64_t value;
@@ -520,7 +520,7 @@ TEST(stream_options_are_set_and_read_by_name)
 {
 	struct line line = open_line();
 
-	run_two(look_at_options, NULL, &line);
+	run_two(check_options, NULL, &line);
 }
 
 TEST(open_fd_of_a_bad_descriptor_is_refused_and_null_streams_are_ignored)

@@ -28,7 +28,7 @@ enum chain {
 	BY_CLIENTS_MIDDLE, /* is for clients only */
 };
 
-struct look {
+struct scenario {
 	struct cert_spec leaf;
 	enum chain chain;
 	const char *host; /* expected by the client; NULL: example.org */
@@ -36,7 +36,7 @@ struct look {
 
 struct row {
 	const char *what;
-	struct look good, bad;
+	struct scenario good, bad;
 	const char *words; /* in the error text */
 };
 
@@ -221,12 +221,12 @@ static const struct above aboves[] = {
 
 /* Runs a handshake between a session of `tls` and a foreign peer with this certificate. */
 static void
-meet(const struct look *look, weft_tls *tls, int role, struct end *end)
+meet(const struct scenario *scenario, weft_tls *tls, int role, struct end *end)
 {
-	const struct above *above = &aboves[look->chain];
-	struct cert leaf = cert_make(&look->leaf, above->issuer);
+	const struct above *above = &aboves[scenario->chain];
+	struct cert leaf = cert_make(&scenario->leaf, above->issuer);
 	const struct cert *chain[] = { &leaf, above->shown[0], above->shown[1], NULL };
-	const char *host = look->host ? look->host : HOST;
+	const char *host = scenario->host ? scenario->host : HOST;
 	bool client = role == WEFT_TLS_CLIENT;
 	struct foreign peer;
 
@@ -280,12 +280,12 @@ TEST(tls_bad_server_certificates_are_accepted_only_if_requested)
 
 TEST(tls_system_authorities_do_not_trust_our_ca)
 {
-	struct look look = LEAF(.san = DNS);
+	struct scenario scenario = LEAF(.san = DNS);
 	struct end end;
 	weft_tls *tls = pair_open_tls(NULL);
 
 	make_authorities();
-	meet(&look, tls, WEFT_TLS_CLIENT, &end);
+	meet(&scenario, tls, WEFT_TLS_CLIENT, &end);
 	CHECK_EQ(end.rc, WEFT_ECERT);
 	check_words(end.text, "neither trusted nor sent by the peer: \"CA\"", "system");
 	weft_tls_close(tls);

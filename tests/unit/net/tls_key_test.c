@@ -20,7 +20,7 @@ static char secret[4096]; /* a key as base64, as in its file, */
 static size_t secret_size;
 static unsigned char *scalar; /* and in binary */
 static size_t scalar_size;
-static uint64_t looked_at, found;
+static uint64_t searched, found;
 static int64_t read_error; /* of a file, after its first bytes */
 
 /* --- searching ------------------------------------------------------------ */
@@ -35,11 +35,11 @@ has_piece(const void *mem, size_t size, const void *of, size_t of_size)
 }
 
 static void
-look_at(const void *mem)
+search_key(const void *mem)
 {
 	size_t size = malloc_usable_size((void *)(uintptr_t)mem);
 
-	looked_at++;
+	searched++;
 	found += has_piece(mem, size, secret, secret_size)
 	         || has_piece(mem, size, scalar, scalar_size);
 }
@@ -51,10 +51,10 @@ alloc_empty(size_t size)
 }
 
 static void
-look_and_release(void *mem)
+search_and_release(void *mem)
 {
 	if (mem)
-		look_at(mem);
+		search_key(mem);
 	free(mem);
 }
 
@@ -68,7 +68,7 @@ resize_elsewhere(void *mem, size_t size)
 	CHECK(fresh);
 	if (mem)
 		memcpy(fresh, mem, before < size ? before : size);
-	look_and_release(mem);
+	search_and_release(mem);
 	return fresh;
 }
 
@@ -120,12 +120,12 @@ begin(void)
 {
 	basics_open(&b);
 	learn(&b.leaf, b.key_file);
-	looked_at = found = 0;
+	searched = found = 0;
 	sys_before = weft__sys;
 	watching = *weft__sys;
 	watching.alloc = alloc_empty;
 	watching.resize = resize_elsewhere;
-	watching.release = look_and_release;
+	watching.release = search_and_release;
 	watching.file_read = read_some;
 	weft__sys = &watching;
 }
@@ -188,7 +188,7 @@ TEST(tls_freed_memory_contains_no_part_of_a_key)
 	/* The key is in the certificate file, which is read in several pieces. */
 	path = longer_file("both.pem", both, 100000);
 	CHECK_EQ(open_close(path, NULL), 0);
-	CHECK(looked_at > 10);
+	CHECK(searched > 10);
 	CHECK_EQ(found, 0);
 	end();
 }
@@ -209,7 +209,7 @@ TEST(tls_freed_memory_contains_no_part_of_an_unusable_key)
 	read_error = -EIO;
 	CHECK_EQ(open_close(b.chain_file, path), -EIO);
 	read_error = 0;
-	CHECK(looked_at > 10);
+	CHECK(searched > 10);
 	CHECK_EQ(found, 0);
 	end();
 }
