@@ -100,21 +100,21 @@ run_stream(const char *backend)
 
 /* --- connections -------------------------------------------------------- */
 
-#define GUESTS 6 /* more than a small completion ring holds */
+#define CLIENTS 6 /* more than a small completion ring holds */
 
 struct house {
 	struct world world;
 	struct sockaddr_in addr;
 	weft_op op;
 	int listener;
-	int guests[GUESTS];
+	int clients[CLIENTS];
 	int came;
 	int left; /* connections that were not accepted */
 	int open; /* 1: the accept has not ended */
 };
 
 static void
-on_guest(weft_op *op, int64_t result, void *arg)
+on_client(weft_op *op, int64_t result, void *arg)
 {
 	struct house *house = arg;
 
@@ -138,52 +138,52 @@ open_house(struct house *house)
 	house->addr = (struct sockaddr_in){ .sin_family = AF_INET };
 	house->addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	house->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	EXPECT(weft_op_init(&house->op, house->world.loop, on_guest, house) == 0);
-	return bind(house->listener, addr, size) == 0 && listen(house->listener, GUESTS) == 0
+	EXPECT(weft_op_init(&house->op, house->world.loop, on_client, house) == 0);
+	return bind(house->listener, addr, size) == 0 && listen(house->listener, CLIENTS) == 0
 	       && getsockname(house->listener, addr, &size) == 0
 	       && weft_op_accept(&house->op, house->listener, WEFT_MULTI, WEFT_NEVER) == 0;
 }
 
 static void
-send_guests(struct house *house)
+send_clients(struct house *house)
 {
-	for (int i = 0; i < GUESTS; i++) {
-		house->guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		(void)connect(house->guests[i], (struct sockaddr *)&house->addr,
+	for (int i = 0; i < CLIENTS; i++) {
+		house->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		(void)connect(house->clients[i], (struct sockaddr *)&house->addr,
 		              sizeof(house->addr));
 	}
 }
 
 /* An accept that found no free descriptor is retried 20 ms later. */
 static void
-await_guests(struct house *house)
+await_clients(struct house *house)
 {
 	for (int i = 0; i < 3 && house->left > 0 && house->open; i++)
 		drive(house->world.loop, &house->left);
 	EXPECT(house->left == 0 || is_excused());
-	EXPECT(house->came <= GUESTS);
+	EXPECT(house->came <= CLIENTS);
 	weft_op_cancel(&house->op);
 	drive(house->world.loop, &house->open);
 	EXPECT(house->open == 0);
 }
 
 void
-run_guests(const char *backend)
+run_clients(const char *backend)
 {
-	struct house house = { .left = GUESTS, .listener = -1 };
+	struct house house = { .left = CLIENTS, .listener = -1 };
 
 	if (!make_world(&house.world, backend, 0))
 		return;
-	memset(house.guests, -1, sizeof(house.guests));
+	memset(house.clients, -1, sizeof(house.clients));
 	if (open_house(&house)) {
 		house.open = 1;
 		turn(house.world.loop);
-		send_guests(&house);
-		await_guests(&house);
+		send_clients(&house);
+		await_clients(&house);
 	}
 	check_works(&house.world);
-	for (int i = 0; i < GUESTS; i++)
-		fault_close(house.guests[i]);
+	for (int i = 0; i < CLIENTS; i++)
+		fault_close(house.clients[i]);
 	fault_close(house.listener);
 	end_world(&house.world);
 }

@@ -165,7 +165,7 @@ visit(struct talk *talk, bool rudely)
 }
 
 static void
-play_guests(struct talk *talk)
+play_clients(struct talk *talk)
 {
 	weft_listener *listener;
 	weft_addr addr;
@@ -190,7 +190,7 @@ play(void *arg)
 	struct talk *talk = arg;
 
 	play_pair(talk);
-	play_guests(talk);
+	play_clients(talk);
 	talk->play_left = 0;
 	return 0;
 }

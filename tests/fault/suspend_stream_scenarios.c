@@ -396,7 +396,7 @@ run_stream_pass(void *arg)
 struct door {
 	weft_listener *listener;
 	char address[WEFT_ADDR_TEXT_MAX];
-	weft_stream *peer, *guest;
+	weft_stream *peer, *client;
 	weft_threadlet acceptor;
 };
 
@@ -424,7 +424,7 @@ close_door(struct door *door)
 static enum went
 try_door(struct door *door)
 {
-	int rc = weft_stream_connect(door->address, NULL, &door->guest, WEFT_NEVER);
+	int rc = weft_stream_connect(door->address, NULL, &door->client, WEFT_NEVER);
 
 	if (!door->listener && (rc == WEFT_ECONNREFUSED || rc == WEFT_ECONNRESET))
 		return TOLD;
@@ -440,7 +440,7 @@ knock(void *arg)
 	uses_listener(&door->listener);
 	(void)nap(1);
 	RETRY(went, try_door(door));
-	EXPECT((went == WELL) == (door->guest != NULL));
+	EXPECT((went == WELL) == (door->client != NULL));
 	if (went != WELL) /* so that accept does not wait for it */
 		(void)weft_interrupt(door->acceptor);
 	return 0;
@@ -455,7 +455,7 @@ let_in_or_end(void *arg)
 	uses_listener(&door->listener);
 	do
 		rc = weft_listener_accept(door->listener, &door->peer, weft_after(WEFT_S));
-	while (rc == WEFT_EINTR && !door->guest && target() == weft_self());
+	while (rc == WEFT_EINTR && !door->client && target() == weft_self());
 	EXPECT((rc == 0) == (door->peer != NULL));
 	return 0;
 }
@@ -477,9 +477,9 @@ run_connect(void *arg)
 	let_in = door.peer != NULL;
 	close_it(&door.peer);
 	close_door(&door);
-	if (door.guest)
-		EXPECT(last_seen(door.guest) == (let_in ? 0 : WEFT_ECONNRESET));
-	close_it(&door.guest);
+	if (door.client)
+		EXPECT(last_seen(door.client) == (let_in ? 0 : WEFT_ECONNRESET));
+	close_it(&door.client);
 	return 0;
 }
 

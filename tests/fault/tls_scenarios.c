@@ -246,7 +246,7 @@ visit(struct wire *wire)
 }
 
 static int
-play_guest(void *arg)
+play_client(void *arg)
 {
 	struct wire *wire = arg;
 	weft_listener_opts opts = { .tls = wire->server.tls };
@@ -266,14 +266,14 @@ play_guest(void *arg)
 }
 
 void
-run_tls_guest(const char *backend)
+run_tls_client(const char *backend)
 {
 	struct wire *wire = make_wire(backend);
 
 	if (!wire)
 		return;
 	if (open_contexts(wire)) {
-		wire->play_left = start_on(&wire->world, play_guest, wire);
+		wire->play_left = start_on(&wire->world, play_client, wire);
 		await_zero(&wire->world, &wire->play_left);
 		await_zero(&wire->world, &wire->serve_left);
 	}

@@ -445,7 +445,7 @@ TEST(stop_of_the_loop_reaches_a_stream_with_a_full_queue_in_three_frames)
 
 struct host {
 	struct path path;
-	int guests;
+	int clients;
 };
 
 static void
@@ -457,14 +457,14 @@ on_accept(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	if (error < 0)
 		return;
 	RECORD(&host->path);
-	host->guests++;
+	host->clients++;
 	weft_stream_reset(peer);
 }
 
 TEST(connection_reaches_the_program_in_three_frames)
 {
 	weft_loop *loop = make();
-	struct host host = { .guests = 0 };
+	struct host host = { .clients = 0 };
 	weft_listener *listener;
 	weft_addr local;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -474,7 +474,7 @@ TEST(connection_reaches_the_program_in_three_frames)
 	OK(weft_listener_local(listener, &local));
 	OK(weft_listener_start(listener, loop, on_accept, &host));
 	OK(connect(fd, (struct sockaddr *)(void *)local.bytes, local.size));
-	while (host.guests == 0)
+	while (host.clients == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(listener);
 	OK(weft_loop_run(loop));

@@ -155,7 +155,7 @@ begin_close(struct server *server)
 }
 
 static void
-on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+on_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct server *server = arg;
 
@@ -182,18 +182,18 @@ come(const struct server *server)
 
 /* Sends the first byte, which ends the handshake. */
 static void
-speak(int guest)
+speak(int client)
 {
-	CHECK_EQ(send(guest, "?", 1, MSG_NOSIGNAL), 1);
+	CHECK_EQ(send(client, "?", 1, MSG_NOSIGNAL), 1);
 }
 
 static void
-check_greeted(int guest)
+check_greeted(int client)
 {
 	char byte;
 
-	CHECK_EQ(recv(guest, &byte, 1, 0), 1);
-	OK(close(guest));
+	CHECK_EQ(recv(client, &byte, 1, 0), 1);
+	OK(close(client));
 }
 
 /* --- handshake during a close --------------------------------------------- */
@@ -202,16 +202,16 @@ static int
 close_during_a_handshake(void *arg)
 {
 	struct server server;
-	int guest;
+	int client;
 
 	(void)arg;
 	open_server(&server, "tcp://127.0.0.1:0");
 	start_server(&server);
-	guest = come(&server);
+	client = come(&server);
 	begin_close(&server);
-	speak(guest);
-	CHECK(weft_wait_fd(guest, WEFT_READABLE, WEFT_NEVER) > 0);
-	check_greeted(guest);
+	speak(client);
+	CHECK(weft_wait_fd(client, WEFT_READABLE, WEFT_NEVER) > 0);
+	check_greeted(client);
 	CHECK(!server.closed);
 	pass(WEFT_S);
 	while (!server.closed || !server.ends)
@@ -233,23 +233,23 @@ TEST(callback_gets_a_handshake_in_progress_when_a_shared_port_closes)
 {
 	struct server server;
 	weft_loop *loop;
-	int guest;
+	int client;
 
 	hook();
 	hooked.table.listen = hooked_listen;
 	loop = make();
 	open_server(&server, "tcp://127.0.0.1:0");
-	OK(weft_listener_start(server.listener, loop, on_guest, &server));
+	OK(weft_listener_start(server.listener, loop, on_client, &server));
 	turns(loop, 3);
-	guest = come(&server);
+	client = come(&server);
 	weft_listener_close(server.listener);
 	turns(loop, 3);
 	CHECK_EQ(server.ends, 0);
 	CHECK_EQ(weft_listener_stop(server.listener), WEFT_ESHUTDOWN);
-	speak(guest);
+	speak(client);
 	while (server.served == 0)
 		turn(loop);
-	check_greeted(guest);
+	check_greeted(client);
 	pass(WEFT_S);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(server.ends, 1);
@@ -264,23 +264,23 @@ static int
 cancel_during_a_handshake(void *arg)
 {
 	struct server server;
-	int guest;
+	int client;
 
 	(void)arg;
 	open_server(&server, "tcp://127.0.0.1:0");
 	start_server(&server);
-	guest = come(&server);
+	client = come(&server);
 	OK(weft_cancel(server.serving));
 	while (server.listener->op.pending)
 		turn_often();
 	turn_often();
 	CHECK_EQ(server.ends, 0);
-	speak(guest);
+	speak(client);
 	CHECK_EQ(weft_wait_fd(server.listener->fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	pass(WEFT_S);
 	while (!server.ends)
 		turn_often();
-	check_greeted(guest);
+	check_greeted(client);
 	CHECK_EQ(server.served, 1);
 	CHECK_EQ(server.result, WEFT_ECANCELED);
 	weft_listener_close(server.listener);
@@ -329,13 +329,13 @@ come_during_a_drain(void *arg)
 {
 	char address[WEFT_ADDR_TEXT_MAX];
 	struct server before, after;
-	int guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)arg;
 	open_server(&before, "tcp://127.0.0.1:0");
 	start_server(&before);
 	begin_close(&before);
-	CHECK(connect(guest, weft__addr_sockaddr(&before.addr), before.addr.size) < 0);
+	CHECK(connect(client, weft__addr_sockaddr(&before.addr), before.addr.size) < 0);
 	CHECK(weft_addr_format(&before.addr, address, sizeof(address)) > 0);
 	turn_often();
 	open_server(&after, address);
@@ -343,8 +343,8 @@ come_during_a_drain(void *arg)
 	pass(WEFT_S);
 	while (!before.closed)
 		turn_often();
-	CHECK(weft_wait_fd(guest, WEFT_READABLE, WEFT_NEVER) > 0);
-	check_greeted(guest);
+	CHECK(weft_wait_fd(client, WEFT_READABLE, WEFT_NEVER) > 0);
+	check_greeted(client);
 	CHECK_EQ(before.served, 0);
 	CHECK_EQ(after.served, 1);
 	begin_close(&after);
@@ -417,7 +417,7 @@ TEST(callback_is_called_once_when_the_loop_stops_during_the_drain)
 	hook();
 	loop = make();
 	open_server(&server, "tcp://127.0.0.1:0");
-	OK(weft_listener_start(server.listener, loop, on_guest, &server));
+	OK(weft_listener_start(server.listener, loop, on_client, &server));
 	turns(loop, 3);
 	weft_listener_close(server.listener);
 	turns(loop, 3);

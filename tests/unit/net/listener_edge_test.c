@@ -10,7 +10,7 @@ struct house {
 	weft_loop *loop;
 	weft_listener *listener;
 	char address[WEFT_ADDR_TEXT_MAX];
-	int guests, calls, result;
+	int clients, calls, result;
 	weft_stream *bell;
 };
 
@@ -33,19 +33,19 @@ static int
 come_and_go(void *arg)
 {
 	struct house *house = arg;
-	weft_stream *guests[4], *peer, *none;
+	weft_stream *clients[4], *peer, *none;
 
 	for (int i = 0; i < 4; i++)
-		OK(weft_stream_connect(house->address, NULL, &guests[i], WEFT_NEVER));
+		OK(weft_stream_connect(house->address, NULL, &clients[i], WEFT_NEVER));
 	for (int i = 0; i < 4; i++) {
 		OK(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT));
 		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 		weft_stream_close(peer);
-		house->guests++;
+		house->clients++;
 	}
 	OK(weft_sleep_until(weft_after(WEFT_MS)));
 	for (int i = 0; i < 4; i++)
-		weft_stream_close(guests[i]);
+		weft_stream_close(clients[i]);
 	weft_listener_close(house->listener);
 	return 0;
 }
@@ -56,7 +56,7 @@ TEST(room_made_repeatedly_is_reported_once_at_a_time)
 	struct house house = open_house(&opts);
 
 	run_threadlet(come_and_go, &house);
-	CHECK_EQ(house.guests, 4);
+	CHECK_EQ(house.clients, 4);
 }
 
 /* --- accepting without waiting -------------------------------------------- */
@@ -65,22 +65,22 @@ static int
 ask_at_once(void *arg)
 {
 	struct house *house = arg;
-	weft_stream *guest, *peer;
+	weft_stream *client, *peer;
 
 	for (int i = 0; i < 4; i++) {
 		CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)),
 		         WEFT_ETIMEDOUT);
 		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
-		OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
+		OK(weft_stream_connect(house->address, NULL, &client, WEFT_NEVER));
 		while (weft_listener_accept(house->listener, &peer, WEFT_NOWAIT) < 0)
 			OK(weft_yield());
 		weft_stream_close(peer);
-		weft_stream_close(guest);
+		weft_stream_close(client);
 	}
-	OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, NULL, &client, WEFT_NEVER));
 	OK(weft_listener_accept(house->listener, &peer, weft_after(HOUR)));
 	weft_stream_close(peer);
-	weft_stream_close(guest);
+	weft_stream_close(client);
 	weft_listener_close(house->listener);
 	return 0;
 }
@@ -96,7 +96,7 @@ TEST(nonwaiting_accept_neither_blocks_nor_miscounts_after_one_that_waited)
 /* --- from accept to callback ---------------------------------------------- */
 
 static void
-on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+on_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct house *house = arg;
 
@@ -105,7 +105,7 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 		house->calls++;
 		return;
 	}
-	house->guests++;
+	house->clients++;
 	weft_stream_close(peer);
 	weft_listener_close(listener);
 }
@@ -114,17 +114,17 @@ static int
 change_hands(void *arg)
 {
 	struct house *house = arg;
-	weft_stream *guest, *peer;
+	weft_stream *client, *peer;
 
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
-	OK(weft_stream_connect(house->address, NULL, &guest, WEFT_NEVER));
+	OK(weft_stream_connect(house->address, NULL, &client, WEFT_NEVER));
 	OK(weft_sleep_until(weft_after(2 * WEFT_MS))); /* the loop accepts it for the next caller */
-	OK(weft_listener_start(house->listener, NULL, on_guest, house));
-	for (int i = 0; i < 100 && house->guests == 0; i++)
+	OK(weft_listener_start(house->listener, NULL, on_client, house));
+	for (int i = 0; i < 100 && house->clients == 0; i++)
 		OK(weft_sleep_until(weft_after(WEFT_MS)));
-	if (house->guests == 0)
+	if (house->clients == 0)
 		weft_listener_close(house->listener);
-	weft_stream_close(guest);
+	weft_stream_close(client);
 	return 0;
 }
 
@@ -133,7 +133,7 @@ TEST(connection_accepted_for_no_caller_goes_to_the_callback_started_next)
 	struct house house = open_house(NULL);
 
 	run_threadlet(change_hands, &house);
-	CHECK_EQ(house.guests, 1);
+	CHECK_EQ(house.clients, 1);
 	CHECK_EQ(house.calls, 1);
 }
 
@@ -165,7 +165,7 @@ TEST(close_while_a_connection_arrives_does_not_break_a_waiting_accept)
 	static const weft_stream_events events = { .on_data = on_bell };
 	struct house house = open_house(NULL);
 	weft_addr addr;
-	int fds[2], guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fds[2], client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	house.loop = make();
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
@@ -175,19 +175,19 @@ TEST(close_while_a_connection_arrives_does_not_break_a_waiting_accept)
 	for (int i = 0; i < 4; i++)
 		(void)weft_loop_run_once(house.loop, WEFT_NOWAIT);
 	OK(weft_listener_local(house.listener, &addr));
-	CHECK_EQ(connect(guest, (struct sockaddr *)(void *)addr.bytes, addr.size), 0);
+	CHECK_EQ(connect(client, (struct sockaddr *)(void *)addr.bytes, addr.size), 0);
 	CHECK_EQ(write(fds[1], "!", 1), 1);
 	OK(weft_loop_run(house.loop));
 	OK(weft_loop_free(house.loop));
 	CHECK(house.result == 0 || house.result == WEFT_ESHUTDOWN);
 	(void)close(fds[1]);
-	(void)close(guest);
+	(void)close(client);
 }
 
 /* --- loop stop ------------------------------------------------------------ */
 
 static void
-keep_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+keep_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct house *house = arg;
 
@@ -204,7 +204,7 @@ TEST(stopped_listener_calls_its_callback_when_the_loop_stops)
 	struct house house = open_house(NULL);
 
 	house.loop = make();
-	OK(weft_listener_start(house.listener, house.loop, keep_guest, &house));
+	OK(weft_listener_start(house.listener, house.loop, keep_client, &house));
 	turns(house.loop, 2);
 	OK(weft_listener_stop(house.listener));
 	turns(house.loop, 2);
@@ -220,13 +220,13 @@ TEST(listener_at_its_limit_calls_its_callback_when_the_loop_stops)
 {
 	weft_listener_opts opts = { .connections_max = 1 };
 	struct house house = open_house(&opts);
-	int guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	weft_addr addr;
 
 	house.loop = make();
-	OK(weft_listener_start(house.listener, house.loop, keep_guest, &house));
+	OK(weft_listener_start(house.listener, house.loop, keep_client, &house));
 	OK(weft_listener_local(house.listener, &addr));
-	OK(connect(guest, (struct sockaddr *)(void *)addr.bytes, addr.size));
+	OK(connect(client, (struct sockaddr *)(void *)addr.bytes, addr.size));
 	while (!house.bell)
 		(void)weft_loop_run_once(house.loop, WEFT_NEVER);
 	turns(house.loop, 2);
@@ -237,7 +237,7 @@ TEST(listener_at_its_limit_calls_its_callback_when_the_loop_stops)
 	weft_stream_close(house.bell);
 	weft_listener_close(house.listener);
 	OK(weft_loop_free(house.loop));
-	(void)close(guest);
+	(void)close(client);
 }
 
 /* The address is free once the loop has run, although no accept was pending. */
@@ -247,7 +247,7 @@ TEST(closing_a_stopped_listener_frees_its_address)
 	weft_listener *other;
 
 	house.loop = make();
-	OK(weft_listener_start(house.listener, house.loop, keep_guest, &house));
+	OK(weft_listener_start(house.listener, house.loop, keep_client, &house));
 	OK(weft_listener_stop(house.listener));
 	turns(house.loop, 3);
 	house.calls = 0;
@@ -287,7 +287,7 @@ take_none(weft_stream *peer, void *arg)
 struct shared {
 	weft_listener *listener;
 	struct sockaddr_in addr;
-	int door, guest, served;
+	int door, client, served;
 };
 
 static int
@@ -299,8 +299,8 @@ serve_shared(void *arg)
 		weft_listener_serve(shared->listener, NULL, take_none, &shared->served, WEFT_NEVER),
 		WEFT_ECANCELED);
 	/* A connection that arrives now is not ours. */
-	shared->guest = socket(AF_INET, SOCK_STREAM, 0);
-	OK(connect(shared->guest, (struct sockaddr *)&shared->addr, sizeof(shared->addr)));
+	shared->client = socket(AF_INET, SOCK_STREAM, 0);
+	OK(connect(shared->client, (struct sockaddr *)&shared->addr, sizeof(shared->addr)));
 	return 0;
 }
 
@@ -332,7 +332,7 @@ TEST(canceled_server_accepts_no_further_connections)
 	CHECK(fd >= 0);
 	CHECK_EQ(shared.served, 0);
 	OK(close(fd));
-	OK(close(shared.guest));
+	OK(close(shared.client));
 	OK(close(shared.door));
 }
 

@@ -8,13 +8,13 @@
 #include "net/addr.h"
 #include "unit/threadlet/sched.h"
 
-#define GUESTS 20
-#define ROOM   4
+#define CLIENTS 20
+#define ROOM    4
 
 struct house {
 	weft_listener *listener;
 	weft_addr addr;
-	int guests[GUESTS]; /* connected clients, not accepted yet */
+	int clients[CLIENTS]; /* connected clients, not accepted yet */
 	int served, ends, error;
 };
 
@@ -30,9 +30,9 @@ open_house(struct house *house, const weft_listener_opts *opts)
 static void
 come(struct house *house)
 {
-	for (int i = 0; i < GUESTS; i++) {
-		house->guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		OK(connect(house->guests[i], weft__addr_sockaddr(&house->addr), house->addr.size));
+	for (int i = 0; i < CLIENTS; i++) {
+		house->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		OK(connect(house->clients[i], weft__addr_sockaddr(&house->addr), house->addr.size));
 	}
 }
 
@@ -42,17 +42,17 @@ check_greeted(const struct house *house, int count)
 {
 	char buf[8];
 
-	for (int i = 0; i < GUESTS; i++) {
-		ssize_t n = recv(house->guests[i], buf, sizeof(buf), 0);
+	for (int i = 0; i < CLIENTS; i++) {
+		ssize_t n = recv(house->clients[i], buf, sizeof(buf), 0);
 
 		if (i < count) {
 			CHECK_EQ(n, 1);
-			CHECK_EQ(recv(house->guests[i], buf, sizeof(buf), 0), 0);
+			CHECK_EQ(recv(house->clients[i], buf, sizeof(buf), 0), 0);
 		} else {
 			CHECK_EQ(n, -1);
 			CHECK_EQ(errno, ECONNRESET);
 		}
-		OK(close(house->guests[i]));
+		OK(close(house->clients[i]));
 	}
 }
 
@@ -98,8 +98,8 @@ TEST(connections_queued_when_a_listener_closes_are_served)
 	open_house(&house, NULL);
 	run_threadlet(close_on_all, &house);
 	CHECK_EQ(house.error, WEFT_ESHUTDOWN);
-	CHECK_EQ(house.served, GUESTS);
-	check_greeted(&house, GUESTS);
+	CHECK_EQ(house.served, CLIENTS);
+	check_greeted(&house, CLIENTS);
 }
 
 TEST(connections_queued_above_the_limit_when_a_listener_closes_are_reset)
@@ -117,7 +117,7 @@ TEST(connections_queued_above_the_limit_when_a_listener_closes_are_reset)
 /* --- close with a callback ------------------------------------------------ */
 
 static void
-on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+on_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct house *house = arg;
 
@@ -140,7 +140,7 @@ close_on_all_by_callback(const weft_listener_opts *opts, int served)
 	struct house house;
 
 	open_house(&house, opts);
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	turns(loop, 3);
 	come(&house);
 	weft_listener_close(house.listener);
@@ -155,7 +155,7 @@ close_on_all_by_callback(const weft_listener_opts *opts, int served)
 
 TEST(callback_gets_all_connections_queued_when_its_listener_closes)
 {
-	close_on_all_by_callback(NULL, GUESTS);
+	close_on_all_by_callback(NULL, CLIENTS);
 }
 
 TEST(callback_gets_queued_connections_up_to_the_limit_at_a_close)
@@ -199,7 +199,7 @@ TEST(aborted_connection_in_the_queue_does_not_hide_the_others)
 {
 	hook();
 	hooked.table.accept = accept_half;
-	close_on_all_by_callback(NULL, GUESTS);
+	close_on_all_by_callback(NULL, CLIENTS);
 	unhook();
 }
 
@@ -213,17 +213,17 @@ TEST(loop_iteration_accepts_at_most_accept_budget_connections)
 	int before = 0;
 
 	open_house(&house, &opts);
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	turns(loop, 3);
 	come(&house);
-	while (house.served < GUESTS) {
+	while (house.served < CLIENTS) {
 		turn(loop);
 		CHECK(house.served <= before + 2);
 		before = house.served;
 	}
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));
-	check_greeted(&house, GUESTS);
+	check_greeted(&house, CLIENTS);
 	OK(weft_loop_free(loop));
 }
 
@@ -277,14 +277,14 @@ TEST(listener_without_descriptors_does_not_spin)
 	int count = 0;
 
 	open_house(&house, NULL);
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	turns(loop, 3);
 	/* With io_uring, an accept keeps the limit that was in force when it was started. */
 	OK(weft_listener_stop(house.listener));
 	turns(loop, 3);
 	come(&house);
 	before = use_up_numbers();
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	until_ns = weft_after(200 * WEFT_MS);
 	for (; weft_now() < until_ns; count++)
 		CHECK(weft_loop_run_once(loop, until_ns) >= 0);
@@ -293,10 +293,10 @@ TEST(listener_without_descriptors_does_not_spin)
 	CHECK(count < 60);
 	CHECK_EQ(house.served, 0);
 	OK(setrlimit(RLIMIT_NOFILE, &before));
-	while (house.served < GUESTS)
+	while (house.served < CLIENTS)
 		CHECK(weft_loop_run_once(loop, WEFT_NEVER) >= 0);
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));
-	check_greeted(&house, GUESTS);
+	check_greeted(&house, CLIENTS);
 	OK(weft_loop_free(loop));
 }

@@ -190,7 +190,7 @@ list_peers(void *arg)
 
 TEST(threadlets_of_peers_have_the_given_name_and_stack_size)
 {
-	struct place named = { .opts = { .name = "guest", .stack_bytes = STACK_BYTES } };
+	struct place named = { .opts = { .name = "client", .stack_bytes = STACK_BYTES } };
 	struct place unnamed = { .ends = 0 };
 
 	run_threadlet(list_peers, &named);

@@ -2,8 +2,8 @@
 #include <string.h>
 #include "unit/threadlet/sched.h"
 
-#define LOOPS  2
-#define GUESTS 64
+#define LOOPS   2
+#define CLIENTS 64
 
 struct house {
 	struct counter {
@@ -87,7 +87,7 @@ visit_many(void *arg)
 
 		CHECK(weft_go_with(&opts, serve, &house->counters[i]) > 0);
 	}
-	for (int i = 0; i < GUESTS; i++)
+	for (int i = 0; i < CLIENTS; i++)
 		visit(house);
 	for (uint32_t i = 0; i < LOOPS; i++) {
 		weft_go_opts opts = { .scope = &scope, .loop = weft_runtime_loop(runtime, i) };
@@ -104,7 +104,7 @@ TEST(each_loop_can_have_a_listener_at_one_address)
 	struct house house = { .address = "" };
 
 	OK(weft_main(&opts, visit_many, &house));
-	CHECK_EQ(house.counters[0].served + house.counters[1].served, GUESTS);
+	CHECK_EQ(house.counters[0].served + house.counters[1].served, CLIENTS);
 	for (int i = 0; i < LOOPS; i++) {
 		/* The kernel distributes connections by a hash of the ports.  The chance that
 		 * all 64 reach one listener is one in 2^63. */

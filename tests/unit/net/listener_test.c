@@ -11,8 +11,8 @@
 struct house {
 	weft_listener *listener;
 	char address[WEFT_ADDR_TEXT_MAX];
-	int served, calls, last_error, guests;
-	weft_stream *guest;
+	int served, calls, last_error, clients;
+	weft_stream *client;
 };
 
 static struct house
@@ -220,14 +220,14 @@ static int
 accept_in_turns(void *arg)
 {
 	struct house *house = arg;
-	weft_stream *peer, *guests[2];
+	weft_stream *peer, *clients[2];
 
 	/* The first call leaves its accept pending with the loop.  The second does not replace
 	 * it. */
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
-		OK(weft_stream_connect(house->address, NULL, &guests[i], WEFT_NEVER));
+		OK(weft_stream_connect(house->address, NULL, &clients[i], WEFT_NEVER));
 	for (int i = 0; i < 2; i++) {
 		int rc;
 
@@ -236,7 +236,7 @@ accept_in_turns(void *arg)
 			OK(weft_yield());
 		OK(rc);
 		weft_stream_close(peer);
-		weft_stream_close(guests[i]);
+		weft_stream_close(clients[i]);
 	}
 	weft_listener_close(house->listener);
 	return 0;
@@ -327,7 +327,7 @@ TEST(failed_connect_op_has_a_detail_text_that_names_the_address)
 /* --- waiting acceptors ---------------------------------------------------- */
 
 static int
-wait_for_guest(void *arg)
+wait_for_client(void *arg)
 {
 	struct house *house = arg;
 	weft_stream *peer;
@@ -343,7 +343,7 @@ disturb(void *arg)
 	weft_threadlet id;
 	weft_stream *peer;
 
-	id = weft_go(wait_for_guest, house);
+	id = weft_go(wait_for_client, house);
 	CHECK(id > 0);
 	OK(weft_yield());
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NEVER), WEFT_EBUSY);
@@ -352,7 +352,7 @@ disturb(void *arg)
 		OK(weft_yield());
 	CHECK_EQ(house->last_error, WEFT_EINTR);
 	house->last_error = 0;
-	CHECK(weft_go(wait_for_guest, house) > 0);
+	CHECK(weft_go(wait_for_client, house) > 0);
 	OK(weft_yield());
 	weft_listener_close(house->listener);
 	while (house->last_error == 0)
@@ -379,7 +379,7 @@ serve_house(void *arg)
 	return 0;
 }
 
-#define GUESTS 20
+#define CLIENTS 20
 
 static int
 visit_all(void *arg)
@@ -389,7 +389,7 @@ visit_all(void *arg)
 
 	CHECK(weft_go(serve_house, house) > 0);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	for (int i = 0; i < GUESTS; i++)
+	for (int i = 0; i < CLIENTS; i++)
 		CHECK(weft_scope_go(&scope, visit, house) > 0);
 	OK(weft_scope_close(&scope));
 	weft_listener_close(house->listener);
@@ -401,7 +401,7 @@ TEST(each_peer_is_served_on_a_threadlet_until_the_listener_is_closed)
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 
 	run_threadlet(visit_all, &house);
-	CHECK_EQ(house.served, GUESTS);
+	CHECK_EQ(house.served, CLIENTS);
 	CHECK_EQ(house.last_error, WEFT_ESHUTDOWN);
 }
 
@@ -412,9 +412,9 @@ visit_few_at_a_time(void *arg)
 
 	OK(visit_all(arg));
 	OK(weft_loop_stats(weft_loop_current(), &stats));
-	CHECK_EQ(stats.accepted, GUESTS);
-	CHECK_EQ(stats.connected, GUESTS);
-	CHECK(stats.accepts_paused > 0 && stats.accepts_paused <= GUESTS);
+	CHECK_EQ(stats.accepted, CLIENTS);
+	CHECK_EQ(stats.connected, CLIENTS);
+	CHECK(stats.accepts_paused > 0 && stats.accepts_paused <= CLIENTS);
 	CHECK_EQ(stats.accepts_shed, 0);
 	return 0;
 }
@@ -425,7 +425,7 @@ TEST(connections_above_the_limit_wait_until_others_have_closed)
 	struct house house = open_house("tcp://127.0.0.1:0", &opts);
 
 	run_threadlet(visit_few_at_a_time, &house);
-	CHECK_EQ(house.served, GUESTS);
+	CHECK_EQ(house.served, CLIENTS);
 }
 
 static int
@@ -461,7 +461,7 @@ TEST(canceled_serve_ends_together_with_its_peers)
 /* --- callbacks ------------------------------------------------------------ */
 
 static void
-on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+on_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct house *house = arg;
 
@@ -470,7 +470,7 @@ on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	house->calls++;
 	house->last_error = error;
 	if (peer) {
-		house->guests++;
+		house->clients++;
 		weft_stream_close(peer);
 	}
 }
@@ -483,12 +483,12 @@ TEST(callback_is_called_for_each_connection_and_once_for_the_end)
 	int fds[3];
 
 	OK(weft_addr_parse(house.address, &addr));
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	for (int i = 0; i < 3; i++) {
 		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
 		OK(connect(fds[i], (struct sockaddr *)addr.bytes, addr.size));
 	}
-	while (house.guests < 3)
+	while (house.clients < 3)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
 	CHECK_EQ(house.calls, 3);
@@ -513,8 +513,8 @@ TEST(callback_that_closes_each_peer_gets_all_of_them_one_at_a_time)
 		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
 		OK(connect(fds[i], (struct sockaddr *)addr.bytes, addr.size));
 	}
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
-	while (house.guests < 8)
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
+	while (house.clients < 8)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));
@@ -533,7 +533,7 @@ TEST(listener_that_ran_out_of_descriptors_accepts_again_later)
 	int fd = socket(AF_INET, SOCK_STREAM, 0), spare;
 
 	OK(weft_addr_parse(house.address, &addr));
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	turns(loop, 2);
 	/* With io_uring, an accept keeps the limit that was in force when it was started. */
 	OK(weft_listener_stop(house.listener));
@@ -544,12 +544,12 @@ TEST(listener_that_ran_out_of_descriptors_accepts_again_later)
 	few.rlim_cur = (rlim_t)spare;
 	OK(close(spare));
 	OK(setrlimit(RLIMIT_NOFILE, &few));
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	OK(connect(fd, (struct sockaddr *)addr.bytes, addr.size));
 	turns(loop, 5);
 	CHECK_EQ(house.calls, 0);
 	OK(setrlimit(RLIMIT_NOFILE, &before));
-	while (house.guests < 1)
+	while (house.clients < 1)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));
@@ -565,7 +565,7 @@ TEST(callback_is_called_when_its_loop_stops)
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
 
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	turns(loop, 2);
 	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
@@ -583,7 +583,7 @@ TEST(stopped_listener_leaves_connections_queued_until_it_is_started_again)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	OK(weft_addr_parse(house.address, &addr));
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	turns(loop, 2);
 	OK(weft_listener_stop(house.listener));
 	turns(loop, 2);
@@ -591,8 +591,8 @@ TEST(stopped_listener_leaves_connections_queued_until_it_is_started_again)
 	turns(loop, 4);
 	CHECK_EQ(house.calls, 0);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
-	while (house.guests < 1)
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
+	while (house.clients < 1)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));

@@ -39,7 +39,7 @@ echo_caller(void *arg)
 }
 
 static void
-on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+on_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct caller *caller;
 
@@ -59,7 +59,7 @@ be_called(void *arg)
 {
 	struct house *house = arg;
 
-	OK(weft_listener_start(house->listener, NULL, on_guest, house));
+	OK(weft_listener_start(house->listener, NULL, on_client, house));
 	return 0;
 }
 
@@ -223,7 +223,7 @@ TEST(loop_stops_although_a_peer_sends_nothing_in_its_handshake)
 static int
 serve_on_small_stacks(void *arg)
 {
-	const weft_listener_serve_opts opts = { .name = "guest", .stack_bytes = 16 << 10 };
+	const weft_listener_serve_opts opts = { .name = "client", .stack_bytes = 16 << 10 };
 	struct house *house = arg;
 
 	house->ended = weft_listener_serve(house->listener, &opts, echo, house, WEFT_NEVER);
@@ -244,7 +244,7 @@ inspect_stacks(void *arg)
 	exchange(stream);
 	count = weft__threadlet_list(weft_loop_current(), &cursor, infos, 8, WEFT_NEVER);
 	for (int i = 0; i < count; i++)
-		if (strcmp(infos[i].name, "guest") == 0) {
+		if (strcmp(infos[i].name, "client") == 0) {
 			CHECK(infos[i].stack_bytes >= 64 << 10);
 			found++;
 		}

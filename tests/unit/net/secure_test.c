@@ -459,7 +459,7 @@ TEST(peer_that_fails_the_handshake_is_not_accepted)
 static weft_stream *accepted;
 
 static void
-on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+on_client(weft_listener *listener, weft_stream *peer, int error, void *arg)
 {
 	struct house *house = arg;
 
@@ -498,7 +498,7 @@ TEST(callback_gets_connections_after_their_handshake)
 	make_world();
 	house = open_house(HOUR);
 	loop = make();
-	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(weft_listener_start(house.listener, loop, on_client, &house));
 	(void)go_on(loop, knock, &house);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(house.served, 1);

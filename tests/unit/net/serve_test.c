@@ -54,12 +54,12 @@ TEST(weft_serve_serves_until_sigterm)
 	struct sockaddr_in addr;
 	weft__a32 served = { 0 };
 	char address[64];
-	pthread_t guest;
+	pthread_t client;
 
 	choose(&addr, address, sizeof(address));
-	guest = thread(visit, &addr);
+	client = thread(visit, &addr);
 	OK(weft_serve(address, echo, &served));
-	OK(pthread_join(guest, NULL));
+	OK(pthread_join(client, NULL));
 	CHECK_EQ(weft__load(&served, WEFT__RELAXED), 1);
 }
 

@@ -12,7 +12,7 @@
 
 /* A listening socket, whose backlog may be full. */
 struct place {
-	int door, guest; /* guest: -1 if none has connected */
+	int door, client; /* client: -1 if none has connected */
 	weft_addr addr;
 	char text[WEFT_ADDR_TEXT_MAX];
 };
@@ -22,7 +22,7 @@ try_listen(struct place *place, const weft_addr *addr)
 {
 	int one = 1;
 
-	*place = (struct place){ .guest = -1, .addr = *addr };
+	*place = (struct place){ .client = -1, .addr = *addr };
 	place->door = socket(weft__addr_family(addr), SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (place->door < 0)
 		return false;
@@ -45,8 +45,8 @@ fill_up(struct place *place)
 {
 	struct pollfd come = { .fd = place->door, .events = POLLIN };
 
-	place->guest = socket(weft__addr_family(&place->addr), SOCK_STREAM | SOCK_CLOEXEC, 0);
-	OK(connect(place->guest, weft__addr_sockaddr(&place->addr), place->addr.size));
+	place->client = socket(weft__addr_family(&place->addr), SOCK_STREAM | SOCK_CLOEXEC, 0);
+	OK(connect(place->client, weft__addr_sockaddr(&place->addr), place->addr.size));
 	CHECK_EQ(poll(&come, 1, -1), 1);
 }
 
@@ -54,8 +54,8 @@ static void
 leave(struct place *place)
 {
 	OK(close(place->door));
-	if (place->guest >= 0)
-		OK(close(place->guest));
+	if (place->client >= 0)
+		OK(close(place->client));
 }
 
 static struct place

@@ -5,7 +5,7 @@
 #include <weft/metrics.h>
 #include "unit/probe.h"
 
-struct guest {
+struct client {
 	weft_stream *stream;
 	char got[256];
 	size_t size, take; /* take: bytes skipped in each call; 0: all */
@@ -17,75 +17,75 @@ struct guest {
 static void
 on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 	size_t n = (size_t)size;
 
-	CHECK(stream == guest->stream);
-	CHECK_EQ(guest->ends, 0);
-	guest->calls++;
+	CHECK(stream == client->stream);
+	CHECK_EQ(client->ends, 0);
+	client->calls++;
 	if (size <= 0) {
-		guest->ends++;
-		guest->error = (int)size;
-		if (guest->close_at_end)
+		client->ends++;
+		client->error = (int)size;
+		if (client->close_at_end)
 			weft_stream_close(stream);
 		return;
 	}
-	if (guest->take && guest->take < n)
-		n = guest->take;
-	memcpy(guest->got + guest->size, data, n);
-	guest->size += n;
-	for (size_t step = guest->in_steps ? 1 : n; n > 0; n -= step)
+	if (client->take && client->take < n)
+		n = client->take;
+	memcpy(client->got + client->size, data, n);
+	client->size += n;
+	for (size_t step = client->in_steps ? 1 : n; n > 0; n -= step)
 		OK(weft_stream_skip(stream, step));
-	if (guest->close_at_data)
+	if (client->close_at_data)
 		weft_stream_close(stream);
 }
 
 static void
 on_drain(weft_stream *stream, void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 
-	CHECK(stream == guest->stream);
-	guest->drains++;
+	CHECK(stream == client->stream);
+	client->drains++;
 }
 
 static void
 on_close(void *arg)
 {
-	((struct guest *)arg)->closes++;
+	((struct client *)arg)->closes++;
 }
 
 static const weft_stream_events events = { .on_data = on_data,
 	                                   .on_drain = on_drain,
 	                                   .on_close = on_close };
 
-static struct guest
-open_guest(int fd)
+static struct client
+open_client(int fd)
 {
-	struct guest guest = { .calls = 0 };
+	struct client client = { .calls = 0 };
 
-	OK(weft_stream_open_fd(fd, false, &guest.stream));
-	return guest;
+	OK(weft_stream_open_fd(fd, false, &client.stream));
+	return client;
 }
 
 TEST(on_data_reports_what_arrives_and_then_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	guest.close_at_end = true;
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	client.close_at_end = true;
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	put(pair.peer, "first");
-	while (guest.size < 5)
+	while (client.size < 5)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	put(pair.peer, "second");
 	OK(close(pair.peer));
 	OK(weft_loop_run(loop));
-	CHECK_STR(guest.got, "firstsecond");
-	CHECK_EQ(guest.ends, 1);
-	CHECK_EQ(guest.error, 0);
-	CHECK_EQ(guest.closes, 1);
+	CHECK_STR(client.got, "firstsecond");
+	CHECK_EQ(client.ends, 1);
+	CHECK_EQ(client.error, 0);
+	CHECK_EQ(client.closes, 1);
 	OK(weft_loop_free(loop));
 }
 
@@ -97,25 +97,25 @@ count_turns(bool in_steps)
 
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	int turns = 0;
 
-	guest.close_at_end = true;
-	guest.in_steps = in_steps;
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	client.close_at_end = true;
+	client.in_steps = in_steps;
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	for (int i = 1; i <= MESSAGES; i++) {
 		put(pair.peer, "xy");
-		for (; guest.size < 2 * (size_t)i; turns++)
+		for (; client.size < 2 * (size_t)i; turns++)
 			(void)weft_loop_run_once(loop, WEFT_NEVER);
 		for (; weft_loop_next(loop) == WEFT_NOWAIT; turns++)
 			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	}
-	CHECK_EQ(guest.calls, MESSAGES);
+	CHECK_EQ(client.calls, MESSAGES);
 	printf("%d turns for %d messages\n", turns, MESSAGES);
 	CHECK(turns <= MESSAGES + MESSAGES / 10);
 	OK(close(pair.peer));
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.ends, 1);
+	CHECK_EQ(client.ends, 1);
 	OK(weft_loop_free(loop));
 }
 
@@ -135,22 +135,22 @@ TEST(end_that_follows_the_last_bytes_takes_no_further_iteration)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct weft_loop_stats stats;
 
-	guest.take = 1;
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	client.take = 1;
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	put(pair.peer, "0123456789abcdef");
 	OK(close(pair.peer));
-	while (guest.ends == 0)
+	while (client.ends == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
-	CHECK_STR(guest.got, "0123456789abcdef");
+	CHECK_STR(client.got, "0123456789abcdef");
 	CHECK(weft_loop_next(loop) != WEFT_NOWAIT);
 	OK(weft_loop_stats(loop, &stats));
 	CHECK_EQ(stats.posts_accepted, 0);
-	weft_stream_close(guest.stream);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.closes, 1);
 	OK(weft_loop_free(loop));
 }
 
@@ -159,21 +159,21 @@ TEST(end_is_reported_after_a_skip_outside_of_callbacks)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	guest.take = 2;
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	client.take = 2;
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	put(pair.peer, "abcd");
-	while (guest.size < 2)
+	while (client.size < 2)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
-	OK(weft_stream_stop(guest.stream));
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	OK(weft_stream_skip(guest.stream, 2));
+	OK(weft_stream_stop(client.stream));
+	OK(weft_stream_start(client.stream, loop, &events, &client));
+	OK(weft_stream_skip(client.stream, 2));
 	OK(close(pair.peer));
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.size, 2);
-	CHECK_EQ(guest.ends, 1);
-	weft_stream_close(guest.stream);
+	CHECK_EQ(client.size, 2);
+	CHECK_EQ(client.ends, 1);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -182,17 +182,17 @@ TEST(on_data_shows_bytes_again_that_were_not_skipped)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	guest.take = 2;
-	guest.close_at_end = true;
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	client.take = 2;
+	client.close_at_end = true;
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	put(pair.peer, "abcdefg");
 	OK(close(pair.peer));
 	OK(weft_loop_run(loop));
-	CHECK_STR(guest.got, "abcdefg");
-	CHECK_EQ(guest.calls, 5);
-	CHECK_EQ(guest.closes, 1);
+	CHECK_STR(client.got, "abcdefg");
+	CHECK_EQ(client.calls, 5);
+	CHECK_EQ(client.closes, 1);
 	OK(weft_loop_free(loop));
 }
 
@@ -200,24 +200,24 @@ TEST(stopped_stream_reports_nothing_until_it_is_started_again)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	turns(loop, 2);
-	OK(weft_stream_stop(guest.stream));
+	OK(weft_stream_stop(client.stream));
 	put(pair.peer, "x");
 	turns(loop, 5);
-	CHECK_EQ(guest.calls, 0);
+	CHECK_EQ(client.calls, 0);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0); /* and it does not keep the loop
 	                                                     * alive */
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	while (guest.size < 1) /* queued bytes are shown before the loop waits */
+	OK(weft_stream_start(client.stream, loop, &events, &client));
+	while (client.size < 1) /* queued bytes are shown before the loop waits */
 		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
-	CHECK_STR(guest.got, "x");
-	weft_stream_close(guest.stream);
-	CHECK_EQ(guest.closes, 0); /* no callback runs inside weft_stream_close() */
+	CHECK_STR(client.got, "x");
+	weft_stream_close(client.stream);
+	CHECK_EQ(client.closes, 0); /* no callback runs inside weft_stream_close() */
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.closes, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
@@ -226,14 +226,14 @@ TEST(callback_may_close_its_stream)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	guest.close_at_data = true;
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	client.close_at_data = true;
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	put(pair.peer, "x");
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.calls, 1);
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.calls, 1);
+	CHECK_EQ(client.closes, 1);
 	CHECK_EQ(drain(pair.peer), 0);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -243,14 +243,14 @@ TEST(background_stream_does_not_keep_the_loop_alive)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	weft_stream_set_background(guest.stream, true);
+	OK(weft_stream_start(client.stream, loop, &events, &client));
+	weft_stream_set_background(client.stream, true);
 	OK(weft_loop_run(loop));
-	weft_stream_reset(guest.stream);
+	weft_stream_reset(client.stream);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.closes, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
@@ -259,16 +259,16 @@ TEST(loop_stop_is_reported_to_on_data_as_the_end)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	OK(weft_stream_start(client.stream, loop, &events, &client));
 	turns(loop, 2);
 	weft_loop_shutdown(loop);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.ends, 1);
-	CHECK_EQ(guest.error, WEFT_ESHUTDOWN);
-	weft_stream_close(guest.stream);
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.ends, 1);
+	CHECK_EQ(client.error, WEFT_ESHUTDOWN);
+	weft_stream_close(client.stream);
+	CHECK_EQ(client.closes, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
@@ -319,7 +319,7 @@ TEST(writes_are_sent_in_order_and_on_drain_reports_low_water)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 }, b = { .calls = 0 };
 	weft_span big = { much, sizeof(much) }, small = { "end", 3 };
 	int64_t queued;
@@ -329,13 +329,13 @@ TEST(writes_are_sent_in_order_and_on_drain_reports_low_water)
 		much[i] = (char)(i * 7 % 251);
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_stream_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
-	OK(weft_stream_get(guest.stream, "queued", &queued));
+	OK(weft_stream_start(client.stream, loop, &events, &client));
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(client.stream, &small, 1, &b.op, WEFT_NEVER), 1);
+	OK(weft_stream_get(client.stream, "queued", &queued));
 	CHECK(queued > 65536);
 	turns(loop, 3);
-	CHECK_EQ(a.calls + b.calls + guest.drains, 0);
+	CHECK_EQ(a.calls + b.calls + client.drains, 0);
 	while (all < sizeof(much) + 3) {
 		all = drain_sent(pair.peer, all);
 		turn(loop);
@@ -345,8 +345,8 @@ TEST(writes_are_sent_in_order_and_on_drain_reports_low_water)
 	CHECK_EQ(all, sizeof(much) + 3);
 	CHECK_EQ(a.result, (int64_t)sizeof(much));
 	CHECK_EQ(b.result, 3);
-	CHECK_EQ(guest.drains, 1);
-	weft_stream_close(guest.stream);
+	CHECK_EQ(client.drains, 1);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -356,16 +356,16 @@ TEST(canceled_or_late_write_ends_without_affecting_the_others)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 }, b = { .calls = 0 }, c = { .calls = 0 };
 	weft_span big = { much, sizeof(much) }, small = { "end", 3 };
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
 	OK(weft_op_init(&c.op, loop, on_sent, &c));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_stream_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_stream_write_op(guest.stream, &small, 1, &c.op, weft_after(WEFT_MS)), 1);
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(client.stream, &small, 1, &b.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_write_op(client.stream, &small, 1, &c.op, weft_after(WEFT_MS)), 1);
 	weft_op_cancel(&b.op);
 	while (c.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
@@ -376,7 +376,7 @@ TEST(canceled_or_late_write_ends_without_affecting_the_others)
 	while (a.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK(a.result == WEFT_EPIPE || a.result == WEFT_ECONNRESET);
-	weft_stream_close(guest.stream);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -385,7 +385,7 @@ TEST(peer_that_does_not_read_is_dropped_at_write_max)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 }, b = { .calls = 0 };
 	weft_span big = { much, sizeof(much) };
 	struct weft_loop_stats stats;
@@ -393,20 +393,20 @@ TEST(peer_that_does_not_read_is_dropped_at_write_max)
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	OK(weft_stream_set(guest.stream, "write_max", 100000));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK(weft_stream_write_op(guest.stream, &big, 1, &b.op, WEFT_NEVER) >= 0);
-	while (a.calls + b.calls + guest.ends < 3)
+	OK(weft_stream_start(client.stream, loop, &events, &client));
+	OK(weft_stream_set(client.stream, "write_max", 100000));
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK(weft_stream_write_op(client.stream, &big, 1, &b.op, WEFT_NEVER) >= 0);
+	while (a.calls + b.calls + client.ends < 3)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK_EQ(a.result, WEFT_ENOBUFS);
 	CHECK_EQ(b.result, WEFT_ENOBUFS);
-	CHECK_EQ(guest.error, WEFT_ENOBUFS);
+	CHECK_EQ(client.error, WEFT_ENOBUFS);
 	(void)drain(pair.peer);
 	CHECK_EQ(recv(pair.peer, &byte, 1, 0), 0); /* the peer sees the end */
-	weft_stream_close(guest.stream);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.closes, 1);
 	OK(weft_loop_stats(loop, &stats));
 	CHECK_EQ(stats.peers_dropped, 1);
 	OK(close(pair.peer));
@@ -417,14 +417,14 @@ TEST(close_sends_queued_writes_first)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 };
 	weft_span big = { much, sizeof(much) };
 	size_t all = 0;
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	weft_stream_close(guest.stream);
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	weft_stream_close(client.stream);
 	while (a.calls == 0) {
 		all += (size_t)drain(pair.peer);
 		turn(loop);
@@ -441,25 +441,25 @@ TEST(half_close_of_a_callback_waits_for_queued_writes)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 };
 	weft_span big = { much, sizeof(much) };
 	size_t all = 0;
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	CHECK_EQ(weft_stream_shutdown(guest.stream, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_shutdown(client.stream, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	while (a.calls == 0) {
 		all += (size_t)drain(pair.peer);
 		turn(loop);
 	}
 	all += (size_t)drain(pair.peer);
 	CHECK_EQ(all, sizeof(much));
-	OK(weft_stream_shutdown(guest.stream, WEFT_NOWAIT));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 0);
+	OK(weft_stream_shutdown(client.stream, WEFT_NOWAIT));
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 0);
 	turns(loop, 2);
 	CHECK_EQ(a.result, WEFT_EPIPE);
-	weft_stream_close(guest.stream);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
@@ -469,18 +469,18 @@ TEST(close_does_not_linger_forever_for_a_peer_that_does_not_read)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 };
 	weft_span big = { much, sizeof(much) };
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
-	OK(weft_stream_start(guest.stream, loop, &events, &guest));
-	OK(weft_stream_set(guest.stream, "linger_ns", (int64_t)WEFT_MS));
-	CHECK_EQ(weft_stream_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
-	weft_stream_close(guest.stream);
+	OK(weft_stream_start(client.stream, loop, &events, &client));
+	OK(weft_stream_set(client.stream, "linger_ns", (int64_t)WEFT_MS));
+	CHECK_EQ(weft_stream_write_op(client.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(a.result, WEFT_ESHUTDOWN);
-	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(client.closes, 1);
 	OK(close(pair.peer));
 	OK(weft_loop_free(loop));
 }
@@ -489,11 +489,11 @@ TEST(peek_op_finishes_when_enough_bytes_are_there)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 	struct sent a = { .calls = 0 };
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
-	OK(weft_stream_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
+	OK(weft_stream_peek_op(client.stream, 4, &a.op, WEFT_NEVER));
 	put(pair.peer, "abc");
 	turns(loop, 4);
 	CHECK_EQ(a.calls, 0);
@@ -503,12 +503,12 @@ TEST(peek_op_finishes_when_enough_bytes_are_there)
 	CHECK(a.result >= 4);
 	a.calls = 0;
 	OK(close(pair.peer));
-	OK(weft_stream_skip(guest.stream, 2));
-	OK(weft_stream_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
+	OK(weft_stream_skip(client.stream, 2));
+	OK(weft_stream_peek_op(client.stream, 4, &a.op, WEFT_NEVER));
 	while (a.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK_EQ(a.result, 3); /* everything that is left, at the end */
-	weft_stream_close(guest.stream);
+	weft_stream_close(client.stream);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -527,15 +527,15 @@ on_buffer(weft_stream *stream, size_t *size, void *arg)
 static void
 on_bulk(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 
 	if (size <= 0) {
-		guest->ends++;
+		client->ends++;
 		weft_stream_close(stream);
 		return;
 	}
-	guest->size += (size_t)size;
-	guest->calls += data == elsewhere;
+	client->size += (size_t)size;
+	client->calls += data == elsewhere;
 	if (data != elsewhere)
 		OK(weft_stream_skip(stream, (size_t)size));
 }
@@ -545,14 +545,14 @@ TEST(on_buffer_memory_receives_bulk_data_completely)
 	static const weft_stream_events bulk = { .on_data = on_bulk, .on_buffer = on_buffer };
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct guest guest = open_guest(pair.fd);
+	struct client client = open_client(pair.fd);
 
 	CHECK_EQ(send(pair.peer, much, 20000, 0), 20000);
 	OK(close(pair.peer));
-	OK(weft_stream_start(guest.stream, loop, &bulk, &guest));
+	OK(weft_stream_start(client.stream, loop, &bulk, &client));
 	OK(weft_loop_run(loop));
-	CHECK_EQ(guest.size, 20000);
-	CHECK(guest.calls > 0);
-	CHECK_EQ(guest.ends, 1);
+	CHECK_EQ(client.size, 20000);
+	CHECK(client.calls > 0);
+	CHECK_EQ(client.ends, 1);
 	OK(weft_loop_free(loop));
 }

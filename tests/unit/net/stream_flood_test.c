@@ -7,34 +7,34 @@
 #define ROUNDS    20
 #define TURNS_MAX 4 /* loop iterations until a readable stream must be served */
 
-struct guest {
+struct client {
 	weft_stream *stream;
 	int far;
 	uint64_t bytes;
 	bool ends, ended; /* threadlets only: stop requested, stopped */
 };
 
-static struct guest
-open_guest(void)
+static struct client
+open_client(void)
 {
 	struct pair pair = make_pair();
-	struct guest guest = { .far = pair.peer };
+	struct client client = { .far = pair.peer };
 
-	OK(weft_stream_open_fd(pair.fd, false, &guest.stream));
-	return guest;
+	OK(weft_stream_open_fd(pair.fd, false, &client.stream));
+	return client;
 }
 
 static void
-close_guest(struct guest *guest)
+close_client(struct client *client)
 {
-	weft_stream_close(guest->stream);
-	OK(close(guest->far));
+	weft_stream_close(client->stream);
+	OK(close(client->far));
 }
 
-/* Sends the quiet guest one byte at a time.  Each byte must arrive within `turns_max` loop
+/* Sends the quiet client one byte at a time.  Each byte must arrive within `turns_max` loop
  * iterations, while the flood continues. */
 static void
-take_turns(weft_loop *loop, const struct guest *loud, struct guest *quiet, int turns_max)
+take_turns(weft_loop *loop, const struct client *loud, struct client *quiet, int turns_max)
 {
 	turns(loop, 3);
 	for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -59,11 +59,11 @@ take_turns(weft_loop *loop, const struct guest *loud, struct guest *quiet, int t
 static void
 on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 
 	(void)data;
 	CHECK(size > 0);
-	guest->bytes += (uint64_t)size;
+	client->bytes += (uint64_t)size;
 	OK(weft_stream_skip(stream, (size_t)size));
 }
 
@@ -71,7 +71,7 @@ static void
 on_flood(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
 	on_data(stream, data, size, arg);
-	fill(((struct guest *)arg)->far);
+	fill(((struct client *)arg)->far);
 }
 
 /* Starts the two streams in either order. */
@@ -80,7 +80,7 @@ flood_callback(bool loud_first)
 {
 	static const weft_stream_events often = { .on_data = on_flood };
 	static const weft_stream_events seldom = { .on_data = on_data };
-	struct guest loud = open_guest(), quiet = open_guest();
+	struct client loud = open_client(), quiet = open_client();
 	weft_loop *loop = make();
 
 	if (loud_first)
@@ -90,8 +90,8 @@ flood_callback(bool loud_first)
 		OK(weft_stream_start(loud.stream, loop, &often, &loud));
 	fill(loud.far);
 	take_turns(loop, &loud, &quiet, TURNS_MAX);
-	close_guest(&loud);
-	close_guest(&quiet);
+	close_client(&loud);
+	close_client(&quiet);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -110,19 +110,19 @@ static void
 on_drop(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
 	on_data(stream, data, size, arg);
-	put(((struct guest *)arg)->far, "x");
+	put(((struct client *)arg)->far, "x");
 }
 
 TEST(crowd_of_flooded_streams_does_not_starve_another)
 {
 	static const weft_stream_events often = { .on_data = on_drop };
 	static const weft_stream_events seldom = { .on_data = on_data };
-	static struct guest crowd[CROWD];
-	struct guest quiet = open_guest();
+	static struct client crowd[CROWD];
+	struct client quiet = open_client();
 	weft_loop *loop = make();
 
 	for (int i = 0; i < CROWD; i++) {
-		crowd[i] = open_guest();
+		crowd[i] = open_client();
 		/* One byte fills the queue.  The stream receives again when the byte is
 		 * skipped. */
 		OK(weft_stream_set(crowd[i].stream, "read_max", 1));
@@ -133,9 +133,9 @@ TEST(crowd_of_flooded_streams_does_not_starve_another)
 	take_turns(loop, &crowd[CROWD - 1], &quiet, CROWD_TURNS_MAX);
 	for (int i = 0; i < CROWD; i++) {
 		CHECK(crowd[i].bytes > 1);
-		close_guest(&crowd[i]);
+		close_client(&crowd[i]);
 	}
-	close_guest(&quiet);
+	close_client(&quiet);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -145,29 +145,29 @@ TEST(crowd_of_flooded_streams_does_not_starve_another)
 static int
 read_flood(void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 	static char buf[1000];
 	ssize_t n;
 
-	while (!guest->ends) {
-		n = weft_stream_read(guest->stream, buf, sizeof(buf), WEFT_NEVER);
+	while (!client->ends) {
+		n = weft_stream_read(client->stream, buf, sizeof(buf), WEFT_NEVER);
 		CHECK(n > 0);
-		guest->bytes += (uint64_t)n;
-		fill(guest->far);
+		client->bytes += (uint64_t)n;
+		fill(client->far);
 	}
-	guest->ended = true;
+	client->ended = true;
 	return 0;
 }
 
 static int
 read_quiet(void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 	ssize_t n;
 	char byte;
 
-	while ((n = weft_stream_read(guest->stream, &byte, 1, WEFT_NEVER)) > 0)
-		guest->bytes += (uint64_t)n;
+	while ((n = weft_stream_read(client->stream, &byte, 1, WEFT_NEVER)) > 0)
+		client->bytes += (uint64_t)n;
 	CHECK_EQ(n, WEFT_ESHUTDOWN);
 	return 0;
 }
@@ -176,7 +176,7 @@ read_quiet(void *arg)
 static void
 flood_threadlet(weft_threadlet_fn fn)
 {
-	struct guest loud = open_guest(), quiet = open_guest();
+	struct client loud = open_client(), quiet = open_client();
 	weft_loop *loop = make();
 
 	(void)go_on(loop, fn, &loud);
@@ -186,8 +186,8 @@ flood_threadlet(weft_threadlet_fn fn)
 	loud.ends = true;
 	while (!loud.ended)
 		turn(loop);
-	close_guest(&loud);
-	close_guest(&quiet);
+	close_client(&loud);
+	close_client(&quiet);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 }
@@ -202,17 +202,17 @@ TEST(flooded_threadlet_does_not_starve_others)
 static int
 write_flood(void *arg)
 {
-	struct guest *guest = arg;
+	struct client *client = arg;
 	static char buf[1000];
 	ssize_t n;
 
-	while (!guest->ends) {
-		n = weft_stream_write(guest->stream, buf, sizeof(buf), WEFT_NEVER);
+	while (!client->ends) {
+		n = weft_stream_write(client->stream, buf, sizeof(buf), WEFT_NEVER);
 		CHECK_EQ(n, sizeof(buf));
-		guest->bytes += (uint64_t)n;
-		(void)drain(guest->far);
+		client->bytes += (uint64_t)n;
+		(void)drain(client->far);
 	}
-	guest->ended = true;
+	client->ended = true;
 	return 0;
 }
 
