@@ -216,22 +216,55 @@ pop(void *arg)
 	return 0;
 }
 
-/* A command that was given up must not take an element that another one waits for. */
+static int
+pop_in_vain(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "BLPOP list 0"), WEFT_ECANCELED);
+	return 0;
+}
+
+/* Until so many commands wait for an element, as the server sees it. */
+static void
+wait_for_blocked(int count)
+{
+	weft_redis_reply *reply;
+	weft_span text;
+	char want[64];
+	bool found;
+
+	(void)snprintf(want, sizeof(want), "blocked_clients:%d\r\n", count);
+	do {
+		OK(weft_redis_callf(site.redis, &reply, WEFT_NEVER, "INFO clients"));
+		OK(weft_redis_text(reply, &text));
+		found = strstr((const char *)text.data, want) != NULL;
+		weft_redis_reply_free(reply);
+	} while (!found);
+}
+
+/* A command that was given up does not take an element that another one waits for. */
 static int
 play_pops(void)
 {
 	int got[3] = { 0 };
 	weft_scope scope;
 
-	CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_after(10 * WEFT_MS), "BLPOP list 0"),
-	         WEFT_ETIMEDOUT);
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, pop_in_vain, NULL) > 0);
+	wait_for_blocked(1);
+	weft_scope_cancel(&scope);
+	(void)weft_scope_close(&scope);
+	wait_for_blocked(0);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 3; i++)
 		CHECK(weft_scope_go(&scope, pop, &got[i]) > 0);
+	wait_for_blocked(3);
 	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "RPUSH list 1 2 3"));
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(got[0] + got[1] + got[2], 6);
 	CHECK_EQ(number("LLEN list"), 0);
+	CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_after(10 * WEFT_MS), "BLPOP list 0"),
+	         WEFT_ETIMEDOUT);
 	return 0;
 }
 
