@@ -33,7 +33,7 @@
 WEFT_BEGIN
 
 enum {
-	WEFT_LOOP_METRICS = 1 << 0, /* measure times, rates and depths, in 90 kB: weft/metrics.h */
+	WEFT_LOOP_METRICS = 1 << 0, /* measure times, rates and depths, in 180 kB: weft/metrics.h */
 	WEFT_LOOP_NO_SPIN = 1 << 1, /* never spin before sleeping */
 	WEFT_LOOP_KEEP    = 1 << 3, /* a run does not end when the loop runs out of work */
 	WEFT_LOOP_MOVABLE = 1 << 4, /* any thread may run it; slower with io_uring */
