@@ -13,7 +13,7 @@ struct world {
 	weft__a32 accepted, freed;
 	uint32_t ran;
 	struct weft__stop_wait wait;
-	uint32_t waits, told; /* 1: the wait was added and not dropped; number of callbacks */
+	uint32_t waits, called; /* 1: the wait was added and not dropped; number of callbacks */
 };
 
 #define WORLD(wait_) ((struct world *)(void *)((char *)(wait_)-offsetof(struct world, wait)))
@@ -128,11 +128,11 @@ end_wait(struct weft__stop_wait *wait)
 {
 	struct world *w = WORLD(wait);
 
-	weft__put(w->told, weft__get(w->told) + 1);
+	weft__put(w->called, weft__get(w->called) + 1);
 }
 
 static void
-wait_to_be_told(void *state)
+wait_for_stop(void *state)
 {
 	struct world *w = state;
 
@@ -144,7 +144,7 @@ wait_to_be_told(void *state)
 static void
 wait_then_stop(void *state)
 {
-	wait_to_be_told(state);
+	wait_for_stop(state);
 	stop(state);
 }
 
@@ -153,7 +153,7 @@ wait_and_take_back(void *state)
 {
 	struct world *w = state;
 
-	wait_to_be_told(w);
+	wait_for_stop(w);
 	if (!weft__get(w->waits) || !weft__stop_wait_drop(&w->wait))
 		return;
 	weft__loop_exit(w->loop);
@@ -266,11 +266,11 @@ check_stopped(void *state)
 
 /* weft_loop_free() also checks that no reference is left. */
 static void
-check_told(void *state)
+check_called(void *state)
 {
 	struct world *w = state;
 
-	EXPLORE_CHECK(w->told == w->waits);
+	EXPLORE_CHECK(w->called == w->waits);
 	free_loop(w);
 }
 
@@ -323,11 +323,11 @@ static const struct explore_model models[] = {
 	MODEL_OF("stopping an idle loop meets a start that is refused", setup_bound, .threads = 2,
 	         .thread = { start_in_vain, stop }, .check = check_stopped),
 	MODEL("a waiter that comes as a loop stops is notified, or finds it stopped", .threads = 2,
-	      .thread = { stop, wait_to_be_told }, .check = check_told),
-	MODEL("who waits before a loop stops is told", .threads = 2,
-	      .thread = { run, wait_then_stop }, .check = check_told, .preemptions = 2),
+	      .thread = { stop, wait_for_stop }, .check = check_called),
+	MODEL("a wait that begins before a loop stops ends", .threads = 2,
+	      .thread = { run, wait_then_stop }, .check = check_called, .preemptions = 2),
 	MODEL("a waiter for the end of a run is notified, or withdraws", .threads = 3,
-	      .thread = { run, stop, wait_and_take_back }, .check = check_told, .preemptions = 1),
+	      .thread = { run, stop, wait_and_take_back }, .check = check_called, .preemptions = 1),
 };
 
 static const struct explore_model mistaken = MODEL("a loop is stopped", .threads = 2,

@@ -18,7 +18,7 @@ say(const char *text)
 }
 
 static void
-tell(const char *what)
+print(const char *what)
 {
 	say(what);
 	say(now);
@@ -28,14 +28,14 @@ tell(const char *what)
 static void
 on_signal(int number)
 {
-	tell(number == SIGALRM ? "hangs: " : "dies: ");
+	print(number == SIGALRM ? "hangs: " : "dies: ");
 	_exit(1);
 }
 
 static void
 on_sanitizer(void)
 {
-	tell("dies: ");
+	print("dies: ");
 }
 
 /* Defined in programs built with a sanitizer.  Its own reports are better than ours. */

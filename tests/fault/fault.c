@@ -418,11 +418,11 @@ on_read(int fd, void *buf, size_t size)
 static int64_t
 on_write(int fd, const void *buf, size_t size)
 {
-	size_t told = size;
-	int rc = strike_bytes(FAULT_write, &told);
+	size_t limit = size;
+	int rc = strike_bytes(FAULT_write, &limit);
 	int64_t written = rc ? rc : real.write(fd, buf, size);
 
-	return written < (int64_t)told ? written : (int64_t)told;
+	return written < (int64_t)limit ? written : (int64_t)limit;
 }
 
 static int64_t

@@ -320,13 +320,13 @@ static void
 on_cancel_both(weft_op *op, int why, void *arg)
 {
 	struct ending *ending = arg;
-	int told = 0;
+	int canceled = 0;
 
-	while (&ending->own[told].op != op)
-		told++;
+	while (&ending->own[canceled].op != op)
+		canceled++;
 	(void)weft_op_finish(op, why);
-	if (ending->own[told ^ ending->partner].left > 0)
-		(void)weft_op_finish(&ending->own[told ^ ending->partner].op, why);
+	if (ending->own[canceled ^ ending->partner].left > 0)
+		(void)weft_op_finish(&ending->own[canceled ^ ending->partner].op, why);
 }
 
 /* The cancellation of one cancels the others. */

@@ -93,10 +93,10 @@ bool went_well(int64_t rc, int64_t want);
 bool went_well_shielded(int64_t rc, int64_t want);
 
 /* What the threadlet does after a call: continue, repeat the call, or end. */
-enum went { WELL, AGAIN, TOLD };
+enum went { WELL, AGAIN, DISTURBED };
 enum went how(int64_t rc, int64_t want);
 
-/* Repeat `try` until it yields WELL or TOLD. */
+/* Repeat `try` until it yields WELL or DISTURBED. */
 #define RETRY(went, try)                   \
 	do                                 \
 		(went) = (try);            \

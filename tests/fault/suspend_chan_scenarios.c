@@ -19,7 +19,7 @@ how_open(int64_t rc, const int *others)
 	if (rc != WEFT_ECLOSED)
 		return how(rc, 0);
 	EXPECT(*others == 0);
-	return TOLD;
+	return DISTURBED;
 }
 
 /* --- channels ----------------------------------------------------------- */
@@ -259,7 +259,7 @@ choose(struct choice *choice)
 		int rc = weft_select(choice->cases, CASES, WEFT_NEVER);
 		enum went went = how(rc < 0 ? rc : 0, 0);
 
-		if (went == TOLD)
+		if (went == DISTURBED)
 			return;
 		if (went == AGAIN)
 			continue;
@@ -341,7 +341,7 @@ run_select_late(void *arg)
 
 	for (int i = 0; i < 2; i++) {
 		rc = weft_select(cases, 2, weft_after(SHORT_NS));
-		if (how(rc, WEFT_ETIMEDOUT) == TOLD)
+		if (how(rc, WEFT_ETIMEDOUT) == DISTURBED)
 			break;
 	}
 	EXPECT(value == NONE);

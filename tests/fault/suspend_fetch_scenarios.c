@@ -106,7 +106,7 @@ read_all(weft_http *http)
 			got += (size_t)n;
 		} else if (how(n, 0) != AGAIN) {
 			EXPECT(n < 0 || got == 5);
-			return n < 0 ? TOLD : WELL;
+			return n < 0 ? DISTURBED : WELL;
 		}
 	}
 }

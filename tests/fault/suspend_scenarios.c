@@ -25,10 +25,10 @@ how(int64_t rc, int64_t want)
 	if (rc == WEFT_EINTR)
 		return AGAIN;
 	if (rc == WEFT_ESHUTDOWN) /* its object was closed; the threadlet itself is not canceled */
-		return TOLD;
+		return DISTURBED;
 	EXPECT(weft_yield() == rc);
 	EXPECT(weft_sleep_until(weft_after(SHORT_NS)) == rc);
-	return TOLD;
+	return DISTURBED;
 }
 
 int
@@ -36,11 +36,11 @@ nap(int times)
 {
 	enum went went = WELL;
 
-	while (times > 0 && went != TOLD) {
+	while (times > 0 && went != DISTURBED) {
 		went = how(weft_sleep_until(weft_after(SHORT_NS)), 0);
 		times -= went == WELL;
 	}
-	return went == TOLD ? weft_check_canceled() : 0;
+	return went == DISTURBED ? weft_check_canceled() : 0;
 }
 
 static int
@@ -50,7 +50,7 @@ run_sleep(void *arg)
 	if (nap(3) < 0)
 		return WEFT_ECANCELED;
 	for (int i = 0; i < 3; i++)
-		if (how(weft_yield(), 0) == TOLD)
+		if (how(weft_yield(), 0) == DISTURBED)
 			break;
 	return 0;
 }
@@ -118,7 +118,7 @@ run_fd_late(void *arg)
 
 	for (int i = 0; i < 2; i++) {
 		rc = weft_wait_fd(stage->fds[i], WEFT_READABLE, weft_after(SHORT_NS));
-		if (how(rc, WEFT_ETIMEDOUT) == TOLD)
+		if (how(rc, WEFT_ETIMEDOUT) == DISTURBED)
 			return rc;
 	}
 	return 0;
@@ -130,7 +130,7 @@ static int
 send_soon(void *arg)
 {
 	struct stage *stage = arg;
-	enum went went = TOLD;
+	enum went went = DISTURBED;
 	weft_op op;
 
 	if (nap(1) == 0)
@@ -281,7 +281,7 @@ await_failure(weft_scope *scope, weft_threadlet id)
 	int out = 0;
 
 	do
-		went = id > 0 ? how(weft_join(id, &out, WEFT_NEVER), 0) : TOLD;
+		went = id > 0 ? how(weft_join(id, &out, WEFT_NEVER), 0) : DISTURBED;
 	while (went == AGAIN);
 	if (out != WEFT_EPROTO)
 		weft_scope_cancel(scope);
@@ -359,15 +359,15 @@ static int
 run_shield(void *arg)
 {
 	weft_scope shield;
-	int told = nap(1);
+	int napped = nap(1);
 
 	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
 	EXPECT(weft_check_canceled() == 0);
 	(void)start_in(&shield, NULL, nap_inside, NULL);
 	(void)nap_shielded(arg);
 	EXPECT(weft_scope_close(&shield) == 0);
-	if (told < 0)
-		EXPECT(weft_yield() == told);
+	if (napped < 0)
+		EXPECT(weft_yield() == napped);
 	else
 		(void)nap(1);
 	return 0;

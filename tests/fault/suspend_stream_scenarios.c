@@ -427,7 +427,7 @@ try_door(struct door *door)
 	int rc = weft_stream_connect(door->address, NULL, &door->client, WEFT_NEVER);
 
 	if (!door->listener && (rc == WEFT_ECONNREFUSED || rc == WEFT_ECONNRESET))
-		return TOLD;
+		return DISTURBED;
 	return how(rc, 0);
 }
 

@@ -66,13 +66,13 @@ static struct {
 	const char *backend;
 	enum what what;
 	enum when when;
-	uint64_t n;     /* which suspension to disturb; 0: none */
-	uint64_t count; /* suspensions so far */
-	uint64_t told;  /* calls that returned the disturbance's error */
-	bool struck;    /* the disturbance happened */
-	bool missed;    /* ... after the wait had ended by itself */
-	bool exact;     /* the disturbance ended the wait at once */
-	bool in_wait;   /* the target has not resumed yet */
+	uint64_t n;        /* which suspension to disturb; 0: none */
+	uint64_t count;    /* suspensions so far */
+	uint64_t reported; /* calls that returned the disturbance's error */
+	bool struck;       /* the disturbance happened */
+	bool missed;       /* ... after the wait had ended by itself */
+	bool exact;        /* the disturbance ended the wait at once */
+	bool in_wait;      /* the target has not resumed yet */
 	struct weft__threadlet *target;
 	weft_threadlet id;
 	weft_loop *loop;  /* of the scope */
@@ -196,7 +196,7 @@ on_parked(void *arg)
 /* Whether the disturbance may happen now.  A deadline must pass on the scope's loop.  A
  * threadlet that is about to suspend cannot close a listener. */
 static bool
-can_tell(void)
+can_report(void)
 {
 	if (run.what == CLOSE)
 		return find_use()->stream || !weft__self();
@@ -210,7 +210,7 @@ check_woken(void)
 {
 	const struct weft__waiter *waiter;
 
-	if (run.when != WOKEN || !run.in_wait || run.struck || !can_tell())
+	if (run.when != WOKEN || !run.in_wait || run.struck || !can_report())
 		return;
 	waiter = run.target->waiter; /* a wake for another loop is still on its way */
 	if (!waiter || weft__load(&waiter->claim, WEFT__RELAXED) == 1)
@@ -225,7 +225,7 @@ aim(struct weft__threadlet *self)
 	if (run.what == CLOSE && !can_close(self->waiter))
 		return;
 	run.in_wait = true;
-	if (run.what != CLOSE && run.when == AT_ONCE && !can_tell())
+	if (run.what != CLOSE && run.when == AT_ONCE && !can_report())
 		run.when = PARKED;
 	run.node = (weft_node){ .fn = on_parked };
 	if (run.when == WOKEN
@@ -273,9 +273,9 @@ went_well(int64_t rc, int64_t want)
 	if (rc == want)
 		return true;
 	EXPECT(run.struck && rc == reasons[run.what]);
-	run.told++;
+	run.reported++;
 	if (run.what == INTERRUPT)
-		EXPECT(run.told == 1);
+		EXPECT(run.reported == 1);
 	else
 		EXPECT(weft_check_canceled() == (run.what == CLOSE ? 0 : rc));
 	return false;

@@ -39,7 +39,7 @@ use_mutex(void *arg)
 
 	for (int i = 0; i < ROUNDS && went == WELL; i++) {
 		RETRY(went, how(weft_mutex_lock(&desk->mutex, WEFT_NEVER), 0));
-		if (went == TOLD)
+		if (went == DISTURBED)
 			break;
 		EXPECT(desk->users++ == 0);
 		(void)nap(1);
@@ -85,9 +85,9 @@ take_items(void *arg)
 	enum went went;
 
 	RETRY(went, how(weft_mutex_lock(&belt->mutex, WEFT_NEVER), 0));
-	if (went == TOLD)
+	if (went == DISTURBED)
 		return 0;
-	while (went != TOLD && !belt->over) {
+	while (went != DISTURBED && !belt->over) {
 		if (belt->items > 0) {
 			belt->items--;
 			belt->taken++;
@@ -105,15 +105,15 @@ make_item(struct belt *belt)
 	enum went went;
 
 	RETRY(went, how(weft_mutex_lock(&belt->mutex, WEFT_NEVER), 0));
-	if (went == TOLD)
-		return TOLD;
+	if (went == DISTURBED)
+		return DISTURBED;
 	belt->made++;
 	belt->items++;
 	EXPECT(weft_cond_wake(&belt->cond) <= 1);
 	(void)nap(1); /* the woken threadlet must wait for the lock */
 	EXPECT(weft_mutex_unlock(&belt->mutex) == 0);
 	while (went == WELL && belt->items > 0)
-		went = nap(1) < 0 ? TOLD : WELL;
+		went = nap(1) < 0 ? DISTURBED : WELL;
 	return went;
 }
 
@@ -163,7 +163,7 @@ use_sem(void *arg)
 
 	for (int i = 0; i < ROUNDS && went == WELL; i++) {
 		RETRY(went, how(weft_sem_acquire(&pot->sem, WEFT_NEVER), 0));
-		if (went == TOLD)
+		if (went == DISTURBED)
 			break;
 		EXPECT(pot->users++ < UNITS);
 		(void)nap(1);
@@ -202,7 +202,7 @@ await_group(void *arg)
 	enum went went;
 
 	RETRY(went, how(weft_group_wait(&start->group, WEFT_NEVER), 0));
-	EXPECT(went == TOLD || start->given);
+	EXPECT(went == DISTURBED || start->given);
 	return 0;
 }
 
@@ -238,7 +238,7 @@ await_event(void *arg)
 	enum went went;
 
 	RETRY(went, how(weft_event_wait(&start->event, WEFT_NEVER), 0));
-	EXPECT(went == TOLD || start->given);
+	EXPECT(went == DISTURBED || start->given);
 	return 0;
 }
 

@@ -51,7 +51,7 @@ static enum went
 how_here(const struct end *end, int64_t rc, int64_t want)
 {
 	if (rc != want && end->other->gone && (rc == 0 || is_cut(rc)))
-		return TOLD;
+		return DISTURBED;
 	return how(rc, want);
 }
 
@@ -76,7 +76,7 @@ shake_hands(struct end *end)
 		EXPECT(weft_stream_write(end->stream, "x", 1, WEFT_NOWAIT) == rc);
 	}
 	(void)how_here(end, rc, 0);
-	return TOLD;
+	return DISTURBED;
 }
 
 static enum went
@@ -87,7 +87,7 @@ say(struct end *end, size_t size)
 	end->said += size;
 	n = weft_stream_write(end->stream, end->wire->bytes + end->said - size, size, WEFT_NEVER);
 	/* A part may have been sent, so this end cannot continue. */
-	return how_here(end, n, (int64_t)size) == WELL ? WELL : TOLD;
+	return how_here(end, n, (int64_t)size) == WELL ? WELL : DISTURBED;
 }
 
 static ssize_t
@@ -109,9 +109,9 @@ hear(struct end *end, size_t size)
 {
 	enum went went = WELL;
 
-	for (size_t until = end->heard + size; went != TOLD && end->heard < until;)
+	for (size_t until = end->heard + size; went != DISTURBED && end->heard < until;)
 		went = how_here(end, hear_some(end), 1);
-	return went == TOLD ? TOLD : WELL;
+	return went == DISTURBED ? DISTURBED : WELL;
 }
 
 static enum went

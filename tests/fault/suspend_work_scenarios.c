@@ -97,7 +97,7 @@ run_file(void *arg)
 	enum went went;
 
 	RETRY(went, how(weft_file_write(fd, "weft", 4, 0, WEFT_NEVER), 4));
-	if (went == TOLD)
+	if (went == DISTURBED)
 		return 0;
 	RETRY(went, how(weft_file_read(fd, buf, 4, 0, WEFT_NEVER), 4));
 	EXPECT(strcmp(buf, went == WELL ? "weft" : "----") == 0);

@@ -171,18 +171,18 @@ TEST(a_watch_started_between_iterations_is_called)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;
-	int fds[2], told = 0;
+	int fds[2], calls = 0;
 
 	make_pair(fds);
 	if (has_fd()) {
 		CHECK(!readable(loop, 0));
-		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &told));
+		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &calls));
 		for (int i = 1; i < 4; i++) {
 			while (weft_loop_next(loop) == WEFT_NOWAIT)
 				(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 			CHECK(!readable(loop, 0));
 			put(fds[1]);
-			while (told < i)
+			while (calls < i)
 				(void)host_once(loop);
 		}
 		CHECK_EQ(weft_watch_stop(&watch), 1);
@@ -203,15 +203,15 @@ TEST(a_watched_regular_file_requests_an_iteration_every_time)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;
-	int told = 0, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int calls = 0, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	CHECK(fd >= 0);
 	if (has_fd()) {
 		(void)weft_loop_fd(loop);
-		OK(weft_watch_start(loop, &watch, fd, WEFT_READABLE, on_file, &told));
+		OK(weft_watch_start(loop, &watch, fd, WEFT_READABLE, on_file, &calls));
 		CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
-		CHECK(told > 0);
+		CHECK(calls > 0);
 		CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 		CHECK_EQ(weft_watch_stop(&watch), 1);
 		check_quiet(loop);
@@ -226,10 +226,10 @@ static void
 close_behind_its_back(weft_loop *loop)
 {
 	weft_watch watch = WEFT_INIT;
-	int fds[2], copy, told = 0;
+	int fds[2], copy, calls = 0;
 
 	make_pair(fds);
-	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &told));
+	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &calls));
 	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_watch_stop(&watch), 1);
 	copy = dup(fds[0]);
@@ -238,24 +238,24 @@ close_behind_its_back(weft_loop *loop)
 	check_quiet(loop);
 	OK(close(copy));
 	OK(close(fds[1]));
-	OK(told);
+	OK(calls);
 }
 
 TEST(the_descriptor_stays_valid_when_the_epoll_instance_is_rebuilt)
 {
 	weft_loop *loop = make(), *host = make();
 	weft_watch watch = WEFT_INIT;
-	int told = 0, ran = 0;
+	int calls = 0, ran = 0;
 
 	if (has_fd()) {
 		int fd = weft_loop_fd(loop);
 
-		OK(weft_watch_start(host, &watch, fd, WEFT_READABLE, on_file, &told));
+		OK(weft_watch_start(host, &watch, fd, WEFT_READABLE, on_file, &calls));
 		close_behind_its_back(loop);
 		CHECK_EQ(weft_loop_fd(loop), fd);
-		told = 0;
+		calls = 0;
 		OK(weft_loop_post(loop, count, &ran));
-		while (told == 0)
+		while (calls == 0)
 			(void)weft_loop_run_once(host, WEFT_NEVER);
 		check_quiet(loop);
 		CHECK_EQ(ran, 1);

@@ -84,7 +84,7 @@ be_fired(weft_timer *timer, void *arg)
 }
 
 static void
-be_told(struct watcher *w)
+note_call(struct watcher *w)
 {
 	if (w->ends)
 		return;
@@ -226,7 +226,7 @@ begin_quiet(enum source kind)
 {
 	quiet = (struct quiet){ .kind = kind, .left = TRIALS };
 	quiet.pair = make_pair();
-	quiet.watcher.act = be_told;
+	quiet.watcher.act = note_call;
 	quiet.op.act = be_done;
 	if (kind == WATCH)
 		watch(loop, &quiet.watcher, quiet.pair.fd, WEFT_READABLE);

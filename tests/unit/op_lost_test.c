@@ -157,7 +157,7 @@ on_end(weft_op *op, int64_t result, void *arg)
 }
 
 static void
-on_told(weft_watch *watch, int what, void *arg)
+on_event(weft_watch *watch, int what, void *arg)
 {
 	(void)arg;
 	all.seen = what;
@@ -191,7 +191,7 @@ begin_all(void)
 	OK(weft_op_send(&all.ops[WRITE], all.pairs[WRITE].fd, all.bytes, 1000, 0, SOON));
 	OK(weft_op_accept(&all.ops[TAKE], all.pairs[TAKE].fd, 0, SOON));
 	all.watched = make_pair();
-	OK(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_told, NULL));
+	OK(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_event, NULL));
 	OK(open_stream_pair(&all.stream, &all.peer));
 	all.reader = weft_go(read_stream, NULL);
 	CHECK(all.reader > 0);
@@ -312,7 +312,7 @@ fail_all(void *arg)
 	CHECK_EQ(reports, way);
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8 * way);
 	CHECK_EQ(weft_wait_fd(all.watched.fd, WEFT_READABLE, SOON), -EPERM);
-	CHECK_EQ(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_told, NULL),
+	CHECK_EQ(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_event, NULL),
 	         -EPERM);
 	OK(weft_loop_post(NULL, on_post, &posted));
 	while (!posted) /* timers and posts still work */

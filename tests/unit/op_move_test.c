@@ -131,13 +131,13 @@ TEST(a_watch_started_on_one_thread_is_called_on_another)
 {
 	weft_loop *loop = make();
 	weft_watch watch = WEFT_INIT;
-	int told = 0;
+	int calls = 0;
 
-	OK(weft_watch_start(loop, &watch, pair[0], WEFT_READABLE, on_ready, &told));
+	OK(weft_watch_start(loop, &watch, pair[0], WEFT_READABLE, on_ready, &calls));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	put('x');
 	elsewhere(run, loop);
-	CHECK_EQ(told, 1);
+	CHECK_EQ(calls, 1);
 	end(loop);
 }
 

@@ -57,7 +57,7 @@ a_hangup_muted_from_the_beginning(struct scene *s)
 }
 
 static void
-a_hangup_muted_when_told(struct scene *s)
+a_hangup_muted_when_called(struct scene *s)
 {
 	s->w.act = mute;
 	watch(s->loop, &s->w, broken_pipe(s, 1), WEFT_READABLE);
@@ -67,7 +67,7 @@ a_hangup_muted_when_told(struct scene *s)
 }
 
 static void
-an_error_muted_when_told(struct scene *s)
+an_error_muted_when_called(struct scene *s)
 {
 	s->w.act = mute;
 	watch(s->loop, &s->w, broken_pipe(s, 0), WEFT_WRITABLE);
@@ -224,8 +224,8 @@ waits_after(void (*play)(struct scene *s))
 TEST(an_unwanted_hangup_or_error_does_not_keep_the_loop_awake)
 {
 	CHECK(waits_after(a_hangup_muted_from_the_beginning) <= WAITS_MAX);
-	CHECK(waits_after(a_hangup_muted_when_told) <= WAITS_MAX);
-	CHECK(waits_after(an_error_muted_when_told) <= WAITS_MAX);
+	CHECK(waits_after(a_hangup_muted_when_called) <= WAITS_MAX);
+	CHECK(waits_after(an_error_muted_when_called) <= WAITS_MAX);
 	CHECK(waits_after(an_error_whose_watch_has_stopped) <= WAITS_MAX);
 }
 
@@ -277,7 +277,7 @@ TEST(an_edge_triggered_watch_gets_a_hangup_once_where_edges_exist)
 
 #define STEPS 60
 
-struct told {
+struct outcome {
 	bool at_all;
 	int64_t bytes;
 };
@@ -304,7 +304,7 @@ put_some(int fd, uint64_t *seed)
 
 /* What a reader that drains sees, step by step.  The last step is the end of the stream. */
 static void
-play(const char *backend, uint32_t events, uint64_t seed, struct told *out)
+play(const char *backend, uint32_t events, uint64_t seed, struct outcome *out)
 {
 	weft_loop_opts opts = { .backend = backend };
 	weft_loop *loop = make_with(&opts);
@@ -320,7 +320,7 @@ play(const char *backend, uint32_t events, uint64_t seed, struct told *out)
 		else
 			OK(shutdown(pair.peer, SHUT_WR));
 		turns(loop, 4);
-		out[i] = (struct told){ w.calls > 0, w.bytes };
+		out[i] = (struct outcome){ w.calls > 0, w.bytes };
 	}
 	CHECK_EQ(weft_watch_stop(&w.watch), 1);
 	OK(weft_loop_free(loop));
@@ -330,7 +330,7 @@ play(const char *backend, uint32_t events, uint64_t seed, struct told *out)
 TEST(a_draining_reader_sees_the_same_by_level_and_edge_on_every_backend)
 {
 	static const char *const backends[] = { "poll", "epoll", "uring" };
-	struct told first[STEPS], told[STEPS];
+	struct outcome first[STEPS], outcome[STEPS];
 	uint64_t seed = test_seed();
 	int64_t all = 0;
 
@@ -339,10 +339,10 @@ TEST(a_draining_reader_sees_the_same_by_level_and_edge_on_every_backend)
 		for (uint32_t edge = 0; edge <= WEFT_EDGE; edge += WEFT_EDGE) {
 			if (!weft__backend_exists(backends[b]))
 				continue;
-			play(backends[b], WEFT_READABLE | edge, seed, told);
+			play(backends[b], WEFT_READABLE | edge, seed, outcome);
 			for (int i = 0; i < STEPS; i++) {
-				CHECK_EQ(told[i].at_all, first[i].at_all);
-				CHECK_EQ(told[i].bytes, first[i].bytes);
+				CHECK_EQ(outcome[i].at_all, first[i].at_all);
+				CHECK_EQ(outcome[i].bytes, first[i].bytes);
 			}
 		}
 	for (int i = 0; i < STEPS - 1; i++) {

@@ -65,14 +65,14 @@ choose(int count, uint64_t *seed)
 static void
 turn_for(weft_loop *loop, int count, int want)
 {
-	int told = 0, before = -1;
+	int called = 0, before = -1;
 
-	while (told < want && told != before) {
-		before = told;
+	while (called < want && called != before) {
+		before = called;
 		turns(loop, 2);
-		told = 0;
+		called = 0;
 		for (int i = 0; i < count; i++)
-			told += watchers[i].calls;
+			called += watchers[i].calls;
 	}
 	turns(loop, 3);
 }

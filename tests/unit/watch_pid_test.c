@@ -17,12 +17,12 @@ struct mourner {
 };
 
 static void
-on_death(weft_watch *told, int what, void *arg)
+on_death(weft_watch *ended, int what, void *arg)
 {
 	struct mourner *m = arg;
 
-	CHECK(told == &m->watch);
-	CHECK_EQ(weft_watch_stop(told), 0); /* the watch is already stopped */
+	CHECK(ended == &m->watch);
+	CHECK_EQ(weft_watch_stop(ended), 0); /* the watch is already stopped */
 	m->calls++;
 	m->what = what;
 }
@@ -76,7 +76,7 @@ TEST_TWICE(a_watch_on_a_pid_is_called_once_when_it_has_been_reaped)
 	end_loop(loop);
 }
 
-TEST_TWICE(a_pid_that_ended_before_it_was_watched_is_told)
+TEST_TWICE(a_pid_that_ended_before_it_was_watched_is_reported)
 {
 	weft_loop *loop = make();
 	struct mourner m = { .calls = 0 };

@@ -42,7 +42,7 @@ free_watched(weft_loop *loop)
 }
 
 static __attribute__((noinline)) void
-hold_until_told(void)
+hold_until_reported(void)
 {
 	while (!weft__load(&reports, WEFT__ACQUIRE))
 		sched_yield();
@@ -53,7 +53,7 @@ spin(void *arg)
 {
 	(void)arg;
 	OK(weft_yield());
-	hold_until_told();
+	hold_until_reported();
 	note(MARK('s'));
 	return 0;
 }
@@ -102,7 +102,7 @@ TEST(a_threadlet_that_spins_is_named_with_its_calls)
 static void
 spin_in_callback(void *arg)
 {
-	hold_until_told();
+	hold_until_reported();
 	note(arg);
 }
 

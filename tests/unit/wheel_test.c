@@ -379,9 +379,9 @@ model_start(struct model *m, int i, bool fresh)
 {
 	uint64_t due = random_due(m);
 	uint64_t every = test_random(&m->seed) % 4 ? 0 : 1 + due % 100000;
-	uint64_t told = due + (m->bug == WRONG_MOVE && m->t[i].due != WEFT_NEVER);
+	uint64_t given = due + (m->bug == WRONG_MOVE && m->t[i].due != WEFT_NEVER);
 
-	if (weft_wheel_start(m->wheel, &m->t[i].timer, told, every, model_fire, m))
+	if (weft_wheel_start(m->wheel, &m->t[i].timer, given, every, model_fire, m))
 		m->wrong = "start failed";
 	m->t[i].due = due;
 	m->t[i].every = every;

@@ -59,7 +59,7 @@ cut_size(size_t size)
 
 /* Causes a readiness event by rule 3. */
 static void
-tell_news(int fd)
+notify_ready(int fd)
 {
 	struct asked *asked = &cut.asked[index_of(fd)];
 
@@ -75,7 +75,7 @@ cut_blocks(int fd, int event)
 
 	if (cut_chance() % BLOCKS_ONE > 0 || real.poll(&now, 1, 0) <= 0)
 		return false;
-	tell_news(fd);
+	notify_ready(fd);
 	return true;
 }
 
@@ -116,7 +116,7 @@ static int64_t
 received(int fd, size_t asked, int64_t n)
 {
 	if (cut.drains && n > 0 && (uint64_t)n < asked)
-		tell_news(fd);
+		notify_ready(fd);
 	return n;
 }
 

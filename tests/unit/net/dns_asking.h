@@ -13,17 +13,17 @@ struct asking {
 	weft_op   op;
 	weft_addr out[OUT_MAX];
 	int64_t   result;
-	int       told;
+	int       results;
 	char      text[256];
 };
 
 static inline void
-on_told(weft_op *op, int64_t result, void *arg)
+on_resolved(weft_op *op, int64_t result, void *arg)
 {
 	struct asking *a = arg;
 
 	(void)op;
-	a->told++;
+	a->results++;
 	a->result = result;
 	(void)snprintf(a->text, sizeof(a->text), "%s", weft_detail());
 }
@@ -33,7 +33,7 @@ ask_max(weft_loop *loop, struct asking *a, const char *address, size_t max,
         uint64_t deadline_ns)
 {
 	memset(a, 0, sizeof(*a));
-	CHECK_EQ(weft_op_init(&a->op, loop, on_told, a), 0);
+	CHECK_EQ(weft_op_init(&a->op, loop, on_resolved, a), 0);
 	CHECK_EQ(weft__dns_resolve_op(address, a->out, max, &a->op, deadline_ns), 0);
 }
 
@@ -49,7 +49,7 @@ find(weft_loop *loop, struct asking *a, const char *address)
 {
 	ask(loop, a, address);
 	CHECK_EQ(weft_loop_run(loop), 0);
-	CHECK_EQ(a->told, 1);
+	CHECK_EQ(a->results, 1);
 	return a->result;
 }
 

@@ -351,7 +351,7 @@ TEST(dns_repeats_queries_in_progress_when_it_reads_its_configuration_again)
 	weft__dns_run_soon(dns);
 	while (world_count("held.test") < 2)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
-	CHECK_EQ(a.told, 0);
+	CHECK_EQ(a.results, 0);
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);
@@ -376,7 +376,7 @@ TEST(dns_reports_no_partial_answer_when_it_reads_its_configuration_again)
 	weft__dns_run_soon(dns);
 	while (world_count("half.test") < 2)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) > 0);
-	CHECK_EQ(a.told, 0);
+	CHECK_EQ(a.results, 0);
 	weft_op_cancel(&a.op);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
@@ -398,7 +398,7 @@ TEST(dns_of_a_forked_loop_is_freed_in_the_child_and_works_in_the_parent)
 		test_child_exit(weft_loop_free(loop) == 0 ? 0 : 1);
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
 	CHECK_EQ(status, 0);
-	CHECK_EQ(a.told, 0);
+	CHECK_EQ(a.results, 0);
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);

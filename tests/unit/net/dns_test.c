@@ -226,7 +226,7 @@ TEST(dns_lookups_of_one_name_share_a_query)
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(world_count("held.test"), 1);
-	CHECK_EQ(a.told + b.told, 2);
+	CHECK_EQ(a.results + b.results, 2);
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
 	CHECK_STR(text_of(&b.out[0]), "udp://192.0.2.1:2");
 	CHECK_EQ(weft_loop_free(loop), 0);
@@ -243,19 +243,19 @@ TEST(canceled_dns_lookup_ends_at_once_and_leaves_the_others_waiting)
 	ask(loop, &b, "tcp://held.test:2");
 	weft_op_cancel(&a.op); /* before the query is sent */
 	drive_to(loop, "held.test");
-	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.results, 1);
 	CHECK_EQ(a.result, WEFT_ECANCELED);
 	CHECK_EQ(a.out[0].size, 0);
 	ask(loop, &a, "tcp://held.test:1");
 	weft_op_cancel(&a.op); /* after it was sent */
-	while (a.told == 0)
+	while (a.results == 0)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
 	CHECK_EQ(a.result, WEFT_ECANCELED);
-	CHECK_EQ(b.told, 0);
+	CHECK_EQ(b.results, 0);
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(b.result, 1);
-	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.results, 1);
 	CHECK_EQ(a.out[0].size, 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
 	world_end();
@@ -275,7 +275,7 @@ TEST(dns_caches_an_answer_that_no_lookup_waits_for)
 	world_release();
 	CHECK_EQ(find(loop, &b, "tcp://held.test:1"), 1);
 	CHECK_EQ(world_count("held.test"), 1);
-	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.results, 1);
 	CHECK_EQ(a.out[0].size, 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
 	world_end();
@@ -296,7 +296,7 @@ TEST(dns_lookup_ends_at_its_deadline)
 	CHECK(weft_now() - begun >= 20 * WEFT_MS);
 	world_release();
 	CHECK_EQ(find(loop, &b, "tcp://held.test:1"), 1);
-	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.results, 1);
 	CHECK_EQ(a.out[0].size, 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
 	world_end();
@@ -319,9 +319,9 @@ TEST(dns_returns_known_answers_without_waiting)
 }
 
 static void
-on_told_then_release(weft_op *op, int64_t result, void *arg)
+on_resolved_then_release(weft_op *op, int64_t result, void *arg)
 {
-	on_told(op, result, arg);
+	on_resolved(op, result, arg);
 	world_release();
 }
 
@@ -335,7 +335,7 @@ TEST(dns_lookups_end_when_the_loop_stops)
 	loop = world_loop(NULL);
 	ask(loop, &a, "tcp://held.test:1");
 	ask(loop, &b, "tcp://held2.test:1");
-	a.op.on_done = on_told_then_release;
+	a.op.on_done = on_resolved_then_release;
 	drive_to(loop, "held2.test");
 	weft_loop_shutdown(loop);
 	CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);

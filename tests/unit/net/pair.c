@@ -72,7 +72,7 @@ shake(struct end *end)
 
 /* Once a side has failed and has no output left, the other side sees the end of the stream. */
 static void
-tell_end(struct end *from, struct end *to)
+pass_end(struct end *from, struct end *to)
 {
 	const void *bytes;
 
@@ -92,10 +92,10 @@ pair_handshake(struct pair *pair)
 
 		shake(c);
 		n = pair_carry(pair, c->session, s->session);
-		tell_end(c, s);
+		pass_end(c, s);
 		shake(s);
 		n += pair_carry(pair, s->session, c->session);
-		tell_end(s, c);
+		pass_end(s, c);
 		idle = n == 0 ? idle + 1 : 0;
 		if (c->rc != WEFT_EAGAIN && s->rc != WEFT_EAGAIN)
 			return;
