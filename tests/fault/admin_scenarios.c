@@ -24,7 +24,7 @@ read_one(void *arg)
 
 /* Request `path` and read the reply to its end, or up to the first event of an endless stream. */
 static void
-ask(struct view *view, const char *path)
+fetch_page(struct view *view, const char *path)
 {
 	char text[4096];
 	weft_stream *stream;
@@ -58,7 +58,7 @@ fetch_pages(struct view *view, weft_admin *admin)
 	(void)went_well(weft_admin_add_metric(admin, &one), 0);
 	(void)went_well(weft_admin_add_panel(admin, "Panel", "<p>x</p>", NULL), 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		ask(view, paths[i]);
+		fetch_page(view, paths[i]);
 }
 
 static int

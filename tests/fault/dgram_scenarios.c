@@ -13,8 +13,8 @@ struct post {
 	weft_dgram *ours; /* used by a threadlet and a callback */
 	weft_addr to;     /* address of `echo` */
 	int echo_left;    /* 1: its threadlet has not ended */
-	int ask_left;     /* 1: the threadlet that asks has not ended */
-	int asked;        /* its result */
+	int send_left;    /* 1: the threadlet that asks has not ended */
+	int send_result;  /* its result */
 	int answer_left;  /* 1: its answer has not arrived */
 	int face_left;    /* 1: the last callback has not run */
 };
@@ -62,14 +62,14 @@ drive_long(struct world *world, const int *left)
 }
 
 static int
-ask(void *arg)
+send_one(void *arg)
 {
 	struct post *post = arg;
 	weft_message message = { .data = (char[]){ "hello" }, .size = 5, .addr = post->to };
 
-	post->asked = weft_dgram_send(post->ours, &message, 1, weft_after(50 * WAIT_NS));
-	(void)went_well(post->asked, 1);
-	post->ask_left = 0;
+	post->send_result = weft_dgram_send(post->ours, &message, 1, weft_after(50 * WAIT_NS));
+	(void)went_well(post->send_result, 1);
+	post->send_left = 0;
 	return 0;
 }
 
@@ -84,10 +84,10 @@ talk(struct world *world, struct post *post)
 	if (!post->echo_left)
 		weft_dgram_close(post->echo);
 	EXPECT(post->echo_left || fault_hits() > 0);
-	post->ask_left = weft_go_with(&opts, ask, post) > 0;
-	EXPECT(post->ask_left || fault_hits() > 0);
-	drive_long(world, &post->ask_left);
-	if (fault_hits() == 0 || post->asked == 1)
+	post->send_left = weft_go_with(&opts, send_one, post) > 0;
+	EXPECT(post->send_left || fault_hits() > 0);
+	drive_long(world, &post->send_left);
+	if (fault_hits() == 0 || post->send_result == 1)
 		drive_long(world, &post->echo_left);
 	post->answer_left = post->answer_left && fault_hits() == 0;
 	drive_long(world, &post->answer_left);

@@ -141,7 +141,7 @@ take_over_memory(void)
 
 /* --- queries ------------------------------------------------------------ */
 
-struct asking {
+struct query {
 	struct job job;
 	weft_addr out;
 };
@@ -149,58 +149,58 @@ struct asking {
 static void
 on_found(weft_op *op, int64_t result, void *arg)
 {
-	struct asking *asking = arg;
+	struct query *query = arg;
 
 	(void)op;
-	EXPECT(asking->job.left == 1);
-	asking->job.left = 0;
-	asking->job.result = result;
+	EXPECT(query->job.left == 1);
+	query->job.left = 0;
+	query->job.result = result;
 }
 
 static void
-ask(struct world *world, struct asking *asking, const char *address)
+start_query(struct world *world, struct query *query, const char *address)
 {
-	*asking = (struct asking){ .job = { .result = WEFT_EINVAL } };
-	EXPECT(weft_op_init(&asking->job.op, world->loop, on_found, asking) == 0);
-	begin(&asking->job, weft__dns_resolve_op(address, &asking->out, 1, &asking->job.op,
-	                                         weft_after(50 * WAIT_NS)));
+	*query = (struct query){ .job = { .result = WEFT_EINVAL } };
+	EXPECT(weft_op_init(&query->job.op, world->loop, on_found, query) == 0);
+	begin(&query->job, weft__dns_resolve_op(address, &query->out, 1, &query->job.op,
+	                                        weft_after(50 * WAIT_NS)));
 }
 
 /* Returns the result: the only address, or an error if a fault was injected. */
 static int64_t
-take_answer(struct world *world, struct asking *asking)
+take_answer(struct world *world, struct query *query)
 {
 	char text[WEFT_ADDR_TEXT_MAX];
-	int64_t result = await(world, &asking->job);
+	int64_t result = await(world, &query->job);
 
 	EXPECT(result == 1 || fault_hits() > 0);
-	EXPECT(result == 1 || asking->out.size == 0);
+	EXPECT(result == 1 || query->out.size == 0);
 	if (result == 1) {
-		EXPECT(weft_addr_format(&asking->out, text, sizeof(text)) > 0);
+		EXPECT(weft_addr_format(&query->out, text, sizeof(text)) > 0);
 		EXPECT(strcmp(text, "tcp://192.0.2.1:80") == 0);
 	}
 	return result;
 }
 
 static void
-ask_by_ops(struct world *world)
+query_by_ops(struct world *world)
 {
 	static const char *const addresses[OPS] = {
 		"tcp://a.test:80",
 		"tcp://b.test:80",
 		"tcp://a.test:80",
 	};
-	struct asking askings[OPS], left;
+	struct query queries[OPS], left;
 
 	for (int i = 0; i < OPS; i++)
-		ask(world, &askings[i], addresses[i]);
-	ask(world, &left, "tcp://c.test:80");
+		start_query(world, &queries[i], addresses[i]);
+	start_query(world, &left, "tcp://c.test:80");
 	weft_op_cancel(&left.job.op);
 	for (int i = 0; i < OPS; i++)
-		(void)take_answer(world, &askings[i]);
+		(void)take_answer(world, &queries[i]);
 	(void)await(world, &left.job);
 	EXPECT(left.job.result == WEFT_ECANCELED || fault_hits() > 0);
-	ask(world, &left, "tcp://a.test:80"); /* cached by now */
+	start_query(world, &left, "tcp://a.test:80"); /* cached by now */
 	(void)take_answer(world, &left);
 }
 
@@ -220,7 +220,7 @@ use_names(void *arg)
 }
 
 static void
-ask_by_threadlet(struct world *world)
+query_by_threadlet(struct world *world)
 {
 	weft_go_opts opts = { .loop = world->loop };
 	int left = 1;
@@ -240,16 +240,16 @@ ask_by_threadlet(struct world *world)
 static void
 check_names(struct world *world)
 {
-	struct asking asking;
+	struct query query;
 
 	check_works(world);
 	if (fault_hits() == 0)
 		return;
 	fault_heal();
-	ask(world, &asking, "tcp://e.test:80");
-	for (int i = 0; i < 50 && asking.job.left > 0; i++)
-		drive(world->loop, &asking.job.left);
-	EXPECT(asking.job.result == 1);
+	start_query(world, &query, "tcp://e.test:80");
+	for (int i = 0; i < 50 && query.job.left > 0; i++)
+		drive(world->loop, &query.job.left);
+	EXPECT(query.job.result == 1);
 }
 
 void
@@ -268,8 +268,8 @@ run_dns(const char *backend)
 			fault_heal();
 			EXPECT(weft__dns_set_up(world.loop, &set) == 0);
 		}
-		ask_by_ops(&world);
-		ask_by_threadlet(&world);
+		query_by_ops(&world);
+		query_by_threadlet(&world);
 		check_names(&world);
 		end_world(&world);
 	}

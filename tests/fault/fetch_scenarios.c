@@ -81,7 +81,7 @@ read_all(weft_http *http)
 }
 
 static void
-ask(struct site *site, const weft_http_request *request)
+fetch_one(struct site *site, const weft_http_request *request)
 {
 	weft_http *http = NULL;
 	int rc = weft_http_fetch(site->client, request, &http, soon());
@@ -95,15 +95,15 @@ ask(struct site *site, const weft_http_request *request)
 }
 
 static void
-ask_all(struct site *site)
+fetch_all(struct site *site)
 {
 	weft_http_field field = { "Accept", "text/plain" };
 	weft_http_request get = { .url = site->url, .fields = &field, .field_count = 1 };
 	weft_http_request put = { .url = site->url, .method = "PUT", .body = { "body", 4 } };
 
-	ask(site, &get);
-	ask(site, &put);
-	ask(site, &get);
+	fetch_one(site, &get);
+	fetch_one(site, &put);
+	fetch_one(site, &get);
 }
 
 static void
@@ -122,7 +122,7 @@ play_site(struct site *site)
 	site->client = weft_http_client_new(NULL);
 	(void)went_well(site->client != NULL, true);
 	if (site->serve_left && site->client)
-		ask_all(site);
+		fetch_all(site);
 	EXPECT(weft_http_client_free(site->client) == 0);
 	listener = site->listener;
 	site->listener = NULL;

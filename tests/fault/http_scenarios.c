@@ -91,7 +91,7 @@ open_web(struct web *web)
 
 /* Send `text` and read a complete reply.  False if a fault was injected. */
 static bool
-ask(weft_stream *stream, const char *text)
+request(weft_stream *stream, const char *text)
 {
 	size_t size = strlen(text);
 	char reply[512];
@@ -115,10 +115,10 @@ visit(struct web *web)
 	if (!web->listener
 	    || !went_well(weft_stream_connect(web->address, NULL, &stream, soon()), 0))
 		return;
-	if (ask(stream,
-	        "POST /echo/a%20b?c=d HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
-	        "5\r\nhello\r\n0\r\nX: y\r\n\r\n"))
-		(void)ask(stream, "GET /events HTTP/1.1\r\n" HOST "\r\n");
+	if (request(stream,
+	            "POST /echo/a%20b?c=d HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+	            "5\r\nhello\r\n0\r\nX: y\r\n\r\n"))
+		(void)request(stream, "GET /events HTTP/1.1\r\n" HOST "\r\n");
 	weft_stream_close(stream);
 }
 

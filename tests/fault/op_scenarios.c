@@ -331,7 +331,7 @@ on_cancel_both(weft_op *op, int why, void *arg)
 
 /* The cancellation of one cancels the others. */
 static void
-on_cancel_ask(weft_op *op, int why, void *arg)
+on_cancel_request(weft_op *op, int why, void *arg)
 {
 	struct ending *ending = arg;
 
@@ -414,7 +414,7 @@ run_stop_both(const char *backend)
 }
 
 void
-run_stop_ask(const char *backend)
+run_stop_request(const char *backend)
 {
-	stop_all(backend, on_cancel_ask, true, 0);
+	stop_all(backend, on_cancel_request, true, 0);
 }

@@ -132,7 +132,7 @@ check_reply(weft_redis_reply *reply, const char *want)
 }
 
 static void
-ask(struct site *site, const char *command, const char *want)
+call(struct site *site, const char *command, const char *want)
 {
 	weft_redis_reply *reply = NULL;
 	int rc = weft_redis_callf(site->redis, &reply, site->deadline_ns, command);
@@ -143,7 +143,7 @@ ask(struct site *site, const char *command, const char *want)
 }
 
 static void
-ask_unit(struct site *site)
+call_transaction(struct site *site)
 {
 	const weft_span set[] = { { "SET", 3 }, { "k", 1 }, { "v", 1 } };
 	const weft_redis_command unit = { set, 3 };
@@ -156,7 +156,7 @@ ask_unit(struct site *site)
 }
 
 static void
-ask_by_op(struct site *site)
+call_by_op(struct site *site)
 {
 	const weft_span words[] = { { "GET", 3 }, { "op", 2 } };
 	weft_redis_reply *reply = NULL;
@@ -172,7 +172,7 @@ ask_by_op(struct site *site)
 }
 
 static void
-ask_by_promise(struct site *site)
+call_by_promise(struct site *site)
 {
 	const weft_span words[] = { { "GET", 3 }, { "later", 5 } };
 	weft_promise *promise = weft_redis_call_promise(site->redis, words, 2, site->deadline_ns);
@@ -205,17 +205,17 @@ hear_feed(struct site *site)
 }
 
 static void
-ask_all(struct site *site)
+call_all(struct site *site)
 {
-	ask(site, "GET a", "GET:a");
-	ask(site, "GET a", "GET:a"); /* from the cache */
-	ask(site, "INCR b", "INCR:b");
-	ask(site, "BLPOP c", "BLPOP:c");
-	ask_unit(site);
-	ask_by_op(site);
-	ask_by_promise(site);
+	call(site, "GET a", "GET:a");
+	call(site, "GET a", "GET:a"); /* from the cache */
+	call(site, "INCR b", "INCR:b");
+	call(site, "BLPOP c", "BLPOP:c");
+	call_transaction(site);
+	call_by_op(site);
+	call_by_promise(site);
 	hear_feed(site);
-	ask(site, "GET d", "GET:d");
+	call(site, "GET d", "GET:d");
 }
 
 static void
@@ -234,7 +234,7 @@ play_site(struct site *site)
 	site->serve_left = start_on(&site->world, serve, site);
 	site->deadline_ns = weft_after(12 * WAIT_NS);
 	if (site->serve_left && went_well(weft_redis_open(site->address, &opts, &site->redis), 0))
-		ask_all(site);
+		call_all(site);
 	weft_redis_close(site->redis);
 	listener = site->listener;
 	site->listener = NULL;

@@ -603,7 +603,7 @@ const struct scenario scenarios[] = {
 	{ "ops", run_ops },
 	{ "stop", run_stop },
 	{ "stop_both", run_stop_both },
-	{ "stop_ask", run_stop_ask },
+	{ "stop_request", run_stop_request },
 	{ "choice", run_choice },
 	{ "flood", run_flood },
 	{ "late", run_late },

@@ -26,7 +26,7 @@ void run_watch(const char *backend);
 void run_ops(const char *backend);
 void run_stop(const char *backend);
 void run_stop_both(const char *backend);
-void run_stop_ask(const char *backend);
+void run_stop_request(const char *backend);
 void run_choice(const char *backend);
 void run_flood(const char *backend);
 void run_late(const char *backend);

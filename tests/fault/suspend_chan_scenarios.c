@@ -193,7 +193,7 @@ run_chan_close(void *arg)
 
 /* More than eight cases need an allocation; the last ones are empty. */
 enum { RECV, SEND, OP, EVENT, JOIN, TIME, CASES = 10 };
-enum { FED = 5, ASKED = 6, RETURNED = 7 };
+enum { FED = 5, REQUEST = 6, RETURNED = 7 };
 
 /* One threadlet selects, and another one makes each of the cases ready. */
 struct choice {
@@ -204,7 +204,7 @@ struct choice {
 	int fd;                /* used by the feeder */
 	int feeders, choosers; /* that have not ended */
 	int sent, value, got;  /* FED, or 0; got: from a chosen case */
-	int offered, taken;    /* ASKED */
+	int offered, taken;    /* REQUEST */
 	weft_case cases[CASES];
 	uint32_t left; /* bit set of the cases that were not chosen */
 };
@@ -267,7 +267,7 @@ choose(struct choice *choice)
 		if (rc == RECV)
 			choice->got = choice->value;
 		if (rc == SEND && choice->cases[rc].result == 0)
-			choice->offered = ASKED;
+			choice->offered = REQUEST;
 		choice->left &= ~(1u << rc);
 		choice->cases[rc] = (weft_case)WEFT_INIT;
 	}
@@ -276,11 +276,11 @@ choose(struct choice *choice)
 static void
 set_cases(struct choice *choice, weft_threadlet feeder)
 {
-	static int asked = ASKED;
+	static int request = REQUEST;
 	weft_case *cases = choice->cases;
 
 	cases[RECV] = (weft_case){ .recv = choice->in, .value = &choice->value };
-	cases[SEND] = (weft_case){ .send = choice->out, .value = &asked };
+	cases[SEND] = (weft_case){ .send = choice->out, .value = &request };
 	cases[OP].op = &choice->op;
 	cases[EVENT].event = &choice->event;
 	cases[JOIN].joined = feeder > 0 ? feeder : 0;

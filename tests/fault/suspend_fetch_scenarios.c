@@ -39,7 +39,7 @@ say(weft_timer *timer, void *arg)
 
 /* A header section and a chunked body end with an empty line. */
 static bool
-is_asked(struct seat *seat, const char *data, size_t size)
+is_request(struct seat *seat, const char *data, size_t size)
 {
 	size_t count = size < 4 ? size : 4;
 
@@ -59,7 +59,7 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		free(seat);
 		return;
 	}
-	if (is_asked(seat, data, (size_t)size)) {
+	if (is_request(seat, data, (size_t)size)) {
 		seat->said = 0;
 		EXPECT(weft_timer_start(NULL, &seat->timer, weft_after(SHORT_NS), 0, say, seat)
 		       == 0);
@@ -112,7 +112,7 @@ read_all(weft_http *http)
 }
 
 static enum went
-ask(struct host *host, const weft_http_request *request)
+fetch(struct host *host, const weft_http_request *request)
 {
 	weft_http *http = NULL;
 	enum went went;
@@ -134,8 +134,8 @@ visit(void *arg)
 	struct host *host = arg;
 	weft_http_request request = { .url = host->url };
 
-	if (ask(host, &request) == WELL)
-		(void)ask(host, &request);
+	if (fetch(host, &request) == WELL)
+		(void)fetch(host, &request);
 	return 0;
 }
 
@@ -145,7 +145,7 @@ visit_streaming(void *arg)
 	struct host *host = arg;
 	weft_http_request request = { .url = host->url, .method = "POST", .streamed = true };
 
-	(void)ask(host, &request);
+	(void)fetch(host, &request);
 	return 0;
 }
 
@@ -160,7 +160,7 @@ visit_sending(void *arg)
 		                      .body = { much, sizeof(much) } };
 
 	memcpy(much + sizeof(much) - 4, "\r\n\r\n", 4);
-	(void)ask(host, &request);
+	(void)fetch(host, &request);
 	return 0;
 }
 

@@ -106,7 +106,7 @@ let_in(weft_listener *listener, weft_stream *peer, int error, void *arg)
 /* --- the client ------------------------------------------------------------ */
 
 static enum went
-ask(weft_redis *redis, const char *name, const char *key)
+call(weft_redis *redis, const char *name, const char *key)
 {
 	const weft_span words[] = { weft_text(name), weft_text(key) };
 	weft_redis_reply *reply = NULL;
@@ -132,7 +132,7 @@ visit(void *arg)
 
 	for (int i = 0; i < 3; i++) {
 		(void)snprintf(key, sizeof(key), "a%d", i);
-		if (ask(arg, i & 1 ? "INCR" : "GET", key) != WELL)
+		if (call(arg, i & 1 ? "INCR" : "GET", key) != WELL)
 			break;
 	}
 	return 0;
@@ -141,8 +141,8 @@ visit(void *arg)
 static int
 visit_blocking(void *arg)
 {
-	if (ask(arg, "BLPOP", "b") == WELL)
-		(void)ask(arg, "GET", "c");
+	if (call(arg, "BLPOP", "b") == WELL)
+		(void)call(arg, "GET", "c");
 	return 0;
 }
 

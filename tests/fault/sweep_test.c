@@ -71,7 +71,7 @@ static const struct {
 	{ "ops", { 120, 80, 400, 410 } },
 	{ "stop", { 200, 140, 310, 410 } },
 	{ "stop_both", { 360, 270, 470, 610 } },
-	{ "stop_ask", { 120, 90, 155, 200 } },
+	{ "stop_request", { 120, 90, 155, 200 } },
 	{ "choice", { 0, 0, 135, 170 } },
 	{ "flood", { 350, 300, 370, 950 } },
 	{ "late", { 320, 280, 480, 730 } },
@@ -458,7 +458,7 @@ sweep_named(const char *name, const char *backend)
 }
 
 static int
-sweep_asked(const char *name, const char *backend)
+sweep_requested(const char *name, const char *backend)
 {
 	if (!name)
 		return sweep_named(NULL, NULL) | sweep_all_planted();
@@ -525,6 +525,6 @@ main(int argc, char **argv)
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 6)
 		return replay(argv + 1);
-	failed |= sweep_asked(argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
+	failed |= sweep_requested(argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
 	return failed;
 }

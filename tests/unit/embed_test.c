@@ -482,7 +482,7 @@ TEST(a_movable_loop_moves_from_one_host_thread_to_another)
 /* --- misuse ------------------------------------------------------------- */
 
 static void *
-ask_elsewhere(void *arg)
+query_elsewhere(void *arg)
 {
 	CHECK_MISUSE(weft_loop_fd(arg), WEFT_EWRONGLOOP);
 	CHECK_MISUSE(weft_loop_next(arg), WEFT_NEVER);
@@ -490,9 +490,9 @@ ask_elsewhere(void *arg)
 }
 
 static void
-ask_from_inside(void *arg)
+query_from_inside(void *arg)
 {
-	elsewhere(ask_elsewhere, arg);
+	elsewhere(query_elsewhere, arg);
 	if (has_fd())
 		CHECK(weft_loop_fd(NULL) >= 0);
 	CHECK_EQ(weft_loop_next(NULL), WEFT_NEVER);
@@ -504,7 +504,7 @@ TEST(the_descriptor_of_no_loop_or_of_a_foreign_thread_is_misuse)
 
 	CHECK_MISUSE(weft_loop_fd(NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_next(NULL), WEFT_NEVER);
-	OK(weft_loop_post(loop, ask_from_inside, loop));
+	OK(weft_loop_post(loop, query_from_inside, loop));
 	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	if (has_fd())
 		check_quiet(loop);

@@ -229,9 +229,9 @@ no_epoll(void)
 
 /* Open the backend of a new loop by starting a watch, and check what the stats report. */
 static void
-check_backend(const char *asked, const char *name, const char *reason)
+check_backend(const char *requested, const char *name, const char *reason)
 {
-	weft_loop_opts opts = { .backend = asked };
+	weft_loop_opts opts = { .backend = requested };
 	weft_loop *loop = weft_loop_new(&opts);
 	weft_watch watch = WEFT_INIT;
 	int fds[2];

@@ -128,7 +128,7 @@ TEST(finish_queues_the_callback_and_does_not_call_it)
 	CHECK(p.op.pending);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, INT64_C(0x123456789abcdef));
-	CHECK_EQ(p.asked, 0);
+	CHECK_EQ(p.cancels, 0);
 	OK(weft_loop_free(loop));
 }
 
@@ -361,13 +361,13 @@ TEST(a_custom_op_may_finish_with_a_value_after_a_cancel_request)
 	weft_op_cancel(&p.op);
 	turn(loop);
 	turn(loop);
-	CHECK_EQ(p.asked, 1);
+	CHECK_EQ(p.cancels, 1);
 	CHECK_EQ(p.why, WEFT_ECANCELED);
 	CHECK_EQ(p.results, 0);
 	CHECK(p.op.pending);
 	weft_op_cancel(&p.op); /* a second cancel has no effect */
 	turn(loop);
-	CHECK_EQ(p.asked, 1);
+	CHECK_EQ(p.cancels, 1);
 	OK(weft_op_finish(&p.op, 42));
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, 42);
@@ -380,13 +380,13 @@ TEST(a_custom_op_gets_one_cancel_request_at_its_deadline_and_not_before)
 	struct probe p = { .lazy = true, .not_before_ns = weft_after(WEFT_MS) };
 
 	begin(loop, &p, p.not_before_ns);
-	while (p.asked == 0)
+	while (p.cancels == 0)
 		(void)weft_loop_run_once(loop, p.not_before_ns);
 	CHECK(weft_now() >= p.not_before_ns);
 	CHECK_EQ(p.why, WEFT_ETIMEDOUT);
 	weft_op_cancel(&p.op);
 	turn(loop);
-	CHECK_EQ(p.asked, 1);
+	CHECK_EQ(p.cancels, 1);
 	OK(weft_op_finish(&p.op, p.why));
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, WEFT_ETIMEDOUT);
@@ -409,7 +409,7 @@ TEST(a_finished_op_gets_no_cancel_request_and_keeps_its_value)
 	OK(weft_loop_run(loop));
 	for (int i = 0; i < 3; i++) {
 		CHECK_ENDED(&p[i], i + 1);
-		CHECK_EQ(p[i].asked, 0);
+		CHECK_EQ(p[i].cancels, 0);
 	}
 	OK(weft_loop_free(loop));
 }
@@ -529,7 +529,7 @@ TEST(a_loop_that_stops_ends_every_op_once)
 
 		CHECK_ENDED(&s[i], cancelled ? WEFT_ECANCELED : WEFT_ESHUTDOWN);
 		CHECK_EQ(o[i].ends, 1);
-		CHECK_EQ(o[i].asked, i != 1);
+		CHECK_EQ(o[i].cancels, i != 1);
 		CHECK_EQ(o[i].result, i == 1 ? 11 : o[i].why);
 	}
 	CHECK_EQ(o[0].why, WEFT_ESHUTDOWN);

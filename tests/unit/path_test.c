@@ -163,19 +163,19 @@ TEST(result_that_needs_no_kernel_reaches_the_program_in_two_frames)
 {
 	weft_loop *loop = make();
 	struct path slept = { .count = 0 }, finished = slept, canceled = slept;
-	weft_op sleep, own, asked;
+	weft_op sleep, own, own_canceled;
 
 	BEGIN();
 	OK(weft_op_init(&sleep, loop, on_op, &slept));
 	OK(weft_op_init(&own, loop, on_op, &finished));
-	OK(weft_op_init(&asked, loop, on_op, &canceled));
+	OK(weft_op_init(&own_canceled, loop, on_op, &canceled));
 	OK(weft_op_sleep(&sleep, weft_after(WEFT_MS)));
 	OK(weft_op_begin(&own, on_op_cancel, NULL, WEFT_NEVER));
-	OK(weft_op_begin(&asked, on_op_cancel, NULL, WEFT_NEVER));
+	OK(weft_op_begin(&own_canceled, on_op_cancel, NULL, WEFT_NEVER));
 	OK(weft_op_finish(&own, 0));
-	weft_op_cancel(&asked);
+	weft_op_cancel(&own_canceled);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(asked.result, WEFT_ECANCELED);
+	CHECK_EQ(own_canceled.result, WEFT_ECANCELED);
 	CHECK_FRAMES(&slept, 2);
 	CHECK_FRAMES(&finished, 2);
 	CHECK_FRAMES(&canceled, 2);

@@ -128,14 +128,14 @@ TEST(a_descriptor_already_added_unknown_or_closed_is_refused)
 static void
 takes_a_number_again(weft_poller *poller, int fds[2])
 {
-	static const uint32_t asked[] = { WEFT_READABLE, 0 };
+	static const uint32_t wanted[] = { WEFT_READABLE, 0 };
 
 	for (int i = 0; i < 2; i++) { /* the second time with a muted descriptor */
 		weft_poller_event event;
 		int stale[2], fresh[2];
 
 		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, stale), 0);
-		CHECK_EQ(weft_poller_add(poller, stale[0], asked[i], 1), 0);
+		CHECK_EQ(weft_poller_add(poller, stale[0], wanted[i], 1), 0);
 		CHECK_EQ(close(stale[0]), 0);
 		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fresh), 0);
 		CHECK_EQ(fresh[0], stale[0]);

@@ -204,7 +204,7 @@ on_cancel(weft_op *op, int why, void *arg)
 
 	CHECK(op == &p->op);
 	CHECK(op->pending);
-	p->asked++;
+	p->cancels++;
 	p->why = why;
 	if (p->name)
 		note(MARK(p->name - 'a' + 'A'));

@@ -91,7 +91,7 @@ struct probe {
 	void             (*act)(struct probe *probe); /* called after each result, unless NULL */
 	struct probe      *other;         /* for the test */
 	bool               sends;         /* for the test */
-	int                asked, why;    /* OWN: how often cancel was requested, and why */
+	int                cancels, why;  /* OWN: how often cancel was requested, and why */
 	bool               lazy;          /* OWN: does not finish when cancel is requested */
 	char               buf[16];
 	struct iovec       iov;

@@ -10,7 +10,7 @@
 #define real       weft__sys_real
 #define BLOCKS_ONE 16u /* one call in this many reports EAGAIN */
 
-struct asked {
+struct interest {
 	int ep; /* -1: not registered with epoll */
 	struct epoll_event event;
 };
@@ -22,7 +22,7 @@ static struct {
 	uint64_t chance;
 	int fds[2];
 	bool drains;
-	struct asked asked[2];
+	struct interest interest[2];
 } cut;
 
 uint32_t
@@ -61,10 +61,10 @@ cut_size(size_t size)
 static void
 notify_ready(int fd)
 {
-	struct asked *asked = &cut.asked[index_of(fd)];
+	struct interest *interest = &cut.interest[index_of(fd)];
 
-	if (asked->ep >= 0)
-		(void)real.epoll_ctl(asked->ep, EPOLL_CTL_MOD, fd, &asked->event);
+	if (interest->ep >= 0)
+		(void)real.epoll_ctl(interest->ep, EPOLL_CTL_MOD, fd, &interest->event);
 }
 
 /* Rule 2. */
@@ -113,9 +113,9 @@ on_write_quiet(int fd, const void *buf, size_t size)
 
 /* Rule 1. */
 static int64_t
-received(int fd, size_t asked, int64_t n)
+received(int fd, size_t interest, int64_t n)
 {
-	if (cut.drains && n > 0 && (uint64_t)n < asked)
+	if (cut.drains && n > 0 && (uint64_t)n < interest)
 		notify_ready(fd);
 	return n;
 }
@@ -165,9 +165,9 @@ on_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
 	int rc = real.epoll_ctl(ep, op, fd, event), i = index_of(fd);
 
 	if (i >= 0 && rc == 0 && op == EPOLL_CTL_DEL)
-		cut.asked[i].ep = -1;
+		cut.interest[i].ep = -1;
 	else if (i >= 0 && rc == 0)
-		cut.asked[i] = (struct asked){ ep, *event };
+		cut.interest[i] = (struct interest){ ep, *event };
 	return rc;
 }
 
@@ -177,7 +177,7 @@ cut_ends(int a, int b, bool drains)
 	cut.fds[0] = a;
 	cut.fds[1] = b;
 	cut.drains = drains;
-	cut.asked[0].ep = cut.asked[1].ep = -1;
+	cut.interest[0].ep = cut.interest[1].ep = -1;
 }
 
 void

@@ -75,7 +75,7 @@ echo_many(void *arg)
 }
 
 static int
-ask_many(void *arg)
+request_many(void *arg)
 {
 	weft_dgram *peer = open_to(NULL, &at);
 	char text[16];
@@ -98,7 +98,7 @@ TEST(messages_go_back_and_forth)
 
 	open_it();
 	go_on(loop, echo_many, NULL);
-	go_on(loop, ask_many, NULL);
+	go_on(loop, request_many, NULL);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* the socket still belongs to the loop */
 	weft_dgram_close(dgram);
@@ -113,7 +113,7 @@ TEST(message_exchange_does_not_allocate_or_arm_per_message)
 	open_it();
 	count_calls();
 	go_on(loop, echo_many, NULL);
-	go_on(loop, ask_many, NULL);
+	go_on(loop, request_many, NULL);
 	OK(weft_loop_run(loop));
 	CHECK(counted(&calls.allocs) < 60); /* not 400, one per message */
 	if (!TEST_PORTABLE && (!backend || strcmp(backend, "poll") != 0))

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "dns_asking.h"
+#include "dns_query.h"
 #include "open_fds.h"
 
-static struct asking a, b;
+static struct query a, b;
 
 /* --- how long answers are cached ---------------------------------------- */
 
@@ -142,7 +142,7 @@ TEST(dns_retries_truncated_answers_over_tcp)
 	CHECK_EQ(find(loop, &a, "tcp://huge.test:1"), WEFT__DNS_PLACES);
 	CHECK_STR(text_of(&a.out[WEFT__DNS_PLACES - 1]), "tcp://10.0.0.63:1");
 	CHECK_EQ(a.out[WEFT__DNS_PLACES].size, 0);
-	ask_max(loop, &a, "tcp://huge.test:1", 10, WEFT_NEVER);
+	query_start_max(loop, &a, "tcp://huge.test:1", 10, WEFT_NEVER);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 10);
 	CHECK_EQ(a.out[10].size, 0);
@@ -247,7 +247,7 @@ TEST(dns_keeps_no_descriptor_open_when_no_query_is_pending)
 	world_begin();
 	loop = world_loop(NULL);
 	CHECK_EQ(find(loop, &a, "tcp://localhost:1"), 2);
-	ask(loop, &a, "tcp://held.test:1"); /* opens the backend, too */
+	query_start(loop, &a, "tcp://held.test:1"); /* opens the backend, too */
 	drive_to(loop, "held.test");
 	fds = test_open_fds();
 	world_release();
@@ -310,7 +310,7 @@ TEST(dns_lookup_past_its_deadline_still_returns_an_answer_that_arrived)
 	world_begin();
 	loop = world_loop(NULL);
 	deadline = weft_after(WEFT_S); /* longer than it takes until world_release() */
-	ask_max(loop, &a, "tcp://held.test:1", 1, deadline);
+	query_start_max(loop, &a, "tcp://held.test:1", 1, deadline);
 	drive_to(loop, "held.test");
 	world_release();
 	while (weft_now() < deadline)
@@ -327,7 +327,7 @@ TEST(dns_answer_after_the_loop_was_freed_is_harmless)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	weft_op_cancel(&a.op);
 	CHECK_EQ(weft_loop_run(loop), 0);
@@ -344,7 +344,7 @@ TEST(dns_repeats_queries_in_progress_when_it_reads_its_configuration_again)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	dns = weft__dns_of(loop);
 	dns->reopen = true;
@@ -367,7 +367,7 @@ TEST(dns_reports_no_partial_answer_when_it_reads_its_configuration_again)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://half.test:1");
+	query_start(loop, &a, "tcp://half.test:1");
 	drive_to(loop, "half.test");
 	for (int i = 0; i < 20; i++)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) > 0);
@@ -391,7 +391,7 @@ TEST(dns_of_a_forked_loop_is_freed_in_the_child_and_works_in_the_parent)
 	world_begin();
 	loop = world_loop(NULL);
 	CHECK_EQ(find(loop, &b, "tcp://v4.test:1"), 1);
-	ask(loop, &a, "tcp://held.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	pid = test_fork();
 	if (pid == 0)

@@ -1,7 +1,7 @@
 /* dns_test.c - name resolution with either resolver: answers, waiting, caching. */
-#include "dns_asking.h"
+#include "dns_query.h"
 
-static struct asking a, b;
+static struct query a, b;
 
 /* --- without a query ---------------------------------------------------- */
 
@@ -29,7 +29,7 @@ TEST(dns_resolves_localhost_without_a_query)
 	CHECK_EQ(weft__addr_port(&a.out[1]), 9);
 	CHECK(find(loop, &a, "tcp://Some.LocalHost.:9") == 2);
 	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]), AF_INET + AF_INET6);
-	ask_max(loop, &a, "tcp://localhost:9", 1, WEFT_NEVER);
+	query_start_max(loop, &a, "tcp://localhost:9", 1, WEFT_NEVER);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);
 	CHECK_EQ(world_count("localhost"), 0);
@@ -138,14 +138,14 @@ TEST(dns_errors_name_the_host)
 
 TEST(dns_errors_of_concurrent_lookups_name_their_own_host)
 {
-	static struct asking other;
+	static struct query other;
 	weft_loop *loop;
 
 	world_begin();
 	loop = world_loop(NULL);
 	for (int i = 0; i < 2; i++) { /* first queried, then cached */
-		ask(loop, &a, "tcp://nx.test:80");
-		ask(loop, &other, "tcp://nodata.test:80");
+		query_start(loop, &a, "tcp://nx.test:80");
+		query_start(loop, &other, "tcp://nodata.test:80");
 		CHECK_EQ(weft_loop_run(loop), 0);
 		CHECK_EQ(a.result, WEFT_ENONAME);
 		CHECK_EQ(other.result, WEFT_ENONAME);
@@ -220,8 +220,8 @@ TEST(dns_lookups_of_one_name_share_a_query)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
-	ask(loop, &b, "udp://HELD.test:2");
+	query_start(loop, &a, "tcp://held.test:1");
+	query_start(loop, &b, "udp://HELD.test:2");
 	drive_to(loop, "held.test");
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
@@ -239,14 +239,14 @@ TEST(canceled_dns_lookup_ends_at_once_and_leaves_the_others_waiting)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
-	ask(loop, &b, "tcp://held.test:2");
+	query_start(loop, &a, "tcp://held.test:1");
+	query_start(loop, &b, "tcp://held.test:2");
 	weft_op_cancel(&a.op); /* before the query is sent */
 	drive_to(loop, "held.test");
 	CHECK_EQ(a.results, 1);
 	CHECK_EQ(a.result, WEFT_ECANCELED);
 	CHECK_EQ(a.out[0].size, 0);
-	ask(loop, &a, "tcp://held.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
 	weft_op_cancel(&a.op); /* after it was sent */
 	while (a.results == 0)
 		CHECK(weft_loop_run_once(loop, weft_after(WEFT_MS)) >= 0);
@@ -267,7 +267,7 @@ TEST(dns_caches_an_answer_that_no_lookup_waits_for)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	weft_op_cancel(&a.op);
 	CHECK_EQ(weft_loop_run(loop), 0); /* the query does not keep the loop alive */
@@ -288,8 +288,8 @@ TEST(dns_lookup_ends_at_its_deadline)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask_max(loop, &a, "tcp://held.test:1", 1, weft_after(20 * WEFT_MS));
-	ask_max(loop, &b, "tcp://held.test:1", 1, WEFT_NOWAIT);
+	query_start_max(loop, &a, "tcp://held.test:1", 1, weft_after(20 * WEFT_MS));
+	query_start_max(loop, &b, "tcp://held.test:1", 1, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, WEFT_ETIMEDOUT);
 	CHECK_EQ(b.result, WEFT_ETIMEDOUT);
@@ -309,8 +309,8 @@ TEST(dns_returns_known_answers_without_waiting)
 	world_begin();
 	loop = world_loop(NULL);
 	CHECK_EQ(find(loop, &a, "tcp://v4.test:1"), 1);
-	ask_max(loop, &a, "tcp://v4.test:1", 1, WEFT_NOWAIT);
-	ask_max(loop, &b, "tcp://127.0.0.1:1", 1, WEFT_NOWAIT);
+	query_start_max(loop, &a, "tcp://v4.test:1", 1, WEFT_NOWAIT);
+	query_start_max(loop, &b, "tcp://127.0.0.1:1", 1, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);
 	CHECK_EQ(b.result, 1);
@@ -333,8 +333,8 @@ TEST(dns_lookups_end_when_the_loop_stops)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
-	ask(loop, &b, "tcp://held2.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
+	query_start(loop, &b, "tcp://held2.test:1");
 	a.op.on_done = on_resolved_then_release;
 	drive_to(loop, "held2.test");
 	weft_loop_shutdown(loop);
@@ -353,7 +353,7 @@ TEST(loop_can_be_freed_while_no_dns_lookup_waits)
 
 	world_begin();
 	loop = world_loop(NULL);
-	ask(loop, &a, "tcp://held.test:1");
+	query_start(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	weft_op_cancel(&a.op);
@@ -380,7 +380,7 @@ TEST(dns_leaves_no_timer_when_no_query_is_pending)
 
 TEST(dns_limits_the_number_of_concurrent_queries)
 {
-	static struct asking askings[4];
+	static struct query started[4];
 	struct weft__dns_setup set = { .queries_max = 2 };
 	char address[64];
 	weft_loop *loop;
@@ -389,7 +389,7 @@ TEST(dns_limits_the_number_of_concurrent_queries)
 	loop = world_loop(&set);
 	for (int i = 0; i < 4; i++) {
 		(void)snprintf(address, sizeof(address), "tcp://held%d.test:1", i);
-		ask(loop, &askings[i], address);
+		query_start(loop, &started[i], address);
 	}
 	drive_to(loop, "held0.test");
 	drive_to(loop, "held1.test");
@@ -397,11 +397,11 @@ TEST(dns_limits_the_number_of_concurrent_queries)
 		CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) > 0);
 	CHECK_EQ(weft__dns_of(loop)->queries, 2);
 	CHECK_EQ(world_count("held2.test") + world_count("held3.test"), 0);
-	weft_op_cancel(&askings[3].op); /* its query is never sent */
+	weft_op_cancel(&started[3].op); /* its query is never sent */
 	world_release();
 	CHECK_EQ(weft_loop_run(loop), 0);
-	CHECK_EQ(askings[2].result, 1);
-	CHECK_EQ(askings[3].result, WEFT_ECANCELED);
+	CHECK_EQ(started[2].result, 1);
+	CHECK_EQ(started[3].result, WEFT_ECANCELED);
 	CHECK_EQ(world_count("held3.test"), 0);
 	CHECK_EQ(weft_loop_free(loop), 0);
 	world_end();

@@ -62,7 +62,7 @@ TEST(room_made_repeatedly_is_reported_once_at_a_time)
 /* --- accepting without waiting -------------------------------------------- */
 
 static int
-ask_at_once(void *arg)
+accept_at_once(void *arg)
 {
 	struct house *house = arg;
 	weft_stream *client, *peer;
@@ -90,7 +90,7 @@ TEST(nonwaiting_accept_neither_blocks_nor_miscounts_after_one_that_waited)
 	weft_listener_opts opts = { .connections_max = 2 };
 	struct house house = open_house(&opts);
 
-	run_threadlet(ask_at_once, &house);
+	run_threadlet(accept_at_once, &house);
 }
 
 /* --- from accept to callback ---------------------------------------------- */

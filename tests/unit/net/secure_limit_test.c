@@ -409,7 +409,7 @@ struct quiet {
 };
 
 static int
-ask_in_vain(void *arg)
+wait_in_vain(void *arg)
 {
 	struct quiet *quiet = arg;
 	weft_stream_connect_opts opts = { .tls = world.client, .handshake_ns = LIMIT_NS };
@@ -438,7 +438,7 @@ TEST(connect_to_a_server_that_sends_nothing_ends_in_time)
 	make_world();
 	(void)snprintf(quiet.address, sizeof(quiet.address), "tls://127.0.0.1:%d",
 	               ntohs(name.sin_port));
-	run_threadlet(ask_in_vain, &quiet);
+	run_threadlet(wait_in_vain, &quiet);
 	for (int i = 0; i < 2; i++) { /* both connections were closed */
 		int fd = accept(door, NULL, NULL);
 

@@ -36,7 +36,7 @@ deadline_of(const struct late *late)
 }
 
 static void
-ask_to_end(struct late *late)
+request_end(struct late *late)
 {
 	if (late->way == CANCEL)
 		OK(weft_cancel(late->who));
@@ -52,7 +52,7 @@ end_call(struct late *late)
 {
 	for (int i = 0; i < 5; i++)
 		OK(weft_yield());
-	ask_to_end(late);
+	request_end(late);
 	while (late->result == 0)
 		OK(weft_yield());
 	CHECK_EQ(late->result, whys[late->way]);
@@ -238,7 +238,7 @@ read_as_it_ends(void *arg)
 	for (int i = 0; i < 5; i++)
 		OK(weft_yield());
 	CHECK_EQ(write(weft_stream_fd(late->ends.a), "late", 4), 4);
-	ask_to_end(late);
+	request_end(late);
 	while (late->result == 0)
 		OK(weft_yield());
 	if (late->result == 4) {

@@ -319,7 +319,7 @@ TEST(send_fd_without_room_ends_at_its_deadline)
 /* --- after reads, after a move, and in callbacks ------------------------- */
 
 static int
-ask_late(void *arg)
+enable_late(void *arg)
 {
 	struct passing *p = arg;
 	char buf[4];
@@ -340,7 +340,7 @@ TEST(descriptors_can_be_enabled_after_bytes_were_read)
 {
 	struct passing p = open_passing(LINE_UNIX);
 
-	run_threadlet(ask_late, &p);
+	run_threadlet(enable_late, &p);
 	close_pipe(&p);
 }
 

@@ -239,7 +239,7 @@ TEST(tls_alpn_protocol_that_was_not_offered_is_refused)
 /* --- client certificates ------------------------------------------------ */
 
 static weft_tls *
-asking_server(void)
+requesting_server(void)
 {
 	weft_tls_cert cert = { NULL, b.chain_file, b.key_file };
 
@@ -256,7 +256,7 @@ TEST(tls_client_without_certificate_is_refused_and_gets_the_reason)
 	char byte;
 
 	basics_open(&b);
-	server = asking_server();
+	server = requesting_server();
 	pair_open(&pair, b.client, server, "example.org");
 	pair_handshake(&pair);
 	CHECK_EQ(pair.server.rc, WEFT_ECERT);
@@ -278,7 +278,7 @@ TEST(tls_client_certificate_is_reported_to_the_server)
 	weft_tls_cert cert;
 
 	basics_open(&b);
-	server = asking_server();
+	server = requesting_server();
 	cert = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
 	client = pair_open_tls(
 		&(weft_tls_opts){ .certs = &cert, .cert_count = 1, .ca_file = b.ca_file });
@@ -435,7 +435,7 @@ TEST(tls_answers_to_key_updates_are_limited)
 /* The peer requests renegotiation, which exists only in TLS 1.2.  If it succeeded, the client
  * random would change. */
 static void
-ask_anew(int role)
+renegotiate(int role)
 {
 	const struct cert *chain[] = { &b.leaf, NULL };
 	bool client = role == WEFT_TLS_CLIENT;
@@ -469,7 +469,7 @@ ask_anew(int role)
 TEST(tls_renegotiation_is_refused)
 {
 	basics_open(&b);
-	ask_anew(WEFT_TLS_CLIENT);
-	ask_anew(WEFT_TLS_SERVER);
+	renegotiate(WEFT_TLS_CLIENT);
+	renegotiate(WEFT_TLS_SERVER);
 	basics_close(&b);
 }

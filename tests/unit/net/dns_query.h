@@ -1,6 +1,6 @@
-/* dns_asking.h - resolve names in tests, and record the results. */
-#ifndef WEFT_TESTS_DNS_ASKING_H
-#define WEFT_TESTS_DNS_ASKING_H
+/* dns_query.h - resolve names in tests, and record the results. */
+#ifndef WEFT_TESTS_DNS_QUERY_H
+#define WEFT_TESTS_DNS_QUERY_H
 
 #include <netinet/in.h>
 #include "net/addr.h"
@@ -9,7 +9,7 @@
 
 #define OUT_MAX 300
 
-struct asking {
+struct query {
 	weft_op   op;
 	weft_addr out[OUT_MAX];
 	int64_t   result;
@@ -20,7 +20,7 @@ struct asking {
 static inline void
 on_resolved(weft_op *op, int64_t result, void *arg)
 {
-	struct asking *a = arg;
+	struct query *a = arg;
 
 	(void)op;
 	a->results++;
@@ -29,8 +29,8 @@ on_resolved(weft_op *op, int64_t result, void *arg)
 }
 
 static inline void
-ask_max(weft_loop *loop, struct asking *a, const char *address, size_t max,
-        uint64_t deadline_ns)
+query_start_max(weft_loop *loop, struct query *a, const char *address, size_t max,
+                uint64_t deadline_ns)
 {
 	memset(a, 0, sizeof(*a));
 	CHECK_EQ(weft_op_init(&a->op, loop, on_resolved, a), 0);
@@ -38,16 +38,16 @@ ask_max(weft_loop *loop, struct asking *a, const char *address, size_t max,
 }
 
 static inline void
-ask(weft_loop *loop, struct asking *a, const char *address)
+query_start(weft_loop *loop, struct query *a, const char *address)
 {
-	ask_max(loop, a, address, OUT_MAX, WEFT_NEVER);
+	query_start_max(loop, a, address, OUT_MAX, WEFT_NEVER);
 }
 
 /* Resolves a name and waits.  Returns the number of addresses, or the error. */
 static inline int64_t
-find(weft_loop *loop, struct asking *a, const char *address)
+find(weft_loop *loop, struct query *a, const char *address)
 {
-	ask(loop, a, address);
+	query_start(loop, a, address);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a->results, 1);
 	return a->result;
