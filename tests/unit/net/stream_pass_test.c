@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include "lines.h"
 
-struct passing {
+struct fd_pair {
 	struct ends ends;
 	int fds[2]; /* a pipe; its read end is passed */
 	int count;
@@ -13,24 +13,24 @@ struct passing {
 	weft_threadlet waiter;
 };
 
-static struct passing
-open_passing(enum line_kind kind)
+static struct fd_pair
+open_fd_pair(enum line_kind kind)
 {
-	struct passing p = { .ends = open_ends(kind) };
+	struct fd_pair p = { .ends = open_ends(kind) };
 
 	OK(pipe2(p.fds, O_CLOEXEC));
 	return p;
 }
 
 static void
-close_pipe(struct passing *p)
+close_pipe(struct fd_pair *p)
 {
 	OK(close(p->fds[0]));
 	OK(close(p->fds[1]));
 }
 
 static int
-close_both(struct passing *p)
+close_both(struct fd_pair *p)
 {
 	weft_stream_close(p->ends.a);
 	weft_stream_close(p->ends.b);
@@ -39,7 +39,7 @@ close_both(struct passing *p)
 
 /* The descriptor must be the one that was sent, under a new number. */
 static void
-check_passed(struct passing *p, int fd)
+check_received(struct fd_pair *p, int fd)
 {
 	struct stat sent, got;
 
@@ -77,22 +77,22 @@ send_raw(int by, const char *bytes, const int *fds, size_t count)
 static int
 pass_one(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	int fd = -1;
 
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-	check_passed(p, fd);
+	check_received(p, fd);
 	OK(weft_stream_send_fd(p->ends.b, p->fds[0], WEFT_NOWAIT));
 	OK(weft_stream_recv_fd(p->ends.a, &fd, WEFT_NEVER));
-	check_passed(p, fd);
+	check_received(p, fd);
 	return close_both(p);
 }
 
 TEST(descriptor_is_passed_over_a_unix_stream)
 {
 	for (int kind = LINE_UNIX; kind <= LINE_PAIR; kind++) {
-		struct passing p = open_passing(kind);
+		struct fd_pair p = open_fd_pair(kind);
 
 		run_threadlet(pass_one, &p);
 		close_pipe(&p);
@@ -104,7 +104,7 @@ TEST(descriptor_is_passed_over_a_unix_stream)
 static int
 pass_many(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 
 	for (int i = 0; i < MANY; i++) {
 		CHECK_EQ(weft_stream_write(p->ends.a, "take this\n", 10, WEFT_NEVER), 10);
@@ -119,7 +119,7 @@ pass_many(void *arg)
 static int
 take_many(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	char line[32];
 	int fd;
 
@@ -128,10 +128,10 @@ take_many(void *arg)
 		CHECK_EQ(weft_stream_read_until(p->ends.b, "\n", line, sizeof(line), WEFT_NEVER),
 		         10);
 		OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-		check_passed(p, fd);
+		check_received(p, fd);
 		if (i % 3 == 0) {
 			OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-			check_passed(p, fd);
+			check_received(p, fd);
 		}
 	}
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EOF);
@@ -143,7 +143,7 @@ TEST(descriptors_arrive_at_their_positions_among_the_bytes)
 {
 	for (int order = 0; order < 2; order++) {
 		weft_loop *loop = make();
-		struct passing p = open_passing(LINE_UNIX);
+		struct fd_pair p = open_fd_pair(LINE_UNIX);
 
 		(void)go_on(loop, order ? take_many : pass_many, &p);
 		(void)go_on(loop, order ? pass_many : take_many, &p);
@@ -158,7 +158,7 @@ TEST(descriptors_arrive_at_their_positions_among_the_bytes)
 static int
 read_over(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	char buf[16];
 	int fd, count = p->count;
 
@@ -181,7 +181,7 @@ read_over(void *arg)
 TEST(descriptors_skipped_by_reads_are_closed)
 {
 	for (int count = 0; count < 2; count++) {
-		struct passing p = open_passing(LINE_PAIR);
+		struct fd_pair p = open_fd_pair(LINE_PAIR);
 
 		p.count = count;
 		run_threadlet(read_over, &p);
@@ -192,14 +192,14 @@ TEST(descriptors_skipped_by_reads_are_closed)
 static int
 take_first_of_three(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	int three[3] = { p->fds[0], p->fds[1], p->fds[1] }, fd;
 	char buf[4];
 
 	OK(weft_stream_set(p->ends.b, "fds", 1));
 	send_raw(weft_stream_fd(p->ends.a), "many", three, 3);
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-	check_passed(p, fd);
+	check_received(p, fd);
 	CHECK_EQ(weft_stream_read_exact(p->ends.b, buf, 3, WEFT_NEVER), 3);
 	CHECK(memcmp(buf, "any", 3) == 0);
 	return close_both(p);
@@ -207,7 +207,7 @@ take_first_of_three(void *arg)
 
 TEST(first_of_several_descriptors_in_one_message_is_kept)
 {
-	struct passing p = open_passing(LINE_UNIX);
+	struct fd_pair p = open_fd_pair(LINE_UNIX);
 
 	run_threadlet(take_first_of_three, &p);
 	close_pipe(&p);
@@ -216,7 +216,7 @@ TEST(first_of_several_descriptors_in_one_message_is_kept)
 static int
 close_with_one(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	const void *seen;
 
 	OK(weft_stream_set(p->ends.b, "fds", 1));
@@ -228,7 +228,7 @@ close_with_one(void *arg)
 
 TEST(close_of_a_stream_closes_descriptors_that_were_not_received)
 {
-	struct passing p = open_passing(LINE_PAIR);
+	struct fd_pair p = open_fd_pair(LINE_PAIR);
 
 	run_threadlet(close_with_one, &p);
 	close_pipe(&p);
@@ -239,7 +239,7 @@ TEST(close_of_a_stream_closes_descriptors_that_were_not_received)
 static int
 take_none(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	char buf[4];
 	int fd = -7;
 
@@ -253,7 +253,7 @@ take_none(void *arg)
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	CHECK_EQ(fd, -7);
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-	check_passed(p, fd);
+	check_received(p, fd);
 	weft_stream_close(p->ends.b);
 	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER), WEFT_EPIPE);
 	weft_stream_close(p->ends.a);
@@ -262,7 +262,7 @@ take_none(void *arg)
 
 TEST(recv_fd_and_send_fd_report_why_no_descriptor_is_passed)
 {
-	struct passing p = open_passing(LINE_PAIR);
+	struct fd_pair p = open_fd_pair(LINE_PAIR);
 
 	run_threadlet(take_none, &p);
 	close_pipe(&p);
@@ -271,7 +271,7 @@ TEST(recv_fd_and_send_fd_report_why_no_descriptor_is_passed)
 static int
 be_refused(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	int fd = -7;
 
 	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER), WEFT_EINVAL);
@@ -284,11 +284,11 @@ be_refused(void *arg)
 TEST(streams_other_than_unix_sockets_pass_no_descriptors)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
-		struct passing p;
+		struct fd_pair p;
 
 		if (kind == LINE_UNIX || kind == LINE_PAIR)
 			continue;
-		p = open_passing(kind);
+		p = open_fd_pair(kind);
 		run_threadlet(be_refused, &p);
 		close_pipe(&p);
 	}
@@ -297,7 +297,7 @@ TEST(streams_other_than_unix_sockets_pass_no_descriptors)
 static int
 pass_to_nobody(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	int rc = 0;
 
 	OK(weft_stream_set(p->ends.a, "sndbuf", 5000));
@@ -310,7 +310,7 @@ pass_to_nobody(void *arg)
 
 TEST(send_fd_without_room_ends_at_its_deadline)
 {
-	struct passing p = open_passing(LINE_PAIR);
+	struct fd_pair p = open_fd_pair(LINE_PAIR);
 
 	run_threadlet(pass_to_nobody, &p);
 	close_pipe(&p);
@@ -321,7 +321,7 @@ TEST(send_fd_without_room_ends_at_its_deadline)
 static int
 enable_late(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	char buf[4];
 	int fd;
 
@@ -332,13 +332,13 @@ enable_late(void *arg)
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
-	check_passed(p, fd);
+	check_received(p, fd);
 	return close_both(p);
 }
 
 TEST(descriptors_can_be_enabled_after_bytes_were_read)
 {
-	struct passing p = open_passing(LINE_UNIX);
+	struct fd_pair p = open_fd_pair(LINE_UNIX);
 
 	run_threadlet(enable_late, &p);
 	close_pipe(&p);
@@ -347,7 +347,7 @@ TEST(descriptors_can_be_enabled_after_bytes_were_read)
 static void
 on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 	int fd;
 
 	(void)data;
@@ -357,14 +357,14 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		return;
 	}
 	OK(weft_stream_recv_fd(stream, &fd, WEFT_NOWAIT));
-	check_passed(p, fd);
+	check_received(p, fd);
 	p->count++;
 }
 
 static int
 pass_five(void *arg)
 {
-	struct passing *p = arg;
+	struct fd_pair *p = arg;
 
 	for (int i = 0; i < 5; i++)
 		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
@@ -375,7 +375,7 @@ pass_five(void *arg)
 TEST(callback_receives_descriptors_without_waiting)
 {
 	const weft_stream_events events = { .on_data = on_data };
-	struct passing p = open_passing(LINE_UNIX);
+	struct fd_pair p = open_fd_pair(LINE_UNIX);
 	weft_loop *loop = make();
 
 	OK(weft_stream_set(p.ends.b, "fds", 1));
