@@ -101,8 +101,8 @@ answer_locally(struct weft__dns_name *name)
 	struct weft__dns_answer answer = {
 		.ttl_ns = WEFT__DNS_TTL_MAX,
 		.count = 2,
-		.places = { { .family = AF_INET6, .ip = { [15] = 1 } },
-		            { .family = AF_INET, .ip = { 127, 0, 0, 1 } } },
+		.addrs = { { .family = AF_INET6, .ip = { [15] = 1 } },
+		           { .family = AF_INET, .ip = { 127, 0, 0, 1 } } },
 	};
 
 	weft__dns_answered(name, &answer);
@@ -233,11 +233,11 @@ dns_fail(int error, const char *host)
 static int64_t
 give_addresses(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
-	const struct weft__host *places = name->found;
+	const struct weft__host *addrs = name->found;
 	size_t count = name->count < wait->max ? name->count : wait->max;
 
 	for (size_t i = 0; i < count; i++)
-		weft__dns_make_addr(&places[i], wait->port, wait->kind, &wait->out[i]);
+		weft__dns_make_addr(&addrs[i], wait->port, wait->kind, &wait->out[i]);
 	return (int64_t)count;
 }
 
@@ -451,7 +451,7 @@ weft_dns_resolve(const char *address, weft_addr *out, size_t max, uint64_t deadl
 /* --- reverse lookup ----------------------------------------------------- */
 
 static int
-place_of(const weft_addr *addr, struct weft__host *out)
+numeric_of(const weft_addr *addr, struct weft__host *out)
 {
 	const struct sockaddr_in *in = (const void *)addr->bytes;
 	const struct sockaddr_in6 *in6 = (const void *)addr->bytes;
@@ -473,8 +473,8 @@ place_of(const weft_addr *addr, struct weft__host *out)
 int
 weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline_ns)
 {
-	struct weft__host place;
-	struct weft__dns_key key = { .place = &place };
+	struct weft__host numeric;
+	struct weft__dns_key key = { .addr = &numeric };
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_op op;
 	struct weft__dns_wait request = { .op = &op, .text = out, .max = max };
@@ -484,7 +484,7 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 		return weft__misuse(WEFT_EINVAL, "weft_dns_reverse: addr or out is NULL");
 	rc = weft__may_wait(WEFT_NEVER);
 	if (rc == 0)
-		rc = place_of(addr, &place);
+		rc = numeric_of(addr, &numeric);
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);

@@ -27,7 +27,7 @@
 
 #define WEFT__DNS_KNOWN_MAX 1024u  /* cached names; the least recently used is dropped first */
 #define WEFT__DNS_QUEUE_MAX 10000u /* names that wait to be queried */
-#define WEFT__DNS_PLACES    64u    /* addresses kept of one answer, of each family */
+#define WEFT__DNS_ADDRS_MAX 64u    /* addresses kept of one answer, of each family */
 #define WEFT__DNS_HOST_MAX  256u   /* a name with its NUL, and one spare byte */
 #define WEFT__DNS_BUCKETS   1024u
 
@@ -43,8 +43,8 @@ struct weft__dns;
 struct weft__dns_answer {
 	int      error;  /* 0, or WEFT_ENONAME, WEFT_EAGAIN, WEFT_EPROTO, WEFT_ENOMEM */
 	uint64_t ttl_ns; /* as the server gave it */
-	uint32_t count;  /* of places; 0 if the answer is a host name */
-	struct weft__host places[2 * WEFT__DNS_PLACES];
+	uint32_t count;  /* of addresses; 0 if the answer is a host name */
+	struct weft__host addrs[2 * WEFT__DNS_ADDRS_MAX];
 	char     host[WEFT__DNS_HOST_MAX]; /* of an address */
 };
 
@@ -80,7 +80,7 @@ struct weft__dns_name {
 	int       error;
 	void     *job;           /* of the engine, while QUERIED */
 	uint8_t   state;
-	struct weft__host place; /* the address; family 0: it is a name */
+	struct weft__host addr;  /* the address; family 0: it is a name */
 	char      host[];        /* in lower case; or "" */
 };
 
@@ -130,10 +130,10 @@ int weft__dns_set_up(weft_loop *loop, const struct weft__dns_setup *setup);
 
 /* --- dns_cache.c -------------------------------------------------------- */
 
-/* What to query: the addresses of `host`, or, if that is NULL, the name of `place`. */
+/* What to query: the addresses of `host`, or, if that is NULL, the name of `addr`. */
 struct weft__dns_key {
 	const char              *host; /* in lower case */
-	const struct weft__host *place;
+	const struct weft__host *addr;
 };
 
 /* The cached answer, if it is still valid, else NULL.  Marks it as used last. */

@@ -361,7 +361,7 @@ ttl_of_no(const struct engine *engine)
 }
 
 static void
-read_place(const struct sockaddr *addr, struct weft__host *out)
+read_addr(const struct sockaddr *addr, struct weft__host *out)
 {
 	const struct sockaddr_in *in = (const void *)addr;
 	const struct sockaddr_in6 *in6 = (const void *)addr;
@@ -377,7 +377,7 @@ read_place(const struct sockaddr *addr, struct weft__host *out)
 
 /* Take the first addresses of each family, and the smallest TTL of all records. */
 static void
-read_places(const struct ares_addrinfo *info, struct weft__dns_answer *out)
+read_addrs(const struct ares_addrinfo *info, struct weft__dns_answer *out)
 {
 	uint32_t counts[2] = { 0, 0 };
 	int ttl = INT32_MAX;
@@ -390,8 +390,8 @@ read_places(const struct ares_addrinfo *info, struct weft__dns_answer *out)
 		if (!is6 && n->ai_family != AF_INET)
 			continue;
 		ttl = n->ai_ttl < ttl ? n->ai_ttl : ttl;
-		if (counts[is6]++ < WEFT__DNS_PLACES)
-			read_place(n->ai_addr, &out->places[out->count++]);
+		if (counts[is6]++ < WEFT__DNS_ADDRS_MAX)
+			read_addr(n->ai_addr, &out->addrs[out->count++]);
 	}
 	out->ttl_ns = (uint64_t)(ttl > 0 ? ttl : 0) * WEFT_S;
 	if (out->count == 0)
@@ -399,7 +399,7 @@ read_places(const struct ares_addrinfo *info, struct weft__dns_answer *out)
 }
 
 static void
-on_places(void *arg, int status, int timeouts, struct ares_addrinfo *info)
+on_addrs(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
 	struct weft__dns_name *name = arg;
 	struct weft__dns_answer answer = { .error = error_of(status) };
@@ -409,7 +409,7 @@ on_places(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 	if (!is_given_back(name, status)) {
 		answer.ttl_ns = ttl_of_no(name->dns->engine);
 		if (info && status == ARES_SUCCESS)
-			read_places(info, &answer);
+			read_addrs(info, &answer);
 		/* c-ares reports only the last reply. */
 		if (answer.error == WEFT_ENONAME && malformed)
 			answer.error = WEFT_EPROTO;
@@ -442,7 +442,7 @@ void
 weft__dns_engine_query(struct weft__dns_name *name)
 {
 	struct engine *engine = name->dns->engine;
-	const struct weft__host *place = &name->place;
+	const struct weft__host *addr = &name->addr;
 	struct ares_addrinfo_hints hints = {
 		.ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM,
@@ -450,13 +450,13 @@ weft__dns_engine_query(struct weft__dns_name *name)
 	};
 
 	engine->negative_ttl = -1;
-	if (place->family == 0)
+	if (addr->family == 0)
 		note_query(engine, name);
-	if (place->family == 0)
-		ares_getaddrinfo(engine->channel, name->host, NULL, &hints, on_places, name);
+	if (addr->family == 0)
+		ares_getaddrinfo(engine->channel, name->host, NULL, &hints, on_addrs, name);
 	else
-		ares_gethostbyaddr(engine->channel, place->ip, place->family == AF_INET6 ? 16 : 4,
-		                   place->family, on_host, name);
+		ares_gethostbyaddr(engine->channel, addr->ip, addr->family == AF_INET6 ? 16 : 4,
+		                   addr->family, on_host, name);
 }
 
 void

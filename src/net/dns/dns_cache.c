@@ -34,12 +34,11 @@ static uint64_t
 hash_of(const struct weft__dns *dns, const struct weft__dns_key *key)
 {
 	return key->host ? mix(dns->seed, key->host, strlen(key->host))
-	                 : mix(dns->seed + key->place->family, key->place->ip,
-	                       sizeof(key->place->ip));
+	                 : mix(dns->seed + key->addr->family, key->addr->ip, sizeof(key->addr->ip));
 }
 
 static bool
-is_same_place(const struct weft__host *a, const struct weft__host *b)
+is_same_addr(const struct weft__host *a, const struct weft__host *b)
 {
 	return a->family == b->family && a->scope == b->scope
 	       && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
@@ -49,8 +48,8 @@ static bool
 is_for(const struct weft__dns_name *name, const struct weft__dns_key *key)
 {
 	if (key->host)
-		return name->place.family == 0 && strcmp(name->host, key->host) == 0;
-	return is_same_place(&name->place, key->place);
+		return name->addr.family == 0 && strcmp(name->host, key->host) == 0;
+	return is_same_addr(&name->addr, key->addr);
 }
 
 static struct weft__dns_name **
@@ -81,7 +80,7 @@ dns_cache_add(struct weft__dns *dns, const struct weft__dns_key *key)
 		return NULL;
 	name->dns = dns;
 	name->hash = hash_of(dns, key);
-	name->place = key->host ? nowhere : *key->place;
+	name->addr = key->host ? nowhere : *key->addr;
 	name->waits_end = &name->waits;
 	if (size > 0)
 		memcpy(name->host, key->host, size);
@@ -286,17 +285,17 @@ static void
 show(struct weft__dns_name *name, struct weft__dns_answer *answer)
 {
 	if (answer->error == 0 && answer->count > 0)
-		weft__dns_order(answer->places, answer->count);
+		weft__dns_order(answer->addrs, answer->count);
 	name->error = answer->error;
 	name->count = answer->count;
-	name->found = answer->count > 0 ? (void *)answer->places : (void *)answer->host;
+	name->found = answer->count > 0 ? (void *)answer->addrs : (void *)answer->host;
 }
 
 /* Cache the answer, in memory of the name's own.  False if out of memory. */
 static bool
 dns_cache_keep(struct weft__dns_name *name, const struct weft__dns_answer *answer)
 {
-	size_t size = answer->count > 0 ? answer->count * sizeof(*answer->places)
+	size_t size = answer->count > 0 ? answer->count * sizeof(*answer->addrs)
 	                                : strlen(answer->host) + 1;
 	void *found = NULL;
 

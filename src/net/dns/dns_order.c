@@ -189,7 +189,7 @@ take_turns(const struct rank *ranks, uint32_t count, struct weft__host *out)
 void
 weft__dns_order(struct weft__host *hosts, uint32_t count)
 {
-	struct rank ranks[2 * WEFT__DNS_PLACES];
+	struct rank ranks[2 * WEFT__DNS_ADDRS_MAX];
 	int fds[2] = { -1, -1 };
 	uint32_t usable = 0;
 

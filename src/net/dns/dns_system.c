@@ -48,11 +48,11 @@ dns_system_run(void *arg)
 	int rc;
 
 	job->ran = true;
-	if (name->place.family == 0)
-		rc = weft__sys->host_find(name->host, answer->places, 2 * WEFT__DNS_PLACES);
+	if (name->addr.family == 0)
+		rc = weft__sys->host_find(name->host, answer->addrs, 2 * WEFT__DNS_ADDRS_MAX);
 	else
-		rc = weft__sys->host_name(&name->place, answer->host, sizeof(answer->host));
-	if (rc >= 0 && name->place.family == 0)
+		rc = weft__sys->host_name(&name->addr, answer->host, sizeof(answer->host));
+	if (rc >= 0 && name->addr.family == 0)
 		answer->count = (uint32_t)rc;
 	answer->error = rc < 0 ? rc : 0;
 	answer->ttl_ns = WEFT__DNS_TTL_UNSAID;

@@ -63,7 +63,7 @@ static const char *
 order(const char *given)
 {
 	static char out[1000];
-	struct weft__host hosts[2 * WEFT__DNS_PLACES];
+	struct weft__host hosts[2 * WEFT__DNS_ADDRS_MAX];
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys fake = *weft__sys;
 	uint32_t count = 0;

@@ -139,9 +139,9 @@ TEST(dns_retries_truncated_answers_over_tcp)
 	loop = world_loop(NULL);
 	CHECK_EQ(find(loop, &a, "tcp://tcp.test:1"), 1);
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
-	CHECK_EQ(find(loop, &a, "tcp://huge.test:1"), WEFT__DNS_PLACES);
-	CHECK_STR(text_of(&a.out[WEFT__DNS_PLACES - 1]), "tcp://10.0.0.63:1");
-	CHECK_EQ(a.out[WEFT__DNS_PLACES].size, 0);
+	CHECK_EQ(find(loop, &a, "tcp://huge.test:1"), WEFT__DNS_ADDRS_MAX);
+	CHECK_STR(text_of(&a.out[WEFT__DNS_ADDRS_MAX - 1]), "tcp://10.0.0.63:1");
+	CHECK_EQ(a.out[WEFT__DNS_ADDRS_MAX].size, 0);
 	query_start_max(loop, &a, "tcp://huge.test:1", 10, WEFT_NEVER);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 10);
