@@ -12,19 +12,19 @@
 #include "net/tls/tls_set.h"
 
 static void
-clear_place(struct weft__ticket *place)
+clear_entry(struct weft__ticket *entry)
 {
-	SSL_SESSION_free(place->session);
-	weft__sys->release(place->name);
-	*place = (struct weft__ticket){ 0 };
+	SSL_SESSION_free(entry->session);
+	weft__sys->release(entry->name);
+	*entry = (struct weft__ticket){ 0 };
 }
 
 static struct weft__ticket *
 tls_cache_find(struct weft__tickets *t, const char *name)
 {
 	for (size_t i = 0; i < WEFT__TLS_CACHE_MAX; i++)
-		if (t->places[i].name && weft__tls_same_name(t->places[i].name, name))
-			return &t->places[i];
+		if (t->entries[i].name && weft__tls_same_name(t->entries[i].name, name))
+			return &t->entries[i];
 	return NULL;
 }
 
@@ -32,30 +32,30 @@ tls_cache_find(struct weft__tickets *t, const char *name)
 static struct weft__ticket *
 oldest(struct weft__tickets *t)
 {
-	struct weft__ticket *place = &t->places[0];
+	struct weft__ticket *entry = &t->entries[0];
 
 	for (size_t i = 1; i < WEFT__TLS_CACHE_MAX; i++)
-		if (t->places[i].used < place->used)
-			place = &t->places[i];
-	return place;
+		if (t->entries[i].used < entry->used)
+			entry = &t->entries[i];
+	return entry;
 }
 
 bool
 weft__tickets_put(struct weft__tickets *t, const char *name, SSL_SESSION *session)
 {
 	char *copy = weft__tls_text_copy(name);
-	struct weft__ticket *place, before;
+	struct weft__ticket *entry, before;
 
 	if (!copy)
 		return false;
 	weft__lock_take(&t->lock);
-	place = tls_cache_find(t, name);
-	if (!place)
-		place = oldest(t);
-	before = *place;
-	*place = (struct weft__ticket){ copy, session, ++t->count };
+	entry = tls_cache_find(t, name);
+	if (!entry)
+		entry = oldest(t);
+	before = *entry;
+	*entry = (struct weft__ticket){ copy, session, ++t->count };
 	weft__lock_give(&t->lock);
-	clear_place(&before);
+	clear_entry(&before);
 	return true;
 }
 
@@ -63,21 +63,21 @@ SSL_SESSION *
 weft__tickets_take(struct weft__tickets *t, const char *name)
 {
 	SSL_SESSION *session = NULL;
-	struct weft__ticket *place, spent = { 0 };
+	struct weft__ticket *entry, spent = { 0 };
 
 	weft__lock_take(&t->lock);
-	place = tls_cache_find(t, name);
-	if (place) {
-		session = place->session;
+	entry = tls_cache_find(t, name);
+	if (entry) {
+		session = entry->session;
 		(void)SSL_SESSION_up_ref(session);
-		place->used = ++t->count;
+		entry->used = ++t->count;
 	}
-	if (place && SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION) {
-		spent = *place;
-		*place = (struct weft__ticket){ 0 };
+	if (entry && SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION) {
+		spent = *entry;
+		*entry = (struct weft__ticket){ 0 };
 	}
 	weft__lock_give(&t->lock);
-	clear_place(&spent);
+	clear_entry(&spent);
 	return session;
 }
 
@@ -85,7 +85,7 @@ void
 weft__tickets_fini(struct weft__tickets *t)
 {
 	for (size_t i = 0; i < WEFT__TLS_CACHE_MAX; i++)
-		clear_place(&t->places[i]);
+		clear_entry(&t->entries[i]);
 }
 
 /* Called in a handshake, or while reading.  A server keeps none. */

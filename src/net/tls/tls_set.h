@@ -46,7 +46,7 @@ struct weft__ticket {
 struct weft__tickets {
 	struct weft__lock   lock;
 	uint64_t            count;
-	struct weft__ticket places[WEFT__TLS_CACHE_MAX];
+	struct weft__ticket entries[WEFT__TLS_CACHE_MAX];
 };
 
 /* Keep `session` for `name`.  If true, the cache owns it. */
