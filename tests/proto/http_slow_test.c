@@ -207,6 +207,10 @@ TEST(slow_download_of_a_file_finishes)
 	char path[64];
 	int fd;
 
+	if (!weft__sys->sendfile) {
+		printf("left out: threads read the file, and this clock does not wait for them\n");
+		return;
+	}
 	(void)snprintf(path, sizeof(path), "/tmp/%s", file_name);
 	fd = mkstemp(path);
 	CHECK(fd >= 0);
