@@ -570,8 +570,8 @@ TEST(dump_describes_the_threadlets_of_all_loops)
 	CHECK(strstr(dumped, "(second) is waiting for sleep"));
 	CHECK(strstr(dumped, "started at "));
 	CHECK(strstr(dumped, " sleep_until_cancelled+0x"));
-	CHECK(strstr(dumped, "look_test.c:"));
-	CHECK(!strstr(dumped, "look_test+0x"));
+	CHECK(strstr(dumped, "inspect_test.c:"));
+	CHECK(!strstr(dumped, "inspect_test+0x"));
 	CHECK(strstr(dumped, " bytes in use, "));
 	stop_idle(one);
 	stop_and_free(two);
