@@ -7,7 +7,7 @@
  *   1. `host` is the thread that called weft_loop_fd(), or that ran the loop last since then;
  *      0: the loop is not embedded.  The loop belongs to its host also between iterations: if
  *      another thread stops it, it stops when the host next runs it.
- *   2. `foreign` is true from the begin to the end of a sleep IN_FOREIGN.
+ *   2. `foreign` is true from the beginning to the end of a sleep IN_FOREIGN.
  *   3. No push is missed.  The loop begins to sleep before the run gives it back, so before
  *      the host can call weft_loop_next().  A push before that makes begin_sleep fail and is in
  *      the inbox: weft_loop_next() returns WEFT_NOWAIT.  The first push after it removes the

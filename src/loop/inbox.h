@@ -54,7 +54,7 @@ void weft__inbox_fini(struct weft__inbox *inbox, bool alone);
  * gets WEFT__IN_* must wake the loop and then call weft__inbox_wake_done(). */
 int  weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
                       bool internal);
-void weft__inbox_futex_wake(struct weft__inbox *inbox); /* futex wake, for a loop that is IN_PARK */
+void weft__inbox_futex_wake(struct weft__inbox *inbox); /* for a loop that is IN_PARK */
 void weft__inbox_wake_done(struct weft__inbox *inbox);
 
 /* Refuse pushes from now on, except internal ones. */

@@ -339,7 +339,8 @@ weft__sampler_sleep(weft_loop *loop)
 	}
 	flush(loop);
 	sampler->slept_ns = sampler->at_ns;
-	/* A thread that woke the loop for the last wait may store it late; see woke(). */
+	/* A thread that woke the loop for the last wait may store it late; see
+	 * weft__sampler_woke(). */
 	weft__store(&sampler->posted, 0, WEFT__RELAXED);
 }
 
