@@ -16,6 +16,8 @@
  *      the list of immediates.  So memory that is still to be read is not reused.
  *   4. Other threads count as visitors of the loop, so the loop is not freed during their
  *      calls.  The thread that runs the loop need not count itself.
+ *   5. A loop that stops clears the table.  Under the lock, a call either comes before that, or
+ *      sees that the loop is stopping, and adds nothing.
  */
 #include <weft/schedule.h>
 #include "loop/loop.h"
@@ -416,15 +418,12 @@ schedule_add(weft_loop *loop, const struct wanted *wanted)
 	if (rc < 0)
 		return rc;
 	visits = visit(loop);
-	if (weft__loop_is_stopping(loop)) {
-		id = weft__fail(WEFT_ESHUTDOWN, texts->stopping);
-	} else {
-		weft__biased_take(&loop->timer_handles.lock, !visits);
-		id = add_locked(loop, wanted, &announces);
-		weft__biased_give(&loop->timer_handles.lock, !visits);
-		if (announces)
-			weft__mailbox_announce(&loop->timer_handles.arrivals);
-	}
+	weft__biased_take(&loop->timer_handles.lock, !visits);
+	id = weft__loop_is_stopping(loop) ? weft__fail(WEFT_ESHUTDOWN, texts->stopping)
+	                                  : add_locked(loop, wanted, &announces); /* invariant 5 */
+	weft__biased_give(&loop->timer_handles.lock, !visits);
+	if (announces)
+		weft__mailbox_announce(&loop->timer_handles.arrivals);
 	if (visits)
 		weft__loop_exit(loop);
 	return id;
