@@ -14,19 +14,26 @@ static struct {
 	struct weft__lock lock;
 	weft_dag *first;
 	uint64_t last_id;
-	bool handles_forks; /* the fork handler is registered */
 } dags;
 
 static weft__a64 observed_ns; /* runs made before this are timed; 0: none */
 
 /* --- the list ------------------------------------------------------------ */
 
+static void
+lock_dags(void)
+{
+	static weft__a32 registered;
+
+	/* If this fails, only forked children are at risk, and the next call tries again. */
+	(void)weft__fork_handler(&registered, weft__dags_forked);
+	weft__lock_take(&dags.lock);
+}
+
 void
 weft__dag_enlist(weft_dag *dag)
 {
-	weft__lock_take(&dags.lock);
-	if (!dags.handles_forks)
-		dags.handles_forks = weft__sys->at_fork(weft__dags_forked) == 0;
+	lock_dags();
 	dag->id = ++dags.last_id;
 	dag->next_listed = dags.first;
 	dags.first = dag;
@@ -38,7 +45,7 @@ weft__dag_delist(weft_dag *dag)
 {
 	weft_dag **link = &dags.first;
 
-	weft__lock_take(&dags.lock);
+	lock_dags();
 	while (*link && *link != dag)
 		link = &(*link)->next_listed;
 	if (*link)
@@ -72,7 +79,7 @@ weft_dag_list(uint64_t *cursor, weft_value *out)
 
 	if (!cursor || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_list: cursor or out is NULL");
-	weft__lock_take(&dags.lock);
+	lock_dags();
 	dag = find_after(*cursor);
 	if (dag)
 		rc = weft__dag_write_measured(dag, out);

@@ -18,19 +18,10 @@ count_fork(void)
 	weft__watchdog_forget();
 }
 
-/* Registers the fork handler once in a process. */
 int
 weft__watch_forks(void)
 {
-	static struct weft__lock lock;
-	static bool ready;
-	int rc = 0;
+	static weft__a32 registered;
 
-	weft__lock_take(&lock);
-	if (!ready) {
-		rc = weft__sys->at_fork(count_fork);
-		ready = rc == 0;
-	}
-	weft__lock_give(&lock);
-	return rc;
+	return weft__fork_handler(&registered, count_fork);
 }

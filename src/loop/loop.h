@@ -251,7 +251,8 @@ struct weft_loop {
 	bool       ending;      /* stopping, and everything has been disarmed */
 };
 
-/* Begin to count forks.  0, or -errno. */
+/* Begin to count forks.  To be called before a lock of this layer is taken for the first time, and
+ * outside it (base/lock.h).  0, or -errno. */
 int weft__watch_forks(void);
 
 /* The loop was made by a parent process. */

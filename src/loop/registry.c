@@ -56,6 +56,8 @@ weft__registry_next(uint64_t *after)
 {
 	weft_loop *next;
 
+	/* Perhaps the process has no loop yet.  If this fails, only forked children are at risk. */
+	(void)weft__watch_forks();
 	weft__lock_take(&weft__registry.lock);
 	while ((next = find_after(*after))) {
 		*after = next->inbox.id;

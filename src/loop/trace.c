@@ -324,9 +324,11 @@ weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 	                   "a chunk has its size");
 	if (!out)
 		return weft__misuse(WEFT_EINVAL, "weft_trace_begin: out is NULL");
+	if (weft__watch_forks() < 0)
+		return weft__fail(WEFT_ENOMEM, "weft_trace_begin: out of memory");
 	weft__lock_take(&tracer.lock);
 	busy = weft__load(&tracer.now, WEFT__RELAXED) != 0;
-	if (!busy && weft__watch_forks() == 0)
+	if (!busy)
 		trace = loop_trace_make(bytes_max);
 	if (trace) {
 		if (++tracer.last_id == 0)

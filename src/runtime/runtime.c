@@ -19,7 +19,6 @@
 static struct {
 	struct weft__lock lock;
 	weft_runtime *first;
-	bool handles_forks; /* the fork handler is registered */
 } list;
 
 void
@@ -27,6 +26,16 @@ weft__runtimes_forked(void)
 {
 	list.lock = (struct weft__lock){ 0 };
 	list.first = NULL;
+}
+
+static void
+lock_list(void)
+{
+	static weft__a32 registered;
+
+	/* If this fails, only forked children are at risk, and the next call tries again. */
+	(void)weft__fork_handler(&registered, weft__runtimes_forked);
+	weft__lock_take(&list.lock);
 }
 
 /* --- placement ---------------------------------------------------------- */
@@ -66,7 +75,7 @@ go_listed(const struct weft__start *how)
 	weft_runtime *runtime;
 	weft_threadlet id;
 
-	weft__lock_take(&list.lock); /* invariant 2 */
+	lock_list(); /* invariant 2 */
 	for (runtime = list.first; runtime; runtime = runtime->next)
 		if (!weft__load(&runtime->stopping, WEFT__RELAXED))
 			break;
@@ -222,9 +231,7 @@ enlist(weft_runtime *runtime)
 {
 	weft_runtime **end = &list.first;
 
-	weft__lock_take(&list.lock);
-	if (!list.handles_forks)
-		list.handles_forks = weft__sys->at_fork(weft__runtimes_forked) == 0;
+	lock_list();
 	while (*end)
 		end = &(*end)->next;
 	*end = runtime;
@@ -237,7 +244,7 @@ runtime_unlist(weft_runtime *runtime)
 {
 	weft_runtime **link = &list.first;
 
-	weft__lock_take(&list.lock);
+	lock_list();
 	while (*link && *link != runtime)
 		link = &(*link)->next;
 	if (*link)

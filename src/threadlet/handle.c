@@ -25,7 +25,6 @@
 
 static struct {
 	struct weft__lock lock;
-	bool handles_forks; /* the fork handler is registered */
 	uint32_t scheds;
 	uint32_t chunks;
 	int64_t first_id; /* ID of new handles, above the index bits */
@@ -65,12 +64,21 @@ make_chunk(void)
 	return true;
 }
 
+/* For callers that may be the first to take the lock. */
+static void
+handles_lock_first(void)
+{
+	static weft__a32 registered;
+
+	/* If this fails, only forked children are at risk, and the next call tries again. */
+	(void)weft__fork_handler(&registered, weft__threadlets_forked);
+	weft__lock_take(&all.lock);
+}
+
 void
 weft__handles_init(void)
 {
-	weft__lock_take(&all.lock);
-	if (!all.handles_forks)
-		all.handles_forks = weft__sys->at_fork(weft__threadlets_forked) == 0;
+	handles_lock_first();
 	all.scheds++;
 	weft__lock_give(&all.lock);
 }
@@ -225,7 +233,7 @@ weft__handle_request(int64_t id, unsigned requests)
 {
 	struct weft__handle *handle;
 
-	weft__lock_take(&all.lock);
+	handles_lock_first();
 	handle = weft__handle_find_any(id);
 	if (handle) {
 		if (handle->wanted == id)

@@ -1,0 +1,167 @@
+/* fork_test.c - a child is forked while another thread of its parent is inside the library.
+ *
+ * The child has a copy of what that thread was changing, and of the locks it held.  A hook in the
+ * sys table stands for the other thread: it forks wherever the library calls the system, so each
+ * run has the same forks.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weft/dag.h>
+#include <weft/runtime.h>
+#include <weft/trace.h>
+#include "base/build.h"
+#include "base/sys.h"
+#include "test.h"
+
+static const struct weft__sys *real_sys;
+static _Thread_local bool is_forking;
+static int forks, first_status;
+static int (*child_use)(void);
+
+static int
+end_at_once(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static int
+end_step(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	(void)arg;
+	return 0;
+}
+
+/* --- what parent and child do: 0, or the number of what failed ------------- */
+
+static int
+use_threadlets(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_go_opts opts = { .loop = loop };
+
+	if (!loop)
+		return 1;
+	for (int i = 0; i < 300; i++)
+		if (weft_go_with(&opts, end_at_once, NULL) <= 0)
+			return 2;
+	if (weft_loop_run(loop) < 0)
+		return 3;
+	return weft_loop_free(loop) < 0 ? 4 : 0;
+}
+
+static int
+use_dag(void)
+{
+	weft_dag *dag = weft_dag_new("forked");
+	weft_dag_node node = { .name = "a", .fn = end_step };
+
+	if (!dag || weft_dag_add(dag, &node) < 0 || weft_dag_check(dag) < 0)
+		return 5;
+	return weft_dag_free(dag) < 0 ? 6 : 0;
+}
+
+static int
+use_trace(void)
+{
+	weft_trace *trace;
+
+	if (weft_trace_begin(&(weft_trace_opts){ .bytes_max = 1 << 20 }, &trace) < 0)
+		return 7;
+	weft_trace_free(trace);
+	return 0;
+}
+
+static int
+use_runtime(void)
+{
+	weft_runtime *runtime = weft_runtime_new(&(weft_runtime_opts){ .loops = 1 });
+
+	if (!runtime || weft_runtime_start(runtime) < 0)
+		return 8;
+	if (weft_go(end_at_once, NULL) <= 0)
+		return 9;
+	weft_runtime_shutdown(runtime);
+	if (weft_runtime_wait_stopped(runtime, WEFT_NEVER) < 0)
+		return 10;
+	return weft_runtime_free(runtime) < 0 ? 11 : 0;
+}
+
+static int (*const uses[])(void) = { use_trace, use_threadlets, use_dag, use_runtime };
+
+/* A thread of the runtime may hold the lock of AddressSanitizer's allocator at the fork.  Then no
+ * child can allocate. */
+enum { USES = sizeof(uses) / sizeof(uses[0]) - WEFT__ASAN };
+
+static int
+use_all(void)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < USES && !failed; i++)
+		failed = uses[i]();
+	return failed;
+}
+
+/* --- the other thread -------------------------------------------------------- */
+
+/* The first child that hangs or fails is reported; after it there are no more. */
+static void
+fork_here(void)
+{
+	pid_t pid;
+	int status = 0;
+
+	if (!is_forking || first_status)
+		return;
+	is_forking = false;
+	forks++;
+	pid = test_fork();
+	if (pid == 0) {
+		(void)alarm(30);
+		weft__sys = real_sys;
+		test_child_exit(child_use());
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		status = -1;
+	first_status = status;
+	is_forking = true;
+}
+
+static int
+fork_and_register(void (*fn)(void))
+{
+	int rc;
+
+	fork_here();
+	rc = real_sys->at_fork(fn);
+	fork_here();
+	return rc;
+}
+
+static void
+fork_inside(int (*use)(void), struct weft__sys sys)
+{
+	real_sys = weft__sys;
+	forks = first_status = 0;
+	child_use = use;
+	weft__sys = &sys;
+	is_forking = true;
+	CHECK_EQ(use(), 0);
+	is_forking = false;
+	weft__sys = real_sys;
+	CHECK(forks > 0);
+	CHECK(!WIFSIGNALED(first_status));
+	CHECK_EQ(WEXITSTATUS(first_status), 0);
+}
+
+/* First, because a process registers its handlers once. */
+TEST(child_forked_while_fork_handlers_are_registered_can_use_the_library)
+{
+	struct weft__sys sys = *weft__sys;
+
+	sys.at_fork = fork_and_register;
+	fork_inside(use_all, sys);
+	CHECK_EQ(forks, 2 * USES); /* one handler each */
+}
