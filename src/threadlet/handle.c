@@ -98,7 +98,8 @@ take_chunk(uint32_t i)
 	uintptr_t chunk = weft__load(&all.directory[i], WEFT__RELAXED);
 
 	weft__store(&all.directory[i], 0, WEFT__RELAXED);
-	pass_over((struct weft__handle *)chunk);
+	if (chunk)
+		pass_over((struct weft__handle *)chunk);
 	return (struct weft__handle *)chunk;
 }
 
@@ -112,12 +113,15 @@ free_chunks(void)
 	all.free = NULL;
 }
 
-/* The chunks are in use by the parent's loops: they are leaked. */
+/* The chunks are in use by the parent's loops: they are leaked.  Another thread of the parent may
+ * have been adding a chunk or freeing them: the count and the directory may disagree. */
 void
 weft__handles_forked(void)
 {
 	weft__store(&all.lock.word, 0, WEFT__RELAXED);
-	for (uint32_t i = 0; i < all.chunks; i++)
+	for (uint32_t i = 0;
+	     i < CHUNKS_MAX && (i < all.chunks || weft__load(&all.directory[i], WEFT__RELAXED));
+	     i++)
 		(void)take_chunk(i);
 	all.chunks = all.scheds = 0;
 	all.free = NULL;

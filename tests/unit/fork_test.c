@@ -140,6 +140,20 @@ fork_and_register(void (*fn)(void))
 	return rc;
 }
 
+static void *
+fork_and_alloc(size_t size)
+{
+	fork_here();
+	return real_sys->alloc(size);
+}
+
+static void
+fork_and_release(void *mem)
+{
+	fork_here();
+	real_sys->release(mem);
+}
+
 static void
 fork_inside(int (*use)(void), struct weft__sys sys)
 {
@@ -164,4 +178,15 @@ TEST(child_forked_while_fork_handlers_are_registered_can_use_the_library)
 	sys.at_fork = fork_and_register;
 	fork_inside(use_all, sys);
 	CHECK_EQ(forks, 2 * USES); /* one handler each */
+}
+
+TEST(child_forked_while_the_library_allocates_and_frees_can_use_it)
+{
+	struct weft__sys sys = *weft__sys;
+
+	sys.alloc = fork_and_alloc;
+	sys.release = fork_and_release;
+	fork_inside(use_trace, sys);
+	fork_inside(use_threadlets, sys);
+	fork_inside(use_dag, sys);
 }
