@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <weft/dag.h>
 #include <weft/runtime.h>
+#include <weft/stream.h>
 #include <weft/trace.h>
 #include "base/build.h"
 #include "base/sys.h"
@@ -86,6 +87,27 @@ use_runtime(void)
 	if (weft_runtime_wait_stopped(runtime, WEFT_NEVER) < 0)
 		return 10;
 	return weft_runtime_free(runtime) < 0 ? 11 : 0;
+}
+
+static int
+connect_tls(void *arg)
+{
+	weft_stream *stream;
+
+	(void)arg;
+	return weft_stream_connect("tls://127.0.0.1:1", NULL, &stream, WEFT_NEVER) < 0 ? 0 : -1;
+}
+
+/* Opens the context that a connection without one uses. */
+static int
+use_default_tls(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_go_opts opts = { .loop = loop };
+
+	if (!loop || weft_go_with(&opts, connect_tls, NULL) <= 0 || weft_loop_run(loop) < 0)
+		return 12;
+	return weft_loop_free(loop) < 0 ? 13 : 0;
 }
 
 static int (*const uses[])(void) = { use_trace, use_threadlets, use_dag, use_runtime };
@@ -189,4 +211,24 @@ TEST(child_forked_while_the_library_allocates_and_frees_can_use_it)
 	fork_inside(use_trace, sys);
 	fork_inside(use_threadlets, sys);
 	fork_inside(use_dag, sys);
+}
+
+/* In a child, because the process keeps the context, which looks like a leak. */
+TEST(child_forked_while_the_default_tls_context_is_opened_can_connect)
+{
+	struct weft__sys sys = *weft__sys;
+	int status;
+	pid_t pid;
+
+	sys.alloc = fork_and_alloc;
+	sys.release = fork_and_release;
+	pid = test_fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		fork_inside(use_default_tls, sys);
+		test_child_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 0);
 }

@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include "base/lock.h"
+#include "base/atomic.h"
 #include "net/addr.h"
 #include "net/dns/dns.h"
 #include "net/stream/stream.h"
@@ -334,18 +334,24 @@ stream_connect_make(weft_loop *loop, const char *address, const weft_stream_conn
 	return c;
 }
 
-/* The default context, which verifies peers by the system's CAs.  Created once, and kept. */
+/* The default context, which verifies peers by the system's CAs.  Kept once it is open.  Threads
+ * that open it at the same time keep the first; a lock would be held long enough for a fork to
+ * copy it. */
 static weft_tls *
 default_tls(void)
 {
-	static struct weft__lock lock;
-	static weft_tls *tls;
+	static weft__aptr kept;
+	uintptr_t tls = weft__load(&kept, WEFT__ACQUIRE);
+	weft_tls *own;
 
-	weft__lock_take(&lock);
-	if (!tls && weft_tls_open(NULL, &tls) < 0)
-		tls = NULL;
-	weft__lock_give(&lock);
-	return tls;
+	if (tls)
+		return (weft_tls *)tls;
+	if (weft_tls_open(NULL, &own) < 0)
+		return NULL;
+	if (weft__cas_else(&kept, &tls, (uintptr_t)own, WEFT__RELEASE, WEFT__ACQUIRE))
+		return own;
+	weft_tls_close(own);
+	return (weft_tls *)tls;
 }
 
 /* Set the host name to verify, and the context. */
