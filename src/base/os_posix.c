@@ -378,10 +378,16 @@ weft__os_catch_faults(bool (*handler)(const struct weft__moment *moment))
 	fault_handler = handler;
 	(void)sigemptyset(&mine.sa_mask);
 	for (int i = 0; rc == 0 && i < 2; i++) {
-		/* Must be set before the handler can run. */
-		rc = (int)weft__os_result(sigaction(fault_signals[i], NULL, &faults_before[i]));
-		if (rc == 0)
-			rc = (int)weft__os_result(sigaction(fault_signals[i], &mine, NULL));
+		struct sigaction before;
+
+		rc = (int)weft__os_result(sigaction(fault_signals[i], NULL, &before));
+		if (rc < 0)
+			break;
+		/* A thread of the parent may have come this far before a fork. */
+		if (before.sa_sigaction == on_fault)
+			continue;
+		faults_before[i] = before; /* set before the handler can run */
+		rc = (int)weft__os_result(sigaction(fault_signals[i], &mine, NULL));
 	}
 	return rc;
 }

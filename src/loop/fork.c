@@ -16,6 +16,7 @@ count_fork(void)
 	weft__signals_forked();
 	weft__registry_forget();
 	weft__watchdog_forget();
+	weft__locals_forked();
 }
 
 int

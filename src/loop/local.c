@@ -23,6 +23,8 @@ weft_key_new(weft_fn drop)
 {
 	uint32_t count;
 
+	/* If this fails, only forked children are at risk. */
+	(void)weft__watch_forks();
 	weft__lock_take(&keys.lock);
 	count = weft__load(&keys.count, WEFT__RELAXED);
 	if (count < COUNT) {
@@ -33,6 +35,12 @@ weft_key_new(weft_fn drop)
 	}
 	weft__lock_give(&keys.lock);
 	return count ? (int)count : weft__fail(WEFT_EAGAIN, "weft_key_new: all 64 keys are in use");
+}
+
+void
+weft__locals_forked(void)
+{
+	keys.lock = (struct weft__lock){ 0 };
 }
 
 bool

@@ -671,6 +671,9 @@ void weft__local_drop(int key, void *value);
 /* Drop all values; true if there was any. */
 bool weft__locals_end(weft_loop *loop);
 
+/* In a forked child. */
+void weft__locals_forked(void);
+
 /* --- schedule.c ------------------------------------------------ */
 
 /* Error texts of one of the weft_schedule_* calls. */

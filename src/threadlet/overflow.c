@@ -89,19 +89,29 @@ weft__overflow_prepare(struct weft__thread *self)
 	(void)weft__os_signal_stack(self);
 }
 
+static struct weft__lock catching;
+
+static void
+overflow_forked(void)
+{
+	catching = (struct weft__lock){ 0 };
+}
+
 int
 weft_catch_overflow(void)
 {
-	static struct weft__lock lock;
+	static weft__a32 registered;
 	int rc = weft__os_signal_stack(weft__thread_self());
 
 	weft__os_symbols_prepare();
-	weft__lock_take(&lock);
+	/* If this fails, only forked children are at risk, and the next call tries again. */
+	(void)weft__fork_handler(&registered, overflow_forked);
+	weft__lock_take(&catching);
 	if (rc == 0 && !weft__load(&weft__overflow_is_caught, WEFT__RELAXED))
 		rc = weft__os_catch_faults(overflow_check);
 	if (rc == 0)
 		weft__store(&weft__overflow_is_caught, 1, WEFT__RELAXED);
-	weft__lock_give(&lock);
+	weft__lock_give(&catching);
 	return rc < 0 ? weft__fail(
 		       rc,
 		       "weft_catch_overflow: cannot set up the signal stack or the fault handler")

@@ -239,19 +239,29 @@ on_state(void *arg, ares_socket_t fd, int readable, int writable)
 
 /* --- opening and closing ------------------------------------------------ */
 
+static struct weft__lock library_lock;
+
+static void
+library_forked(void)
+{
+	library_lock = (struct weft__lock){ 0 };
+}
+
 /* Once per process; c-ares counts the calls without a lock. */
 static int
 init_library(void)
 {
-	static struct weft__lock lock;
+	static weft__a32 registered;
 	static bool ready;
 	int rc = ARES_SUCCESS;
 
-	weft__lock_take(&lock);
+	/* If this fails, only forked children are at risk, and the next call tries again. */
+	(void)weft__fork_handler(&registered, library_forked);
+	weft__lock_take(&library_lock);
 	if (!ready)
 		rc = ares_library_init(ARES_LIB_INIT_ALL);
 	ready = rc == ARES_SUCCESS;
-	weft__lock_give(&lock);
+	weft__lock_give(&library_lock);
 	return rc;
 }
 
