@@ -12,7 +12,7 @@
  */
 #include <string.h>
 #include "fuzz.h"
-#include "store/client.h"
+#include "store/connection/client.h"
 
 #define SMALL 400 /* up to this size also byte by byte */
 #define TIGHT 16  /* in the second byte: request_max is smaller than the input */

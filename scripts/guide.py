@@ -189,9 +189,9 @@ CLEAN = {
     "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n"
                  "From `examples/js/s.js`:\n\n```js\nlet t;\n```\n",
     "docs/guide/README.md": "[a](a.md)\n",
-    "src/loop/turn.c": "void weft__turn(void)\nwait();\n",
+    "src/loop/core/turn.c": "void weft__turn(void)\nwait();\n",
     "docs/architecture.md": "`turn.c` has weft__turn. [Loop](internals/loop.md)\n",
-    PAGE: "```path\nweft__turn  loop/turn.c  one iteration\n  wait  loop/turn.c\n```\n",
+    PAGE: "```path\nweft__turn  loop/core/turn.c  one iteration\n  wait  loop/core/turn.c\n```\n",
     CHAPTER: "`weft_go` in `examples/a.c`:\n\n```c\nint b;\n\nint c;\n```\n\n```\nnot C\n```\n",
 }
 PLANTED = [
@@ -212,9 +212,9 @@ PLANTED = [
     ("README.md", "guide/README.md", "guide/index.md", "is not there"),
     ("README.md", "See [", "\n" * 120 + "See [", "more than 120 lines"),
     (PAGE, "wait ", "sleep ", "has no sleep"),
-    (PAGE, "wait  loop/turn.c", "wait  loop/run.c", "there is no loop/run.c"),
-    (PAGE, "wait  loop/turn.c", "wait", "want a function"),
-    ("src/loop/turn.c", "weft__turn", "weft__run", "weft__turn is in no source"),
+    (PAGE, "wait  loop/core/turn.c", "wait  loop/run.c", "there is no loop/run.c"),
+    (PAGE, "wait  loop/core/turn.c", "wait", "want a function"),
+    ("src/loop/core/turn.c", "weft__turn", "weft__run", "weft__turn is in no source"),
     ("docs/architecture.md", "`turn.c`", "`run.c`", "there is no run.c"),
     ("docs/architecture.md", "loop.md", "turn.md", "is not there"),
 ]

@@ -442,7 +442,7 @@ def backend_private(tree):
         for m in re.finditer(r"\bweft__\w+", s.code, re.I):
             if m[0] in names:
                 yield (s.path, s.line(m.start()), f"{m[0]} is private to src/backend: use ops and "
-                       "src/loop/fd.h")
+                       "src/loop/io/fd.h")
 
 
 def has_reason(source, function, reason):
@@ -779,11 +779,11 @@ CLEAN = {
         "weft__backend_of(int a)", "{", "\treturn weft__count(a);", "}",
         "extern const struct weft__poll_ops weft__poll;"),
     "src/backend/backend_op.h": c_file("backend_op.h", "struct weft__op {", "\tint fd;", "};"),
-    "src/loop/fd.h": c_file("fd.h", '#include "backend/backend.h"', "static inline int",
+    "src/loop/io/fd.h": c_file("fd.h", '#include "backend/backend.h"', "static inline int",
                             "weft__fd_send(int a)", "{", "\treturn weft__backend_of(a)->fd;", "}"),
-    "src/net/send.c": c_file("send.c", '#include "loop/fd.h"', "/* weft__backend_of() */",
+    "src/net/send.c": c_file("send.c", '#include "loop/io/fd.h"', "/* weft__backend_of() */",
                              "static struct weft__op op = { weft__count(1) };"),
-    "src/loop/turn.c": c_file(
+    "src/loop/core/turn.c": c_file(
         "turn.c", "#include <errno.h>", "#include <net/if.h>", '#include "base/sim.h"',
         '/* #include "dag/dag.h", strcpy(a, b), #if, {{{, TO' 'DO(#12) and src/wo' 'rk/pool.c */',
         "static const char *text = \"strcpy(a, '{') // #if errno \\\" atomic_x\";",

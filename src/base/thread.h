@@ -35,7 +35,7 @@ struct weft__thread {
 	void      (*end)(struct weft__thread *thread); /* cleanup by upper layers, or NULL */
 	uint64_t    post_id; /* ID of the inbox last posted to; its producer queue follows */
 	void       *post_producer;
-	void       *producers;  /* all producer queues of this thread; see loop/producer.c */
+	void       *producers;  /* all producer queues of this thread; see loop/post/producer.c */
 	uint32_t    chance; /* state of weft__chance() */
 	struct weft__worker *worker; /* set on threads of a work pool (work/pool.c), else NULL */
 	int       (*canceled)(void *arg); /* for weft_check_canceled() here; NULL: none; set by */
@@ -43,7 +43,7 @@ struct weft__thread {
 	void       *ending; /* promises queued for destruction (promise/reference.c) */
 	uint32_t    ends;   /* nested promise destructions in progress */
 	const char *name;   /* on a pool's thread the name of its pool, else NULL */
-	uint64_t    trace_mark;  /* used by loop/trace.c, like the next two */
+	uint64_t    trace_mark;  /* used by loop/observe/trace.c, like the next two */
 	void       *trace_chunk;
 	uint32_t    trace_id;
 	void       *signal_stack; /* allocated by the library, or NULL */

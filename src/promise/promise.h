@@ -17,7 +17,7 @@
 #include <weft/timer.h>
 #include "base/build.h"
 #include "base/value.h"
-#include "loop/mailbox.h"
+#include "loop/post/mailbox.h"
 #include "threadlet/waitable.h"
 
 /* A reaction: what to do when a promise has settled; embedded in the object that wants to know.

@@ -1,7 +1,7 @@
 /* child.c - child processes: start, wait, signal, close; as ops.
  *
  * posix_spawn(3) starts the process through the sys table, and reports errors of exec.
- * loop/process.c waits for its end.
+ * loop/process/process.c waits for its end.
  *
  *   1. The loop watches a child until it has ended, and nothing else in the library reaps it.
  *      So until then its pid is valid and can be signaled.
@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <weft/timer.h>
-#include "loop/process.h"
+#include "loop/process/process.h"
 #include "net/stream/stream.h"
 #include "runtime/child.h"
 

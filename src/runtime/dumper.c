@@ -4,7 +4,7 @@
  * is when a dump is needed, and no other loop waits for standard error.
  */
 #include <weft/debug.h>
-#include "loop/access.h"
+#include "loop/core/access.h"
 #include "runtime/dumper.h"
 
 #define STANDARD_ERROR 2

@@ -16,7 +16,7 @@
 #include <weft/watch.h>
 #include "base/os.h"
 #include "base/report.h"
-#include "loop/signal.h"
+#include "loop/process/signal.h"
 #include "runtime/late.h"
 #include "runtime/runtime.h"
 #include "threadlet/threadlet.h"

@@ -8,7 +8,7 @@
 #include <weft/runtime.h>
 #include <weft/work.h>
 #include "base/lock.h"
-#include "loop/access.h"
+#include "loop/core/access.h"
 #include "runtime/dumper.h"
 
 /* State of quiet.c; all except the last member under the lock. */

@@ -1,6 +1,6 @@
 /* signal_wait.c - weft_signal_wait(), which suspends a threadlet. */
 #include <weft/runtime.h>
-#include "loop/signal.h"
+#include "loop/process/signal.h"
 #include "threadlet/threadlet.h"
 
 int

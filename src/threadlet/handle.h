@@ -7,7 +7,7 @@
 
 #include <weft/base.h>
 #include "base/thread.h"
-#include "loop/mailbox.h"
+#include "loop/post/mailbox.h"
 
 struct weft__sched;
 struct weft__scope;

@@ -15,7 +15,7 @@
 #include <weft/threadlet.h>
 #include "base/build.h"
 #include "base/text.h"
-#include "loop/access.h"
+#include "loop/core/access.h"
 #include "threadlet/handle.h"
 #include "threadlet/stack.h"
 #include "base/switch/switch.h"

@@ -1,7 +1,7 @@
 /* unfinished.c - what still runs on a loop that should have stopped: names and code locations.
  *
  * A loop that still iterates lists its threadlets.  A loop that does not is blocked by one of
- * them, or by a callback: a signal to its thread finds out which (loop/watchdog.c).
+ * them, or by a callback: a signal to its thread finds out which (loop/observe/watchdog.c).
  */
 #include "base/os.h"
 #include "base/report.h"

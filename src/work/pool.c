@@ -35,7 +35,7 @@
  */
 #include "base/os.h"
 #include "base/report.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "work/pool.h"
 
 #define SPIN_NS    (20 * WEFT_US) /* these three as for loops, in sleep.c */

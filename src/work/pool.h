@@ -18,7 +18,7 @@
 #include "base/lock.h"
 #include "base/spin.h"
 #include "base/thread.h"
-#include "loop/op.h"
+#include "loop/io/op.h"
 
 enum {
 	WEFT__WORKER_SLEEPS, /* on its futex, or is about to */

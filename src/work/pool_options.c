@@ -3,7 +3,7 @@
  * Options come from programs and, in the case of `cpus`, from users.  So an invalid option is
  * an error with a text and never aborts, not even in a debug build.
  */
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "work/pool.h"
 
 #define QUEUE_DEFAULT 65536u

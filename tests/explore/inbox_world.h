@@ -9,7 +9,7 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "explore.h"
-#include "loop/producer.h"
+#include "loop/post/producer.h"
 #include "models.h"
 
 enum bug {

@@ -4,7 +4,7 @@
  * which keeps the models small.
  */
 #include "base/thread.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "models.h"
 
 struct world {

@@ -704,7 +704,7 @@ TEST(litmus_plain_write_after_a_read_races_without_release_and_acquire)
 	CHECK(litmus(model, WEFT__RELEASE, WEFT__RELAXED).failure != NULL);
 }
 
-/* --- memory that is reused under its readers, as in loop/sampler.c ------ */
+/* --- memory that is reused under its readers, as in loop/observe/sampler.c ------ */
 
 enum { OLD = 1, CLEARED, NEW }; /* marks in x, and the values that belong to them in y */
 

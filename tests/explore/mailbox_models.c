@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include "base/thread.h"
 #include "explore.h"
-#include "loop/inbox.h"
-#include "loop/mailbox.h"
+#include "loop/post/inbox.h"
+#include "loop/post/mailbox.h"
 #include "models.h"
 
 enum bug {

@@ -5,7 +5,7 @@
  * model threads that wait to be started.  Small models call and wait without a loop; larger
  * ones run a loop and ops, with a bound on preemptions.
  */
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "models.h"
 #include "work/pool.h"
 

@@ -10,7 +10,7 @@
 #include <weft/poller.h>
 #include <weft/weft.h>
 #include "fault.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "scenarios.h"
 
 /* --- echo: round trips over a socketpair -------------------------------- */

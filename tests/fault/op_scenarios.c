@@ -6,7 +6,7 @@
 #include <weft/weft.h>
 #include "base/sys.h"
 #include "fault.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "scenarios.h"
 
 /* --- watch -------------------------------------------------------------- */

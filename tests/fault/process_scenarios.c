@@ -10,7 +10,7 @@
 #include <weft/weft.h>
 #include "base/sys.h"
 #include "fault.h"
-#include "loop/signal.h"
+#include "loop/process/signal.h"
 #include "runtime/child.h"
 #include "scenarios.h"
 

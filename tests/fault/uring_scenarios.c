@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <weft/weft.h>
 #include "fault.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "scenarios.h"
 #include "uring.h"
 

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "loop/loop.h"
-#include "loop/process.h"
+#include "loop/core/loop.h"
+#include "loop/process/process.h"
 #include "late/late.h"
 
 /* --- channels and sync objects -------------------------------------------- */

@@ -1,6 +1,6 @@
 /* map_test.c - the map, compared with a plain array. */
 #include <stdio.h>
-#include "store/map.h"
+#include "store/data/map.h"
 #include "test.h"
 
 #define NAMES 300

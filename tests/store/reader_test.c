@@ -1,6 +1,6 @@
 /* reader_test.c - parsing of requests, wherever they are split, and requests that are refused. */
 #include <stdio.h>
-#include "store/store_reader.h"
+#include "store/connection/store_reader.h"
 #include "test.h"
 
 static struct memory memory;

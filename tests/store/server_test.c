@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include <weft/weft.h>
-#include "store/client.h"
+#include "store/connection/client.h"
 #include "unit/threadlet/sched.h"
 
 #define CLIENTS 1000

@@ -2,7 +2,7 @@
 #ifndef WEFT_TEST_TALK_H
 #define WEFT_TEST_TALK_H
 
-#include "store/client.h"
+#include "store/connection/client.h"
 #include "unit/probe.h"
 
 extern int64_t talk_ms; /* the wall clock of stores opened by talk_open() */

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 #include "base/sys.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "unit/probe.h"
 
 char trace[64];

@@ -21,8 +21,8 @@
 #include <netinet/udp.h>
 #include <weft/dgram.h>
 #include "net/addr.h"
-#include "loop/access.h"
-#include "loop/fd.h"
+#include "loop/core/access.h"
+#include "loop/io/fd.h"
 
 /* The control message that makes UDP split a large message into datagrams; 0: not available. */
 #if defined(UDP_SEGMENT) && !defined(WEFT_PORTABLE)

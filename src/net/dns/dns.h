@@ -23,7 +23,7 @@
 
 #include <weft/dns.h>
 #include <weft/timer.h>
-#include "loop/access.h"
+#include "loop/core/access.h"
 
 #define WEFT__DNS_KNOWN_MAX 1024u  /* cached names; the least recently used is dropped first */
 #define WEFT__DNS_QUEUE_MAX 10000u /* names that wait to be queried */

@@ -21,7 +21,7 @@
 #include "net/dns/dns.h"
 #include "net/dns/dns_ares.h"
 #include "net/dns/dns_wire.h"
-#include "loop/fd.h"
+#include "loop/io/fd.h"
 
 #define QUERIED_MAX 256
 

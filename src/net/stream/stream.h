@@ -29,8 +29,8 @@
 #include <weft/stream.h>
 #include <weft/timer.h>
 #include "base/lock.h"
-#include "loop/fd.h"
-#include "loop/mailbox.h"
+#include "loop/io/fd.h"
+#include "loop/post/mailbox.h"
 #include "net/stream/queue.h"
 #include "threadlet/threadlet.h"
 

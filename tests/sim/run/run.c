@@ -21,7 +21,7 @@
 #include "sim/kernel/kernel.h"
 #include "sim/kernel/heap.h"
 #include "dag/dag.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "runtime/runtime.h"
 #include "sim/kernel/signal.h"
 #include "sim/run/rng.h"

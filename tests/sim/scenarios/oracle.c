@@ -4,7 +4,7 @@
 #include <string.h>
 #include "backend/backend.h"
 #include "sim/scenarios/oracle.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 
 /* --- oracles ---------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  *      timed out.
  */
 #include <string.h>
-#include "loop/signal.h"
+#include "loop/process/signal.h"
 #include "sim/scenarios/oracle.h"
 #include "sim/scenarios/scenarios.h"
 

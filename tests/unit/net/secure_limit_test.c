@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <weft/debug.h>
 #include "base/sys.h"
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "threadlet/threadlet.h"
 #include "unit/net/secure_world.h"
 

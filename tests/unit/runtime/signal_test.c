@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "loop/signal.h"
+#include "loop/process/signal.h"
 #include "unit/probe.h"
 
 #define BIT(signo) (UINT64_C(1) << (signo))

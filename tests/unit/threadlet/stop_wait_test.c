@@ -1,7 +1,7 @@
 /* stop_wait_test.c - threads and threadlets that wait until another loop has stopped. */
 #include <sched.h>
 #include <signal.h>
-#include "loop/loop.h"
+#include "loop/core/loop.h"
 #include "unit/threadlet/sched.h"
 
 enum { WAITERS = 8, ROUNDS = TEST_TSAN ? 100 : 1000 };
