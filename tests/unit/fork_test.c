@@ -112,9 +112,10 @@ use_default_tls(void)
 
 static int (*const uses[])(void) = { use_trace, use_threadlets, use_dag, use_runtime };
 
-/* A thread of the runtime may hold the lock of AddressSanitizer's allocator at the fork.  Then no
- * child can allocate. */
-enum { USES = sizeof(uses) / sizeof(uses[0]) - WEFT__ASAN };
+/* Not the runtime, which has threads, with sanitizers.  One of them may hold the lock of
+ * AddressSanitizer's allocator at the fork.  Then no child can allocate.  ThreadSanitizer ends a
+ * child of a program with threads that starts a thread. */
+enum { USES = sizeof(uses) / sizeof(uses[0]) - (WEFT__ASAN || WEFT__TSAN) };
 
 static int
 use_all(void)
