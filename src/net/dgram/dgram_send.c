@@ -1,8 +1,8 @@
 /* dgram_send.c - sends datagrams.
  *
- * A call tries at once if the queue is empty.  Otherwise it waits for an op, in a queue of which
- * the op `writer` sends when there is room.  The queue consists of the callers' ops, in their
- * memory, so nothing is allocated.
+ * A call sends at once if the queue is empty.  Otherwise it appends its op to the queue, and the
+ * op `writer` sends from the queue when the socket has room.  The queue consists of the callers'
+ * ops, in their memory, so nothing is allocated.
  *
  *   1. If the kernel has sent only a part of a batch, the rest is tried again until the kernel
  *      returns the reason.  The batch may have been stopped by an error of an earlier message,
