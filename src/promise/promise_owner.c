@@ -275,6 +275,8 @@ promise_owner_loop_freed(weft_loop *loop, bool alone)
 	while (alone && owner->expected.first)
 		(void)weft_promise_unref(queue_take(&owner->expected)); /* the parent reports */
 	report_all(&owner->expected);
+	if (owner->report.block) /* the wheel is freed later than the timer */
+		(void)weft__wheel_drop(weft__loop_wheel(loop), weft__timer_entry(&owner->report));
 	weft__store(&owner->loop, 0, WEFT__RELAXED);
 	returned = weft__exchange(&owner->returned, ORPHANED, WEFT__ACQUIRE);
 	for (weft_promise *p = (weft_promise *)returned; p; p = p->next)
