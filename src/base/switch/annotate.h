@@ -113,11 +113,26 @@ weft__asan_fini(struct weft__context *context)
 #if defined(__SANITIZE_THREAD__) || WEFT__HAS_FEATURE(thread_sanitizer)
 
 #include <sanitizer/tsan_interface.h>
+#include <signal.h>
 
-#define weft__tsan_self()       __tsan_get_current_fiber()
-#define weft__tsan_make()       __tsan_create_fiber(0)
-#define weft__tsan_fini(fiber)  __tsan_destroy_fiber(fiber)
-#define weft__tsan_leave(fiber) __tsan_switch_to_fiber(fiber, 0)
+#define weft__tsan_self()      __tsan_get_current_fiber()
+#define weft__tsan_make()      __tsan_create_fiber(0)
+#define weft__tsan_fini(fiber) __tsan_destroy_fiber(fiber)
+
+/* TSan keeps an arriving signal with the current fiber until that fiber calls an intercepted
+ * function.  A threadlet that suspends first may never do so: its thread would miss the signal.
+ * pthread_sigmask() is intercepted: the first call runs the handlers of what has arrived, and
+ * what arrives from then on belongs to the next fiber. */
+WEFT__ANNOTATE
+weft__tsan_leave(void *fiber)
+{
+	sigset_t every, before;
+
+	(void)sigfillset(&every);
+	(void)pthread_sigmask(SIG_BLOCK, &every, &before);
+	__tsan_switch_to_fiber(fiber, 0);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 #else
 

@@ -309,12 +309,8 @@ be_terminated(void *arg)
 	return 0;
 }
 
-/* TSan runs a handler when its thread next calls an intercepted function, and the main thread
- * waits in a bare system call. */
 TEST(program_is_canceled_by_sigterm_and_sigint)
 {
-	if (TEST_TSAN)
-		return;
 	CHECK_EQ(weft_main(NULL, be_terminated, MARK(SIGTERM)), 0);
 	CHECK_EQ(weft_main(NULL, be_terminated, MARK(SIGINT)), 0);
 }
@@ -333,8 +329,6 @@ see_to_it(void *arg)
 
 TEST(program_that_waits_for_a_signal_is_not_canceled_by_it)
 {
-	if (TEST_TSAN)
-		return;
 	CHECK_EQ(weft_main(NULL, see_to_it, NULL), 0);
 }
 
