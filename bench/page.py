@@ -39,6 +39,11 @@ machines.
 
 To measure, run `./dev bench --json >new.jsonl`, or `./dev bench FILTER --json` for some rows. Then
 `bench/page.py --add new.jsonl` updates this page.
+
+`./dev bench --instructions` counts the instructions per operation of the rows that are pure CPU
+work, and of their peers in C, C++ and Python. Counts do not depend on the machine's speed or load.
+Those of weft are stored in `bench/instructions.json`; `./dev test` fails if one has grown by more
+than 3 %.
 """
 
 # The groups of rows, by the first word of their names, in the order of the page.

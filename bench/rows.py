@@ -182,3 +182,12 @@ ROWS = (
     Row("py.echo.tls.1k.cpu", "ns", "py_weft", pythons(1.1)),
     Row("py.subprocess", "us", "py_weft", (uvloop(1),)),
 )
+
+# Rows that are pure CPU work of one thread: instructions.py counts their instructions.
+COUNTED = frozenset("""
+    timer.start_stop.1e5 timer.rearm.1e6 timer.expire.1e6 turn.empty turn.metrics loop.new_free
+    threadlet.switch threadlet.spawn_join chan.unbuffered chan.unbuffered.deep chan.buffered
+    mutex.uncontended promise.then_chain promise.then_chain.1000 promise.create_resolve
+    promise.all.1000 promise.all.1000.late microtask timeout.set_clear http.parse
+    py.call_soon.batch py.call_soon.chain py.sleep0.1 py.sleep0.100 py.future_wake py.timer_cancel
+""".split())
