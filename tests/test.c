@@ -1,5 +1,7 @@
 /* test.c - the implementation of test.h, except for the runner. */
+#include <dirent.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -9,6 +11,8 @@
 #include "open_fds.h"
 #include "runner.h"
 #include "test.h"
+
+#define FORK_TRIES 10000
 
 const bool test_misuse_aborts = WEFT__DEBUG;
 
@@ -67,10 +71,54 @@ test_equal_text(const char *got, const char *want, const char *text, const char 
 		test_fail(file, line, "%s is \"%s\", not \"%s\"", text, got ? got : "(null)", want);
 }
 
+/* The state of a thread of this process, as in proc(5); or 0. */
+static char
+thread_state(const char *thread)
+{
+	char path[64], text[256] = "";
+	const char *name_end;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	(void)!fgets(text, sizeof(text), file);
+	(void)fclose(file);
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] ? name_end[2] : 0;
+}
+
+static bool
+other_threads_sleep(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	const struct dirent *thread;
+	bool sleep = true;
+
+	while (threads && sleep && (thread = readdir(threads)))
+		if (thread->d_name[0] != '.' && atol(thread->d_name) != syscall(SYS_gettid))
+			sleep = thread_state(thread->d_name) == 'S';
+	if (threads)
+		(void)closedir(threads);
+	return sleep;
+}
+
+/* The allocator of ASan in gcc 12 has locks that a fork copies: a child that was forked while
+ * another thread allocated memory would wait forever for such a lock.  So fork while all other
+ * threads sleep, if they ever do. */
+static void
+wait_for_safe_fork(void)
+{
+	for (int i = 0; WEFT__ASAN && i < FORK_TRIES && !other_threads_sleep(); i++)
+		(void)sched_yield();
+}
+
 int
 test_fork(void)
 {
 	fflush(NULL);
+	wait_for_safe_fork();
 	child = fork();
 	if (child == 0)
 		(void)!freopen("/dev/null", "w", stderr);
