@@ -90,7 +90,7 @@ WEFT_API int weft_interrupt(weft_threadlet threadlet);
  * `fn` end with the same error, and the caller waits until `fn` has returned.
  * Returns the result of `fn`, an error with its message; WEFT_ESHUTDOWN if the loop is shut down;
  * WEFT_ETIMEDOUT, WEFT_ECANCELED or WEFT_EINTR before `fn` has begun; WEFT_ENOMEM, WEFT_EAGAIN as
- * weft_go(); WEFT_ENOSUSPEND in callbacks.
+ * weft_go(); WEFT_ENOSUSPEND in callbacks; WEFT_EDEADLK in a plain thread that embeds the loop.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_loop_call(weft_loop *loop, weft_threadlet_fn fn, void *arg,
                             uint64_t deadline_ns);

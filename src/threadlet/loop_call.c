@@ -114,6 +114,18 @@ call_wait(struct call *call, weft_threadlet id, uint64_t deadline_ns)
 	return rc;
 }
 
+/* Whether the caller may wait.  A loop that this thread embeds could not run meanwhile. */
+static int
+call_check(const weft_loop *loop, uint64_t deadline_ns)
+{
+	if (!weft__self() && loop != WEFT_LEAST_LOADED && weft__loop_is_hosted_here(loop))
+		return weft__fail(
+			WEFT_EDEADLK,
+			"weft_loop_call: this thread embeds the loop, which cannot run while the "
+			"thread waits");
+	return weft__waitable_may_wait(true, deadline_ns);
+}
+
 int
 weft_loop_call(weft_loop *loop, weft_threadlet_fn fn, void *arg, uint64_t deadline_ns)
 {
@@ -124,7 +136,7 @@ weft_loop_call(weft_loop *loop, weft_threadlet_fn fn, void *arg, uint64_t deadli
 
 	if (!loop || !fn)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_call: loop or fn is NULL");
-	rc = weft__waitable_may_wait(true, deadline_ns);
+	rc = call_check(loop, deadline_ns);
 	if (rc < 0)
 		return rc;
 	call = call_new(fn, arg);

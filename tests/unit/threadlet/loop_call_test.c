@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <weft/embed.h>
 #include "unit/threadlet/sched.h"
 
 struct call {
@@ -99,6 +100,18 @@ TEST(threadlet_gets_the_result_of_a_function_on_its_own_loop)
 
 	run_threadlet(call_own_loop, &call);
 	CHECK_EQ(call.rc, 7);
+}
+
+TEST(thread_that_embeds_a_loop_cannot_wait_for_it)
+{
+	struct call call = { .other = make(), .fn = return_seven };
+
+	if (weft_loop_fd(call.other) >= 0) { /* the poll backend has none */
+		(void)make_call(&call);
+		CHECK_EQ(call.rc, WEFT_EDEADLK);
+		CHECK_EQ(call.runs, 0);
+	}
+	OK(weft_loop_free(call.other));
 }
 
 TEST(error_of_the_function_keeps_its_message)
