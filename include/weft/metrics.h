@@ -45,7 +45,8 @@ struct weft_loop_stats {
 	uint64_t       wakes;           /* wakes by threads that found the loop asleep */
 	uint64_t       syscalls;        /* made by the loop's thread, for the loop */
 	uint64_t       polls_skipped;   /* iterations that did not poll because the loop was busy */
-	uint64_t       posts_accepted;  /* counted when the loop takes them from the inbox */
+	uint64_t       posts_accepted;  /* counted when the loop takes them from the inbox; the
+	                                 * start of a threadlet by another thread is one, too */
 	uint64_t       posts_executed;  /* equal to posts_accepted once stopped */
 	uint64_t       posts_refused;   /* the inbox was full, or the loop was stopping */
 	uint64_t       ops_started, ops_finished;
@@ -72,7 +73,9 @@ struct weft_loop_stats {
 	weft_quantiles lag;             /* latency of the first timer or post in each batch, from
 	                                 * due (or posted) to run, in nanoseconds; an upper bound
 	                                 * while the loop is busy */
-	uint64_t       spare[8];        /* room for later versions */
+	weft_depth     internal;        /* what the library queued on the loop for its own use, such
+	                                 * as results of other threads, when an iteration took it */
+	uint64_t       spare[5];        /* room for later versions */
 };
 
 /* Read the metrics of a loop.  The caller must keep the loop from being freed (weft_loop_ref())

@@ -120,6 +120,7 @@ put_times(struct weft__admin_text *text, const struct weft_loop_stats *stats)
 	}
 	weft__json_close(text, '}');
 	put_depth(text, "inbox", &stats->inbox);
+	put_depth(text, "internal", &stats->internal);
 	put_depth(text, "microtasks", &stats->microtasks);
 	put_quantiles(text, "turn", &stats->turn);
 	put_quantiles(text, "lag", &stats->lag);

@@ -212,6 +212,9 @@ put_loops(struct reading *reading)
 	put_depth(reading, "weft_loop_inbox_depth",
 	          "Pending posts, now and maximum of the last ten seconds.",
 	          offsetof(struct weft_loop_stats, inbox));
+	put_depth(reading, "weft_loop_internal_depth",
+	          "Pending calls of the library itself, now and maximum of the last ten seconds.",
+	          offsetof(struct weft_loop_stats, internal));
 	put_depth(reading, "weft_loop_microtask_depth",
 	          "Microtasks pending when a drain began, now and maximum of the last ten seconds.",
 	          offsetof(struct weft_loop_stats, microtasks));

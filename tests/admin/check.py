@@ -24,8 +24,8 @@ LOOP = {"id", "name", "state", "threadlets", "backend", "backend_reason", "turns
         "syscalls", "polls_skipped", "posts_accepted", "posts_executed", "posts_refused",
         "ops_started", "ops_finished", "timers_fired", "fds", "alive", "accepted", "accepts_paused",
         "accepts_shed", "connected", "connects_failed", "handshakes", "handshakes_failed",
-        "peers_dropped", "turns_per_s", "callbacks_per_s", "phase_ns", "inbox", "microtasks",
-        "turn", "lag"}
+        "peers_dropped", "turns_per_s", "callbacks_per_s", "phase_ns", "inbox", "internal",
+        "microtasks", "turn", "lag"}
 THREADLET = {"loop", "id", "name", "fn", "state", "waits_for", "waits_on", "waited_ns", "left_ns",
              "spawned_at", "stack_bytes", "stack_used", "stack_high", "frames"}
 
@@ -91,7 +91,7 @@ def check_loops(admin):
     check(loop["phase_ns"], loop["phase_ns"].keys() == PHASES)
     for name in ("turn", "lag"):
         check(loop[name], loop[name].keys() == QUANTILES)
-    for name in ("inbox", "microtasks"):
+    for name in ("inbox", "internal", "microtasks"):
         check(loop[name], loop[name].keys() == {"now", "max", "average"})
     # The requests to the service, and this one.
     check(loop["accepted"], loop["accepted"] == REQUESTS + 1)

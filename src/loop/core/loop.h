@@ -222,6 +222,7 @@ struct weft_loop {
 	struct weft__node_list first, posts, last;
 	struct weft__node_list own;   /* posted by the runner, for the next iteration */
 	uint32_t   own_count;
+	uint32_t   first_count; /* nodes in `first` */
 	struct weft__ring ticks, microtasks;
 	struct weft__tasks tasks;     /* the mailbox: any thread */
 	struct weft__spin spin;
@@ -393,12 +394,15 @@ static inline uint32_t
 weft__loop_take(weft_loop *loop)
 {
 	uint32_t taken = loop->own_count;
+	struct weft__taken from_inbox;
 
 	if (taken > 0) { /* they are older than what is in the inbox */
 		weft__node_move(&loop->own, &loop->posts);
 		loop->own_count = 0;
 	}
-	taken += weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+	from_inbox = weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+	loop->first_count += from_inbox.first;
+	taken += from_inbox.posts;
 	if (taken > 0)
 		weft__count(&loop->counts.taken, taken);
 	if (loop->timed)

@@ -120,16 +120,19 @@ call_traced(weft_loop *loop, weft_fn fn, void *arg, struct trace_point point)
 	weft__trace_did(WEFT__TRACE_RAN, point.key, (const void *)(uintptr_t)fn, point.at_ns);
 }
 
-/* Run at most `max` calls of a list.  A node without a function only wakes the loop.  Returns
- * the number of posts run. */
-static inline __attribute__((always_inline)) uint32_t
+struct ran {
+	uint32_t posts, calls; /* `calls` includes the posts */
+};
+
+/* Run at most `max` calls of a list.  A node without a function only wakes the loop. */
+static inline __attribute__((always_inline)) struct ran
 run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced)
 {
 	struct trace_point point = traced ? trace_point_now(key_in_list(list)) : untraced;
 	struct weft__node_call call;
-	uint32_t posts = 0;
+	struct ran ran = { 0 };
 
-	for (; max > 0 && weft__node_pop(list, &call); max--) {
+	for (; ran.calls < max && weft__node_pop(list, &call); ran.calls++) {
 		if (!call.fn) {
 			weft__loop_take_wake(loop);
 		} else if (traced) {
@@ -138,19 +141,19 @@ run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool trac
 			call.fn(call.arg);
 			weft__checkpoint(loop);
 		}
-		posts += call.is_post;
+		ran.posts += call.is_post;
 		point = traced ? trace_point_now(key_in_list(list)) : untraced;
 	}
-	return posts;
+	return ran;
 }
 
-static WEFT__NOINLINE uint32_t
+static WEFT__NOINLINE struct ran
 run_list_traced(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
 	return run_calls(loop, list, max, true);
 }
 
-static uint32_t
+static struct ran
 run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
 	return __builtin_expect(loop->traced, 0) ? run_list_traced(loop, list, max)
@@ -206,6 +209,14 @@ run_producers(weft_loop *loop, uint32_t budget)
 	return all;
 }
 
+static inline __attribute__((always_inline)) void
+run_first(weft_loop *loop)
+{
+	uint32_t calls = run_list(loop, &loop->first, WEFT__CALLS_MAX).calls;
+
+	loop->first_count -= calls;
+}
+
 /* Run the library's own nodes, then the posts: a list, and the producer queues.  In most
  * iterations some of these are empty.  Returns how many posts came by producer queues. */
 static inline __attribute__((always_inline)) uint32_t
@@ -214,9 +225,9 @@ run_posts(weft_loop *loop)
 	uint32_t calls = 0, by_producers = 0;
 
 	if (loop->first.first)
-		(void)run_list(loop, &loop->first, WEFT__CALLS_MAX);
+		run_first(loop);
 	if (loop->posts.first)
-		calls = run_list(loop, &loop->posts, loop->budget);
+		calls = run_list(loop, &loop->posts, loop->budget).posts;
 	if (loop->inbox.listed.count > 0)
 		by_producers = run_producers(loop, loop->budget);
 	if (calls | by_producers)
@@ -242,7 +253,7 @@ run_last(weft_loop *loop)
 
 	loop->last = (struct weft__node_list){ 0 };
 	*last.end = NULL;
-	calls = run_list(loop, &last, UINT32_MAX);
+	calls = run_list(loop, &last, UINT32_MAX).posts;
 	weft__count(&loop->counts.taken, calls);
 	weft__loop_called(loop, WEFT_PHASE_INBOX, calls);
 }

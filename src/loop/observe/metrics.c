@@ -10,7 +10,7 @@
 /* Sums and maxima over the window. */
 struct window {
 	uint64_t turns, calls;
-	uint64_t inbox_max, tasks_max;
+	uint64_t inbox_max, internal_max, tasks_max;
 };
 
 static uint64_t
@@ -74,6 +74,8 @@ add_rates(struct weft__sampler *sampler, uint64_t last, struct window *out)
 		out->turns += weft__count_get(&rates->turns);
 		out->calls += weft__count_get(&rates->calls);
 		out->inbox_max = greater(out->inbox_max, weft__count_get(&rates->inbox_max));
+		out->internal_max = greater(out->internal_max,
+		                            weft__count_get(&rates->internal_max));
 		out->tasks_max = greater(out->tasks_max, weft__count_get(&rates->tasks_max));
 		if (!is_same(&rates->mark, mark))
 			return false;
@@ -128,6 +130,8 @@ read_sampler(struct weft__sampler *sampler, uint64_t queued, struct weft_loop_st
 	read_times(sampler, offsetof(struct weft__times, lag), &sum);
 	out->lag = weft__histogram_quantiles(&sum);
 	out->inbox = depth_of(&sampler->inbox, queued, window.inbox_max);
+	out->internal = depth_of(&sampler->internal, weft__count_get(&sampler->internal.now),
+	                         window.internal_max);
 	out->microtasks = depth_of(&sampler->tasks, weft__count_get(&sampler->tasks.now),
 	                           window.tasks_max);
 	for (int i = 0; i < WEFT_PHASES; i++)

@@ -74,6 +74,7 @@ rates_clear(struct weft__rates *rates)
 	weft__count_set(&rates->turns, 0);
 	weft__count_set(&rates->calls, 0);
 	weft__count_set(&rates->inbox_max, 0);
+	weft__count_set(&rates->internal_max, 0);
 	weft__count_set(&rates->tasks_max, 0);
 }
 
@@ -239,6 +240,8 @@ weft__sampler_took(weft_loop *loop, bool some)
 	loop_sampler_check(&sampler->inbox, &rates_now(sampler)->inbox_max,
 	                   weft__count_get(&counts->taken) - run
 	                           + weft__producers_depth(&loop->inbox));
+	loop_sampler_check(&sampler->internal, &rates_now(sampler)->internal_max,
+	                   loop->first_count);
 	if (sampler->woke_ns)
 		lag_ns = sampler->at_ns > begin_ns ? sampler->at_ns - begin_ns : 0;
 	if (some && (lag_ns > 0 || sampler->woke_ns))

@@ -47,7 +47,7 @@ struct weft__times {
 struct weft__rates {
 	weft__slice_mark mark; /* first */
 	weft__a64 turns, calls;
-	weft__a64 inbox_max, tasks_max;
+	weft__a64 inbox_max, internal_max, tasks_max;
 };
 
 /* The depth of a queue, sampled now and then. */
@@ -82,7 +82,7 @@ struct weft__sampler {
 	weft__a64 born_ns; /* when the window began */
 	weft__a64 posted; /* when the loop was last woken; stored by the waking thread; or 0 */
 	weft__a64 phase_ns[WEFT_PHASES];
-	struct weft__gauge inbox, tasks;
+	struct weft__gauge inbox, internal, tasks;
 	struct weft__times all_times[WEFT__TIMES + 1];
 	struct weft__rates all_rates[WEFT__RATES + 1];
 };

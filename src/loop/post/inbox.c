@@ -68,16 +68,16 @@ weft__inbox_is_closed(const struct weft__inbox *inbox)
 	return weft__load(&inbox->head, WEFT__RELAXED) & CLOSED;
 }
 
-uint32_t
+struct weft__taken
 weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
                  struct weft__node_list *rest)
 {
 	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
 	struct weft__node *node, *turned;
-	uint32_t count = 0;
+	struct weft__taken taken = { 0 };
 
 	if (!node_of(head))
-		return 0;
+		return taken;
 	while (!weft__cas(&inbox->head, &head, head & CLOSED, WEFT__ACQUIRE)) /* T */
 		;
 	turned = weft__node_turn(node_of(head));
@@ -87,10 +87,11 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 		node = turned;
 		turned = node->next;
 		kind = weft__get(node->kind);
-		count += !(kind & (WEFT__NODE_OWN | WEFT__NODE_PRODUCER));
+		taken.posts += !(kind & (WEFT__NODE_OWN | WEFT__NODE_PRODUCER));
+		taken.first += kind & WEFT__NODE_FIRST;
 		weft__node_append(kind & WEFT__NODE_FIRST ? first : rest, node);
 	}
-	return count;
+	return taken;
 }
 
 /* --- sleep and wake ----------------------------------------------------- */

@@ -102,11 +102,15 @@ uint64_t weft__producers_depth(struct weft__inbox *inbox);
  * should read some of them now. */
 bool weft__producers_rest(struct weft__inbox *inbox);
 
-/* Move all nodes to the ends of `first` and `rest`.  Returns how many of them are posts, as
- * opposed to the library's own nodes. */
-uint32_t weft__inbox_take(struct weft__inbox *inbox,
-                          struct weft__node_list *first,
-                          struct weft__node_list *rest);
+struct weft__taken {
+	uint32_t posts; /* nodes of callers */
+	uint32_t first; /* nodes that were added to `first`, which are the library's own */
+};
+
+/* Move all nodes to the ends of `first` and `rest`. */
+struct weft__taken weft__inbox_take(struct weft__inbox *inbox,
+                                    struct weft__node_list *first,
+                                    struct weft__node_list *rest);
 
 /* A producer queue has signaled the loop: its node was taken from the inbox. */
 void weft__producer_heard(struct weft__node *node);

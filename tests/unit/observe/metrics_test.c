@@ -291,6 +291,7 @@ TEST(times_rates_and_depths_are_0_without_the_metrics_flag)
 	OK(memcmp(s.phase_ns, zero.phase_ns, sizeof(s.phase_ns)));
 	OK(memcmp(&s.inbox, &zero.inbox, sizeof(s.inbox)));
 	OK(memcmp(&s.microtasks, &zero.microtasks, sizeof(s.inbox)));
+	OK(memcmp(&s.internal, &zero.internal, sizeof(s.internal)));
 	OK(memcmp(&s.turn, &zero.turn, sizeof(s.turn)));
 	OK(memcmp(&s.lag, &zero.lag, sizeof(s.lag)));
 	CHECK(s.turns_per_s <= 0 && s.callbacks_per_s <= 0);

@@ -1,5 +1,7 @@
 /* sampler_test.c - how a loop spends its time: phases, quantiles, the sliding window. */
+#include <pthread.h>
 #include <weft/metrics.h>
+#include <weft/op.h>
 #include "unit/observe/metrics_fake.h"
 
 /* --- phases and quantiles ------------------------------------------------ */
@@ -446,5 +448,56 @@ TEST(counters_of_a_running_loop_only_grow_for_a_reader_on_another_thread)
 		a = b;
 	}
 	end(loop);
+	unfake();
+}
+
+enum { FINISHED = 3 };
+
+static void
+cancel_op(weft_op *op, int why, void *arg)
+{
+	(void)arg;
+	(void)weft_op_finish(op, why);
+}
+
+static void
+ignore_op(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	(void)result;
+	(void)arg;
+}
+
+static void *
+finish_ops(void *arg)
+{
+	weft_op *ops = arg;
+
+	for (int i = 0; i < FINISHED; i++)
+		OK(weft_op_finish(&ops[i], 0));
+	return NULL;
+}
+
+TEST(the_depth_of_the_librarys_own_queue_is_reported_separately)
+{
+	weft_op ops[FINISHED];
+	struct weft_loop_stats s;
+	pthread_t thread;
+	weft_loop *loop;
+
+	fake_clock();
+	loop = make(WEFT_LOOP_METRICS);
+	for (int i = 0; i < FINISHED; i++) {
+		weft_op_init(&ops[i], loop, ignore_op, NULL);
+		OK(weft_op_begin(&ops[i], cancel_op, NULL, WEFT_NEVER));
+	}
+	CHECK_EQ(pthread_create(&thread, NULL, finish_ops, ops), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	OK(weft_loop_run(loop));
+	s = stats_of(loop);
+	CHECK(s.internal.now == 0 && s.internal.max == FINISHED && s.internal.average > 0);
+	CHECK_EQ(s.inbox.max, 0);
+	CHECK_EQ(s.posts_accepted, 0);
+	OK(weft_loop_free(loop));
 	unfake();
 }
