@@ -13,7 +13,9 @@
  *      thread that checks it: the check does what the loop would do in its next iteration.  So
  *      a threadlet that computes without suspending sees it.
  *   4. The timer is cleared as the signal fires, and as it ends without having fired, both on
- *      the loop's thread: so the timer needs no reference.
+ *      the loop's thread: so the timer needs no reference until it fires.  Then it takes one:
+ *      another thread may have dropped the last one.  That thread does not free a signal with a
+ *      timer, but sends it to the loop.
  */
 #include <string.h>
 #include <weft/abort.h>
@@ -338,8 +340,10 @@ on_timeout(void *arg)
 {
 	weft_abort *abort = arg;
 
+	weft__promise_ref_pending(&abort->promise); /* invariant 4 */
 	weft__store(&abort->timer, 0, WEFT__RELAXED);
 	time_out(abort);
+	(void)weft_abort_unref(abort);
 }
 
 weft_abort *

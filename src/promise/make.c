@@ -22,7 +22,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	if (op->more)
 		return;
 	if (!with->keeps) /* for the time of settling */
-		(void)weft_promise_ref(&with->promise);
+		weft__promise_ref_pending(&with->promise);
 	with->keeps = true;
 	if (result < 0)
 		(void)weft__promise_fail(&with->promise, (int)result);

@@ -327,6 +327,10 @@ bool weft__promise_end_transit(weft_promise *promise);
 /* Take a reference unless none is left; under a lock that keeps the memory valid. */
 bool weft__promise_try_ref(weft_promise *promise);
 
+/* On the loop's thread, for a timer or an op of the promise: take a reference.  If another thread
+ * has just dropped the last one, wait until that thread has taken one for the loop. */
+void weft__promise_ref_pending(weft_promise *promise);
+
 /* --- then.c ------------------------------------------------------------- */
 
 /* Make `promise` settle as `other` does; no other call can settle it, except a follower's.

@@ -36,6 +36,13 @@ weft__promise_try_ref(weft_promise *promise)
 	return false;
 }
 
+void
+weft__promise_ref_pending(weft_promise *promise)
+{
+	while (!weft__promise_try_ref(promise))
+		weft__sys->yield(); /* abandon() does not free it, and takes the reference */
+}
+
 static void
 end_promise(weft_promise *promise)
 {
