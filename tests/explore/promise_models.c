@@ -4,6 +4,7 @@
  * stopping and freeing the loop.  So a remainder of a promise is found as a leak, and a late
  * access as a use of freed memory.
  */
+#include <weft/abort.h>
 #include "base/os.h"
 #include "base/thread.h"
 #include "models.h"
@@ -20,8 +21,10 @@ struct world {
 	struct weft__reaction reaction;
 	weft_node node;
 	weft_promise *near;
+	const weft_abort *signal;
 };
 
+#define PAST 1            /* a deadline that has passed */
 #define SOON (2 * WEFT_S) /* a deadline: passes when nothing else can run, or at once */
 
 static struct world *reporting; /* the world whose reports are counted, or NULL */
@@ -146,6 +149,29 @@ setup_reports(void *state)
 	count_reports(state);
 }
 
+/* The loop takes the timer in one iteration, and fires the signal in the next. */
+static void
+setup_signal(void *state)
+{
+	struct world *w = state;
+
+	setup_none(w);
+	w->signal = weft_abort_new_timeout(w->loop, PAST);
+	EXPLORE_CHECK(w->signal != NULL);
+}
+
+/* The next iteration finishes the op of the promise. */
+static void
+setup_op(void *state)
+{
+	struct world *w = state;
+	weft_op *op;
+
+	setup_none(w);
+	w->promise = weft_promise_new_op(w->loop, &op);
+	EXPLORE_CHECK(w->promise && weft_op_sleep(op, PAST) == 0);
+}
+
 /* --- threads -------------------------------------------------------------- */
 
 static void
@@ -224,6 +250,29 @@ run_to_end(void *state)
 	struct world *w = state;
 
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
+}
+
+static void
+run_iteration(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(weft_loop_run_once(w->loop, WEFT_NOWAIT) >= 0);
+}
+
+static void
+run_two_iterations(void *state)
+{
+	run_iteration(state);
+	run_iteration(state);
+}
+
+static void
+drop_signal(void *state)
+{
+	struct world *w = state;
+
+	(void)weft_abort_unref(w->signal);
 }
 
 /* Reject the promise, and run its loop, which lands and reports it. */
@@ -448,6 +497,25 @@ let_go_alone(void *state)
 	weft__promise_release(promise);
 }
 
+/* Planted: the loop settles the promise without a reference. */
+static void
+fail_badly(void *arg)
+{
+	struct world *w = arg;
+
+	(void)weft__promise_fail(w->promise, WEFT_ETIMEDOUT);
+}
+
+static void
+setup_timer_badly(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	w->node = (weft_node){ .fn = fail_badly, .arg = w };
+	EXPLORE_CHECK(weft_loop_post_node(w->loop, &w->node) == 0);
+}
+
 /* Planted: marks the rejection as handled before it knows that the promise has settled. */
 static void
 handle_badly(void *state)
@@ -493,6 +561,10 @@ static const struct explore_model models[] = {
 	    check_rejected, 2, .spurious = 0),
 	TWO("a rejection is reported as another thread handles it", setup_reports, reject_and_run,
 	    handle_rejection, check_reports, 1, .spurious = 0),
+	TWO("a signal fires as its last reference is dropped", setup_signal, run_two_iterations,
+	    drop_signal, check_gone, 2, .spurious = 0),
+	TWO("an op finishes as the last reference to its promise is dropped", setup_op,
+	    run_iteration, let_go, check_gone, 2, .spurious = 0),
 };
 
 static const struct explore_model mistaken[] = {
@@ -506,6 +578,8 @@ static const struct explore_model mistaken[] = {
 	    check_gone, 2, .spurious = 0),
 	TWO("a rejection is reported as another thread handles it", setup_reports, reject_and_run,
 	    handle_badly, check_reports, 1, .spurious = 0),
+	TWO("a signal fires as its last reference is dropped", setup_timer_badly, run_iteration,
+	    let_go, check_gone, 2, .spurious = 0),
 };
 
 static const struct plant plants[] = {
@@ -514,6 +588,7 @@ static const struct plant plants[] = {
 	{ 0, &mistaken[2], 0, "counts references by two steps" },
 	{ 0, &mistaken[3], 0, "ends what a walk has taken a reference of" },
 	{ 0, &mistaken[4], 0, "cares before it knows the outcome" },
+	{ 0, &mistaken[5], 0, "settles without a reference" },
 };
 
 static const struct model_set promise_models = {
