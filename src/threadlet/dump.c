@@ -188,17 +188,40 @@ write_slice(struct dump *dump, int count)
 	return 0;
 }
 
+/* The first line about a loop, unless it has no threadlets.  The caller's visit of the loop ends.
+ * Returns 1, 0 if there is nothing to write, or a write error. */
+static int
+begin_loop(struct dump *dump, weft_loop *loop, int error)
+{
+	bool has_sched = weft__sched_at(loop) != NULL;
+	int rc = has_sched ? write_head(dump, loop, error) : 0;
+
+	weft__loop_exit(loop);
+	return rc < 0 ? rc : has_sched;
+}
+
+/* The loop has not answered in time. */
+static int
+write_no_answer(struct dump *dump, uint64_t id, int error)
+{
+	weft_loop *loop = weft__registry_find(id);
+	int rc = loop ? begin_loop(dump, loop, error) : 0;
+
+	return rc < 0 ? rc : 0;
+}
+
 /* Write the threadlets of a loop.  Returns 0, or a write error. */
 static int
-dump_loop(struct dump *dump, weft_loop *loop)
+dump_threadlets(struct dump *dump, uint64_t id)
 {
 	uint64_t cursor = 0;
-	int rc = write_head(dump, loop, 0), count = 1;
+	int rc = 0, count = 1;
 
 	while (rc == 0 && count > 0) {
-		count = weft__threadlet_list(loop, &cursor, dump->infos, SLICE,
-		                             weft_after(ANSWER_NS));
-		rc = count < 0 ? write_head(dump, loop, count) : write_slice(dump, count);
+		count = weft_threadlet_list(id, &cursor, dump->infos, SLICE, weft_after(ANSWER_NS));
+		if (count == WEFT_ENOENT)
+			break; /* it was freed */
+		rc = count < 0 ? write_no_answer(dump, id, count) : write_slice(dump, count);
 	}
 	return rc;
 }
@@ -216,9 +239,9 @@ weft_dump(int fd)
 	dump->fd = fd;
 	dump->count = 0;
 	while (rc == 0 && (loop = weft__registry_next(&after))) {
-		if (weft__sched_at(loop))
-			rc = dump_loop(dump, loop);
-		weft__loop_exit(loop);
+		rc = begin_loop(dump, loop, 0);
+		if (rc > 0)
+			rc = dump_threadlets(dump, after);
 	}
 	if (rc == 0)
 		rc = dump->count;

@@ -12,6 +12,9 @@
  *   3. The scheduler's list is in order of arrival.  A cursor is the `seq` of the last threadlet
  *      that was read.  `mark` says where the list continues, and moves if that threadlet ends.
  *      With several readers it may be another reader's; then the position is searched for.
+ *   4. The requester is a visitor of the loop (life.c) while it reads the loop, and while its
+ *      request is pending.  The thread that takes the request ends that visit: so a requester that
+ *      is suspended never delays weft_loop_free(), which may run on the requester's own thread.
  */
 #include "base/switch/frames.h"
 #include "threadlet/waitable.h"
@@ -21,7 +24,8 @@
 
 struct weft__listing {
 	struct weft__listing *next;
-	weft_loop *loop;
+	uint64_t loop_id;
+	weft_loop *loop; /* NULL: the visit has ended */
 	uint64_t cursor;
 	weft_threadlet_info *out;
 	size_t max;
@@ -154,6 +158,16 @@ listing_take_off(struct weft__listing *listing)
 	weft__loop_add_listings(listing->loop, -1);
 }
 
+/* On the thread that has taken the request; invariant 4. */
+static void
+listing_end_visit(struct weft__listing *listing)
+{
+	weft_loop *loop = listing->loop;
+
+	listing->loop = NULL;
+	weft__loop_exit(loop);
+}
+
 /* Take requests to the loop until one is claimed; NULL: there are no more. */
 static struct weft__listing *
 listing_next(const weft_loop *loop)
@@ -170,6 +184,8 @@ listing_next(const weft_loop *loop)
 			break;
 		listing_take_off(listing);
 		claimed = weft__claim(&listing->w.waiter);
+		if (!claimed)
+			listing_end_visit(listing);
 	} while (!claimed);
 	weft__lock_give(&weft__registry.lock);
 	return listing;
@@ -182,20 +198,26 @@ weft__sched_answer_listings(weft_loop *loop)
 
 	while ((listing = listing_next(loop))) {
 		listing_copy(listing);
+		listing_end_visit(listing);
 		weft__waitable_wake_shared(&listing->w, 0);
 	}
 }
 
+/* Once the request is pending, it may be taken, and the visit ended, at any time. */
 static void
 listing_request(struct weft__listing *listing)
 {
+	weft_loop *loop = listing->loop;
+
+	weft__loop_enter(loop); /* until it has been woken */
 	weft__lock_take(&weft__registry.lock);
 	listing->pending = true;
 	listing->next = weft__registry.listings;
 	weft__registry.listings = listing;
-	weft__loop_add_listings(listing->loop, 1);
+	weft__loop_add_listings(loop, 1);
 	weft__lock_give(&weft__registry.lock);
-	weft__loop_wake(listing->loop);
+	weft__loop_wake(loop);
+	weft__loop_exit(loop);
 }
 
 static void
@@ -231,7 +253,7 @@ listing_from_outside(struct weft__listing *listing, uint64_t deadline_ns)
 	uint64_t until_ns;
 	int rc;
 
-	while (!weft__loop_is_going(listing->loop)) {
+	while (listing->loop && !weft__loop_is_going(listing->loop)) {
 		if (weft__loop_hold(listing->loop)) {
 			listing_copy(listing);
 			weft__loop_give_back(listing->loop);
@@ -245,24 +267,27 @@ listing_from_outside(struct weft__listing *listing, uint64_t deadline_ns)
 		rc = listing_wait(listing, until_ns);
 		if (rc != WEFT_ETIMEDOUT || weft__sys->now() >= deadline_ns)
 			return rc;
+		if (!listing->loop)
+			listing->loop = weft__registry_find(listing->loop_id);
 	}
 	return 0;
 }
 
-/* The loop cannot be freed meanwhile. */
+/* The caller visits the loop.  The visit ends here. */
 static int
 listing_fill(weft_loop *loop, uint64_t *cursor, struct weft__listing *listing, uint64_t deadline_ns)
 {
 	int rc = 0;
 
-	if (!weft__sched_at(loop))
-		return 0;
 	listing->loop = loop;
+	listing->loop_id = weft__loop_id(loop);
 	listing->cursor = *cursor;
 	if (loop == weft__thread_self()->loop)
 		listing_copy(listing);
-	else
+	else if (weft__sched_at(loop))
 		rc = listing_from_outside(listing, deadline_ns);
+	if (listing->loop)
+		listing_end_visit(listing);
 	if (rc < 0)
 		return rc;
 	*cursor = listing->cursor;
@@ -274,12 +299,9 @@ weft__threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out
                      uint64_t deadline_ns)
 {
 	struct weft__listing listing = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
-	int rc;
 
 	weft__loop_enter(loop);
-	rc = listing_fill(loop, cursor, &listing, deadline_ns);
-	weft__loop_exit(loop);
-	return rc;
+	return listing_fill(loop, cursor, &listing, deadline_ns);
 }
 
 int
@@ -288,7 +310,6 @@ weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out
 {
 	struct weft__listing listing = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	weft_loop *loop;
-	int rc;
 
 	if (!cursor || !out || max == 0)
 		return weft__misuse(WEFT_EINVAL,
@@ -296,7 +317,5 @@ weft_threadlet_list(uint64_t loop_id, uint64_t *cursor, weft_threadlet_info *out
 	loop = weft__registry_find(loop_id);
 	if (!loop)
 		return weft__fail(WEFT_ENOENT, "weft_threadlet_list: no loop has that ID");
-	rc = listing_fill(loop, cursor, &listing, deadline_ns);
-	weft__loop_exit(loop);
-	return rc;
+	return listing_fill(loop, cursor, &listing, deadline_ns);
 }

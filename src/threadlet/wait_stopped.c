@@ -42,8 +42,11 @@ stopped_late(struct stopped_wait *wait)
 
 	if (!loop)
 		return 0; /* it has just stopped */
-	weft__loop_report_late(loop);
+	/* The report may suspend, and a visitor must not: weft_loop_free() waits for visitors. */
+	(void)weft_loop_ref(loop);
 	weft__loop_exit(loop);
+	weft__loop_report_late(loop);
+	(void)weft_loop_unref(loop);
 	return WEFT_ETIMEDOUT;
 }
 

@@ -234,8 +234,9 @@ free_forked(weft_loop *loop)
 	destroy(loop, true);
 }
 
-/* Wait until no thread is inside a call, and let no new visitor in.  False: a visitor stops
- * the loop, and waits for us to give it back, or has left a reference. */
+/* Wait until no thread is inside a call, and let no new visitor in.  Visitors that wait for a
+ * list of threadlets get it, and the visit ends.  False: a visitor stops the loop, and waits for us
+ * to give it back, or has left a reference. */
 static bool
 wait_for_visitors(weft_loop *loop, uint32_t state)
 {
@@ -244,6 +245,8 @@ wait_for_visitors(weft_loop *loop, uint32_t state)
 	weft__store(&loop->going, 1, WEFT__SEQ_CST); /* E, in registry.c */
 	while (same && weft__load(&loop->visitors, WEFT__SEQ_CST) > 0) {
 		same = weft__load(&loop->state, WEFT__RELAXED) == state;
+		if (weft__load(&loop->listings, WEFT__RELAXED) > 0)
+			weft__loop_sched(loop)->answer_listings(loop);
 		weft__sys->yield();
 	}
 	if (same && weft__load(&loop->refs, WEFT__ACQUIRE) == 0)

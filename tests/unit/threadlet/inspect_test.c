@@ -1,4 +1,5 @@
 /* inspect_test.c - inspecting threadlets: lists, stack frames, dumps. */
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 #include <weft/debug.h>
@@ -506,6 +507,70 @@ TEST(threadlets_are_listed_by_the_id_of_their_loop)
 	CHECK_EQ(weft_threadlet_list(0, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
 	OK(weft_loop_free(next));
 	CHECK_MISUSE(weft_threadlet_list(1, NULL, seen, 8, WEFT_NEVER), WEFT_EINVAL);
+}
+
+/* `listed` runs a callback until its listing is pending, and is freed by the thread on which the
+ * threadlet waits for the listing. */
+static struct freed_while_listed {
+	weft_loop *listed;
+	pthread_t runner;
+	weft__a32 blocked, may_go; /* the callback of `listed` */
+	int free_rc, list_rc;
+} fl;
+
+static void
+block_and_break(void *arg)
+{
+	(void)arg;
+	weft__store(&fl.blocked, 1, WEFT__RELEASE);
+	while (!weft__load(&fl.may_go, WEFT__ACQUIRE))
+		sched_yield();
+	weft_loop_break(fl.listed);
+}
+
+static void *
+run_listed(void *arg)
+{
+	(void)arg;
+	OK(weft_loop_run(fl.listed));
+	return NULL;
+}
+
+static void
+end_run_and_free(void *arg)
+{
+	(void)arg;
+	weft__store(&fl.may_go, 1, WEFT__RELEASE);
+	OK(pthread_join(fl.runner, NULL));
+	fl.free_rc = weft_loop_free(fl.listed);
+}
+
+static int
+list_a_loop_that_is_freed(void *arg)
+{
+	uint64_t cursor = 0;
+
+	(void)arg;
+	OK(weft_loop_post(NULL, end_run_and_free, NULL)); /* runs once this suspends */
+	fl.list_rc = weft_threadlet_list(weft__loop_id(fl.listed), &cursor, seen, 8, WEFT_NEVER);
+	return 0;
+}
+
+TEST(a_loop_can_be_freed_by_a_thread_on_which_a_threadlet_waits_for_its_list)
+{
+	weft_loop_opts opts = { .flags = WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE };
+
+	weft__store(&fl.blocked, 0, WEFT__RELAXED);
+	weft__store(&fl.may_go, 0, WEFT__RELAXED);
+	fl.listed = make_with(&opts);
+	(void)weft__sched_of(fl.listed); /* it may have threadlets */
+	OK(weft_loop_post(fl.listed, block_and_break, NULL));
+	OK(pthread_create(&fl.runner, NULL, run_listed, NULL));
+	while (!weft__load(&fl.blocked, WEFT__ACQUIRE))
+		sched_yield();
+	run_threadlet(list_a_loop_that_is_freed, NULL);
+	CHECK_EQ(fl.free_rc, 0);
+	CHECK_EQ(fl.list_rc, 0);
 }
 
 TEST(weft_symbol_formats_an_address_and_truncates_it_to_the_buffer)
