@@ -417,6 +417,52 @@ TEST(request_is_answered_after_events_with_an_unread_body)
 	site_run(NULL, prepare_events, visit_with_a_body);
 }
 
+static int event_streams;
+
+/* The first stream of events waits until it is canceled, and ends well. */
+static int
+send_one_event(weft_http *http, void *arg)
+{
+	int rc = weft_http_send_event(http, NULL, "one", WEFT_NEVER);
+
+	(void)arg;
+	if (rc == 0 && ++event_streams == 1)
+		CHECK_EQ(weft_event_wait(&released, WEFT_NEVER), WEFT_ECANCELED);
+	return 0;
+}
+
+static void
+prepare_one_event(struct site *site)
+{
+	released = (weft_event)WEFT_INIT;
+	event_streams = 0;
+	OK(weft_http_route(site->server, "/", send_one_event, NULL));
+}
+
+static void
+visit_behind_canceled_events(struct site *site)
+{
+	static const char one_event[] = "b\r\ndata: one\n\n\r\n", more[] = GET HOST "X-Pad: ";
+	static char pad[5 << 10];
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	(void)hear(stream, one_event);
+	memset(pad, 'a', sizeof(pad));
+	say(stream, more, sizeof(more) - 1);
+	say(stream, pad, sizeof(pad)); /* more than the server keeps for later */
+	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
+	SAY(stream, END END);
+	(void)hear(stream, one_event);
+	CHECK_EQ(event_streams, 2);
+	weft_stream_close(stream);
+}
+
+TEST(events_are_sent_on_a_connection_on_which_earlier_events_were_canceled)
+{
+	site_run(NULL, prepare_one_event, visit_behind_canceled_events);
+}
+
 static void
 visit_events_drained(struct site *site)
 {

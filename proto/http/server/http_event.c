@@ -117,6 +117,7 @@ weft__http_watch_start(struct weft__http_conn *conn, weft_http *http)
 	watch->ended = NULL;
 	watch->http = http->in.over || http->in.expects ? NULL : http;
 	conn->watch = watch;
+	conn->gone = false; /* of an earlier request, behind which too much has arrived */
 	(void)weft_op_init(&watch->op, NULL, on_watched, watch);
 	weft__http_conn_state(conn, WEFT__HTTP_IDLE);
 	watch_behind(watch, 0);
