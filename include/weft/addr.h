@@ -20,7 +20,8 @@ typedef struct weft_addr { /* zeroed: no address */
 
 #define WEFT_ADDR_TEXT_MAX 160
 
-/* Parse an address whose host is an IP address; for host names use weft_dns_resolve().
+/* Parse an address whose host is an IP address, or a Unix address; for host names use
+ * weft_dns_resolve().  fd:N is refused, because it names no address.
  * Returns 0 and fills `out`; WEFT_EINVAL, and weft_detail() says which part is wrong.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_parse(const char *text, weft_addr *out);
@@ -28,18 +29,20 @@ WEFT_API int weft_addr_parse(const char *text, weft_addr *out);
 /* Format an address as text that weft_addr_parse() accepts.  The scope of an IPv6 address is
  * written as a number.
  * Returns the length; WEFT_EMSGSIZE if `max` is too small; WEFT_EINVAL if `addr` holds no
- * address, or an address without a text form: an abstract name that contains a zero byte.
+ * address, or one without a text form: an abstract name that is empty or contains a zero byte,
+ * or a Unix path that begins with "@".
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_format(const weft_addr *addr, char *out, size_t max);
 
 /* Copy the text of an address or URL to `out`, of `max` bytes with the NUL, for display and
- * logs.  User and password before an "@", and everything after a "?", are replaced by "***".
+ * logs.  User and password before an "@", and the query of a URL after its "?", are replaced by
+ * "***".
  * The text need not be well-formed.
  * Returns `out`.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_addr_mask(const char *text, char *out, size_t max);
 
-/* Check whether two addresses are equal, ports included.
+/* Check whether two addresses are equal, their ports and kinds included.
  * Returns true if they are.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_equal(const weft_addr *a, const weft_addr *b);

@@ -94,8 +94,9 @@ typedef enum weft_admin_unit {
 
 /* A metric of the program.  Exactly one of `read`, `value` and `histogram` must be set. */
 typedef struct weft_admin_metric {
-	const char     *name; /* a Prometheus name, copied; ends in _total for a counter, only.
-	                       * /metrics has a histogram as NAME_bucket, NAME_sum, NAME_count. */
+	const char     *name; /* a Prometheus name, copied; must end in _total for a counter, and
+	                       * only for a counter.  /metrics has a histogram as NAME_bucket,
+	                       * NAME_sum, NAME_count. */
 	const char     *help; /* one sentence, copied; default: the name */
 	weft_admin_type type;
 	weft_admin_unit unit;
@@ -133,10 +134,10 @@ WEFT_API int weft_admin_authorize(weft_admin *admin, weft_http *http, bool write
 WEFT_API int weft_admin_local(weft_admin *admin, weft_addr *out);
 
 /* Close the endpoint: event streams end, and replies in progress get five seconds.  Before this,
- * servers on which the endpoint is mounted must have ended, and a handler must not close it.
- * Metrics of the program are not read after this has returned.  Takes the
- * endpoint; accepts NULL; not cancelable.  On another loop the call does nothing, and
- * weft_detail() then has the message of WEFT_EWRONGLOOP.
+ * servers on which the endpoint is mounted must have ended.  A handler must not close the
+ * endpoint.  Metrics of the program are not read after this has returned.  Takes the endpoint;
+ * accepts NULL; not cancelable.  On another loop the call does nothing, and weft_detail() then
+ * has the message of WEFT_EWRONGLOOP.
  * Thread: the endpoint's loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_admin_close(weft_admin *admin);
 

@@ -6,10 +6,10 @@
  *   Outputs    are written only on success, unless the comment says otherwise.
  *   Order      object, inputs, outputs, callback + arg (or op), deadline.
  *   Deadlines  are absolute and come last, as deadline_ns.  WEFT_NEVER: no limit.
- *              WEFT_NOWAIT: complete at once or return WEFT_ETIMEDOUT; such a call never
- *              suspends and is allowed anywhere.  Data that has arrived beats the
- *              deadline: a call returns WEFT_ETIMEDOUT only if nothing had arrived for
- *              it, however late the loop runs and however many calls wait.
+ *              WEFT_NOWAIT: complete at once or return WEFT_ETIMEDOUT; such a call does not
+ *              wait and is allowed anywhere, unless its comment says otherwise.  Data that
+ *              has arrived beats the deadline: a call returns WEFT_ETIMEDOUT only if nothing
+ *              had arrived for it, however late the loop runs and however many calls wait.
  *   Options    a zeroed member means its default; a NULL struct means all defaults.
  *   Ownership  takes: the callee owns the object from then on and frees it, whatever
  *              the call returns.  borrows: the callee uses it until it returns, or as
@@ -27,13 +27,19 @@
  * "Thread: loop" means the thread of the loop that the object belongs to.  An idle loop belongs
  * to whichever one thread uses it (weft/loop.h).  On any other thread, and in a forked child,
  * the call returns WEFT_EWRONGLOOP; debug builds abort with a message.  "Thread: any" means any
- * thread.
+ * thread.  "Thread: one at a time" means any thread, but no two threads may use the object at
+ * once.
  *
  * "Blocks: suspends" means that the call suspends the calling threadlet, never its loop.
- * "Blocks: waits" means that the call suspends a threadlet and blocks a plain thread.  Both
- * kinds may return, besides what their comments list, WEFT_ETIMEDOUT, WEFT_ECANCELED,
- * WEFT_EINTR and WEFT_ESHUTDOWN; and WEFT_ENOSUSPEND in a callback, where nothing can be
- * suspended.
+ * "Blocks: waits" means that the call suspends a threadlet and blocks a plain thread.  Calls of
+ * both kinds may return, besides what their comments list, WEFT_ETIMEDOUT, WEFT_ECANCELED,
+ * WEFT_EINTR and WEFT_ESHUTDOWN.  In a callback they return WEFT_ENOSUSPEND if they would have
+ * to wait, because only a threadlet can be suspended; in a plain thread calls that suspend do
+ * so, too.  If 64 calls in a row on channels, semaphores, promises, streams or sockets need not
+ * wait, the last of them yields as weft_yield() does, also with WEFT_NOWAIT.
+ *
+ * If a comment covers several functions, `Thread:` and `Blocks:` list their values in the order
+ * of the functions, separated by semicolons; a single value applies to all of them.
  */
 #ifndef WEFT_BASE_H
 #define WEFT_BASE_H
@@ -159,7 +165,7 @@ WEFT_API uint64_t weft_now(void);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_after(uint64_t delay_ns);
 
-/* Describe an error: its text ("timed out") and its name ("WEFT_ETIMEDOUT").
+/* strerror: get the text of an error ("timed out").  errname: get its name ("WEFT_ETIMEDOUT").
  * Return a static string, also for unknown numbers.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_strerror(int error);
@@ -212,7 +218,7 @@ typedef struct weft_report {
 	int              level; /* 0 error, 1 warning, 2 notice, 3 debug */
 	int              error; /* WEFT_E*, or 0 */
 	weft_loop       *loop;  /* or NULL */
-	const char      *name;  /* of the threadlet or loop, or NULL */
+	const char      *name;  /* of the threadlet, loop or pool; or NULL */
 	const char      *text;  /* one line; several for BLOCKED and DEADLOCK */
 	weft_threadlet   threadlet; /* or 0 */
 	weft_promise    *promise;   /* of UNHANDLED and HANDLED, else NULL; borrowed */

@@ -38,7 +38,8 @@ typedef struct weft_child_opts {
 /* Start the program `argv[0]`, found by PATH, with the arguments `argv` (NULL-terminated).  The
  * call blocks the thread until the program has been loaded, and never suspends, whatever the
  * deadline.  With WEFT_NOWAIT it is allowed anywhere.  With another deadline only a threadlet
- * may call it, and a canceled or interrupted threadlet gets that error and starts no process.
+ * may make the call; if the threadlet is canceled or interrupted, the call starts no process and
+ * returns WEFT_ECANCELED or WEFT_EINTR.
  * Returns 0 and fills `out`, WEFT_EINVAL, or the error of fork or exec (WEFT_ENOENT: no such
  * program), and then there is no child.
  * Thread: loop.  Blocks: the thread, until the program is loaded.  Since: 0.1. */
@@ -53,7 +54,7 @@ WEFT_API int weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns);
 
 /* Send `signo` to the child or, with `group`, to its process group.  The signal never reaches
  * another process that got the same process ID later.
- * Returns 0, WEFT_EINVAL, WEFT_EPERM, WEFT_ESRCH if it has ended.
+ * Returns 0, WEFT_EINVAL, WEFT_EPERM, WEFT_ESRCH if the child has ended.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_child_kill(weft_child *child, int signo);
 
@@ -71,7 +72,7 @@ WEFT_API int weft_child_fd(const weft_child *child, int index);
  * of its group with it; reap it, close the pipes and end waits on them.  In a threadlet the call
  * returns when this is done; in a callback it returns at once.  When the loop stops, the child
  * gets SIGKILL at once.  Takes the child; not cancelable; accepts NULL.
- * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+ * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_child_close(weft_child *child);
 
 WEFT_END

@@ -190,8 +190,9 @@ WEFT_API weft_dag_run *weft_dag_run_new(weft_dag *dag,
 WEFT_API int weft_dag_run_set(weft_dag_run *run, const char *input,
                               weft_value value);
 
-/* Start the run.  wait returns when the run has ended; op finishes `op` with the outcome.  The
- * deadline applies to every step.  An input that was not set is "no value".
+/* Start the run.  wait returns when the run has ended; in a callback it returns WEFT_ENOSUSPEND,
+ * also with WEFT_NOWAIT.  op finishes `op` with the outcome.  The deadline applies to every step.
+ * An input that was not set is "no value".
  * wait returns 0, the first error with the node's name in weft_detail(), WEFT_EALREADY if the
  * run was already started; op returns as every start (weft/op.h).
  * Thread: any; loop of `op`.  Blocks: waits; no.  Since: 0.1. */

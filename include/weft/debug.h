@@ -57,7 +57,7 @@ WEFT_API size_t weft_symbol(const void *address, char *buf, size_t size);
  * answer within a second, because something blocks it, the list has its name but not its
  * threadlets.  In a callback the list has only the threadlets of the callback's loop.
  * Returns the number of threadlets, or a write error.
- * Thread: any.  Blocks: waits; and the thread, on `fd`.  Since: 0.1. */
+ * Thread: any.  Blocks: waits, and blocks the thread on `fd`.  Since: 0.1. */
 WEFT_API int weft_dump(int fd);
 
 /* Install handlers for SIGSEGV and SIGBUS that report a stack overflow (WEFT_REPORT_OVERFLOW),

@@ -33,9 +33,9 @@ typedef struct weft_message {
 	bool      truncated; /* receive: part of the message did not fit */
 } weft_message;
 
-/* Open a socket bound to `address`, or on success take the socket of fd:N.  With a peer,
- * `address` may be NULL: the system then chooses the local address.  A Unix path is removed when
- * the socket is closed.
+/* Open a socket bound to `address`.  If that is fd:N, use this socket, and take it on success.
+ * With a peer, `address` may be NULL: the system then chooses the local address.  A Unix path is
+ * removed when the socket is closed.
  * Returns 0 and fills `out`, WEFT_EADDRINUSE, ...
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dgram_open(const char *address, const weft_dgram_opts *opts,
@@ -71,7 +71,7 @@ WEFT_API int weft_dgram_stop(weft_dgram *dgram);
 
 /* local: get the address that the socket is bound to.  fd: get its descriptor, for example for
  * setsockopt(2) (buffers, TTL, multicast groups).  The descriptor is borrowed: only
- * weft_dgram_close() may close it, and then waits on the descriptor end with WEFT_ESHUTDOWN.
+ * weft_dgram_close() may close it.  That ends other waits for the descriptor with WEFT_ESHUTDOWN.
  * local returns 0 and fills `out`, fd the descriptor; or -errno.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dgram_local(weft_dgram *dgram, weft_addr *out);

@@ -4,7 +4,8 @@
  * after a minute.  Each loop caches answers for their TTL, at least one second and at most one
  * hour, up to 1,024 names.  Concurrent queries for the same name share one answer.  Names below
  * "localhost" resolve to this host without a query.  Pass internationalized names in their ASCII
- * form (xn--...).  weft_stream_connect() resolves names itself.
+ * form (xn--...).  weft_stream_connect() resolves names itself.  Only threadlets may call the
+ * functions below, also with WEFT_NOWAIT.
  *
  * With c-ares the library queries servers on the loop's own descriptors.  A build without
  * c-ares calls the system's resolver in the blocking pool (WEFT_BLOCKING); a loop that stops

@@ -12,9 +12,9 @@
  * There is no time limit for a whole transfer.  Two limits end a transfer that makes too little
  * progress.  The server cancels a handler if no byte of its request or reply has moved for
  * request_ns.  And it drops a peer that is slower than rate_min bytes per second, on average,
- * after the first grace_ns.  For this average each peer has a time budget, at first grace_ns:
- * waiting for the peer uses it up, each byte that moves adds 1/rate_min seconds, and it never
- * exceeds request_ns.
+ * after the first grace_ns.  For this average each peer has a time budget, which begins with
+ * grace_ns: waiting for the peer uses up the budget, and each byte that moves adds 1/rate_min
+ * seconds to it, up to request_ns.
  *
  * Link with weft_http and weft.
  */

@@ -74,8 +74,10 @@ WEFT_API int weft_listener_serve(weft_listener *listener,
 typedef void (*weft_accept_fn)(weft_listener *listener, weft_stream *peer,
                                int error, void *arg);
 
-/* start: deliver connections to a callback on `loop`.  stop: pause delivery.
- * Return 0, WEFT_EBUSY if a threadlet accepts.
+/* start: deliver connections to a callback on `loop` (NULL: the listener's loop, else the
+ * caller's).  stop: pause delivery until the next start.
+ * Return 0, WEFT_EBUSY if a threadlet accepts, WEFT_EWRONGLOOP if the listener belongs to another
+ * loop.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_listener_start(weft_listener *listener, weft_loop *loop,
                                  weft_accept_fn fn, void *arg);

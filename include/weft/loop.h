@@ -17,13 +17,12 @@
  *      its state.  That frees the memory and touches nothing that the parent shares.  All other
  *      calls return WEFT_EWRONGLOOP.  The child can make new loops.
  *
- * With watchdog_ns a library thread checks the loop twice in each period of that length.  If
- * the loop is not asleep and has neither begun another iteration nor switched threadlets since
- * the last check, the library thread reports it once (WEFT_REPORT_BLOCKED).  The report names
- * the threadlet that blocks the loop, or says that a callback does, and shows the call stack.
- * To get the stack, the library thread sends SIGURG to the loop's thread and unblocks that
- * signal there: a system call in progress may fail with EINTR.  The report hook runs on the
- * library thread and must not free loops.
+ * With watchdog_ns a library thread checks the loop regularly.  If for that long the loop has
+ * neither slept, nor begun an iteration, nor switched threadlets, the library thread reports it
+ * once (WEFT_REPORT_BLOCKED).  The report names the threadlet that blocks the loop, or says that
+ * a callback does, and shows the call stack.  To get the stack, the library thread sends SIGURG
+ * to the loop's thread, where the library unblocks that signal: a system call in progress may
+ * fail with EINTR.  The report hook runs on the library thread and must not free loops.
  */
 #ifndef WEFT_LOOP_H
 #define WEFT_LOOP_H
@@ -77,37 +76,40 @@ WEFT_API int weft_loop_free(weft_loop *loop);
  * Returns 0, WEFT_EBUSY if another thread runs the loop, WEFT_EDEADLK if the caller is inside a
  * run of this loop or in a threadlet, WEFT_EWRONGLOOP if the loop is bound to another thread,
  * WEFT_EALREADY once it has stopped.
- * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
+ * Thread: any, to which the loop belongs during the run.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run(weft_loop *loop);
 
 /* Run one loop iteration.  It waits for events until the deadline at most; with WEFT_NOWAIT it
  * polls without waiting.  A timer whose deadline ends the wait fires in the next iteration.
  * Returns 1 if work keeps the loop alive or the loop is stopping, 0 if nothing keeps it alive,
  * or an error as weft_loop_run().
- * Thread: its own.  Blocks: the thread.  Since: 0.1. */
+ * Thread: as weft_loop_run().  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns);
 
-/* Make the current run, or else the next one, return after one more iteration, which does not
- * block.  The loop keeps everything and can be run again.
+/* Make the current run return at the end of its current iteration, which no longer blocks.  If
+ * the loop is not running, the next run returns after one iteration, which does not block.  The
+ * loop keeps everything and can be run again.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_break(weft_loop *loop);
 
 /* Run the loop on a new thread until it has stopped or weft_loop_break() is called, as with
  * WEFT_LOOP_KEEP.
- * Returns 0 once the loop runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN if the system cannot
+ * Returns 0 once the thread is started, WEFT_EBUSY if the loop is running, WEFT_EALREADY once it
+ * has stopped, WEFT_EWRONGLOOP if it is bound to another thread, WEFT_EAGAIN if the system cannot
  * start a thread.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_start(weft_loop *loop);
 
 /* Begin to stop the loop: it refuses new posts, disarms all timers without calling their
- * callbacks, runs the posts it has accepted, and finishes ops and watches with WEFT_ESHUTDOWN.
- * The loop does this while it continues to run.  An idle loop with nothing to run or finish
- * stops at once.  Further calls have no effect.
+ * callbacks, cancels its threadlets, runs the posts it has accepted, and finishes ops and watches
+ * with WEFT_ESHUTDOWN.  The loop does this while it continues to run, or when it is run next; an
+ * idle loop with nothing to run or finish stops at once.  Further calls have no effect.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_shutdown(weft_loop *loop);
 
 /* Wait until the loop has stopped.  Once this has returned 0, no callback and no threadlet of the
- * loop runs.  At the deadline the library reports what has not ended (WEFT_REPORT_LATE_STOP).
+ * loop runs.  At the deadline (but not with WEFT_NOWAIT) the library reports what has not ended
+ * (WEFT_REPORT_LATE_STOP).
  * Returns 0; WEFT_EDEADLK on the loop's own thread, WEFT_ENOSUSPEND in callbacks of another loop.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
@@ -140,7 +142,7 @@ WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
 
 /* Run `node->fn(node->arg)` on the loop, in order with the posts of weft_loop_post().  The node
  * is memory of the caller, so inbox_max does not limit these posts.
- * Returns 0, WEFT_ESHUTDOWN.
+ * Returns 0, WEFT_EBUSY if the node is already queued, WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post_node(weft_loop *loop, weft_node *node);
 

@@ -60,7 +60,8 @@ WEFT_STATIC_ASSERT(sizeof(struct weft_op) <= 136, "weft_op is part of the ABI");
 WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
                           void *arg);
 
-/* Make `op` finish with WEFT_ECANCELED.  Has no effect if it is not pending.
+/* Make `op` finish with WEFT_ECANCELED, unless it has its result already.  A close op cannot be
+ * canceled.  Has no effect if `op` is not pending.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_op_cancel(weft_op *op);
 
@@ -68,7 +69,8 @@ WEFT_API void weft_op_cancel(weft_op *op);
  * canceled or interrupted, the call makes the op finish early, and still waits until it has
  * finished.  With WEFT_NOWAIT it does not cancel the op, and WEFT_ETIMEDOUT means that the op is
  * pending.
- * Returns the result of the op; WEFT_EINVAL if it was never started.
+ * Returns the result of the op; WEFT_EINVAL if it was never started or has an on_done;
+ * WEFT_ENOSUSPEND in a callback while the op is pending, also with WEFT_NOWAIT.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int64_t weft_op_wait(weft_op *op, uint64_t deadline_ns);
 
@@ -115,14 +117,14 @@ WEFT_API int weft_op_accept(weft_op *op, int fd, uint32_t events,
 WEFT_API int weft_op_connect(weft_op *op, int fd, const struct sockaddr *addr,
                              socklen_t size, uint64_t deadline_ns);
 
-/* Cancel every op on `fd`, wait for them and close `fd`, even while the loop stops.  Then `op`
- * finishes with 0.  Takes `fd`, unless the call is refused as misuse.  A descriptor from an
- * accept or connect op must be closed this way.
+/* End every op and watch on `fd` with WEFT_ESHUTDOWN, wait for the ops and close `fd`, even while
+ * the loop stops.  Then `op` finishes with 0.  Takes `fd`, unless the call is refused as misuse.
+ * A descriptor from an accept or connect op must be closed this way.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_close(weft_op *op, int fd);
 
-/* Called when a custom op must finish early: it calls weft_op_finish(), or makes sure that this
- * call follows later.  `why` is the error to finish with. */
+/* Called when a custom op must finish early.  The function calls weft_op_finish(), or makes sure
+ * that other code does so later.  `why` is the error to finish with. */
 typedef void (*weft_op_cancel_fn)(weft_op *op, int why, void *arg);
 
 /* Start a custom op, for example a command on a shared connection or a call into another

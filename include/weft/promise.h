@@ -46,8 +46,8 @@ typedef int (*weft_then_fn)(const weft_value *in, weft_value *out, void *arg);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_promise *weft_promise_new(weft_loop *loop);
 
-/* Make a promise and its op.  Start the op with any call whose name ends in _op; its result
- * settles the promise, as an integer or an error.
+/* Make a promise and its op.  Start the op with any call that starts one (weft/op.h); the result
+ * of the op settles the promise, as an integer or an error.
  * Returns the promise and fills `out` with the op, which is valid until it has finished; NULL on
  * error (see weft_detail()).
  * Thread: loop.  Blocks: no.  Since: 0.1. */

@@ -7,8 +7,8 @@
  *
  *   1. When a call reaches its deadline or is canceled, the client abandons the command, not the
  *      connection, and discards the reply when it arrives.  But if the command blocks at the
- *      server, the client closes its connection, because the command could still take an item
- *      there.
+ *      server, the client closes the command's own connection, because the command could still
+ *      take an item there.
  *   2. After a lost connection the client repeats a command if it had not been sent, or if it
  *      only reads.  All other commands end with WEFT_EPIPE, because the server may have executed
  *      them.  The client reconnects by itself, at once and then with growing delays.
@@ -61,9 +61,10 @@ WEFT_API int weft_redis_open(const char *address, const weft_redis_opts *opts,
  * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_redis_close(weft_redis *redis);
 
-/* Send a command of `count` arguments, borrowed, and wait for its reply.  From another thread
- * or loop, the endpoint's loop decides whether the reply or the deadline came first: if that
- * loop is late, the call returns up to one second after its deadline.
+/* Send a command of `count` arguments, borrowed, and wait for its reply.  With WEFT_NOWAIT the
+ * call sends nothing, and returns only a reply that is in the cache.  From another thread or
+ * loop, the endpoint's loop decides whether the reply or the deadline came first: if that loop
+ * is late, the call returns up to one second after its deadline.
  * Returns 0 and fills `out` (NULL: not wanted), even if the reply is nil; WEFT_EREPLY with the
  * server's text in weft_detail(); WEFT_EPIPE if the connection was lost and the command is not
  * repeated (invariant 2); if the client cannot connect, the error of connecting; WEFT_EAGAIN if
@@ -184,6 +185,7 @@ WEFT_API void weft_redis_reply_free(weft_redis_reply *reply);
 /* Subscribe to `channels` (NULL-terminated; those with * ? or [ are patterns).  All
  * subscriptions of an endpoint share one connection.  A subscription survives reconnects, but
  * messages published while there is no connection are lost.
+ * Not available with `session`.
  * Returns 0 and fills `out`, or as weft_redis_call().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_redis_subscribe(weft_redis *redis, const char *const *channels,

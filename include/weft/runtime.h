@@ -40,8 +40,8 @@ typedef struct weft_runtime_opts {
  * Then, if there was a signal, the process exits with 128 + the signal number, as by _exit(2);
  * else that work is abandoned.  A SIGINT that follows another signal makes the process exit at
  * once.
- * Returns an exit status: 0, or 1 if `fn` failed or the runtime could not be started; both are
- * reported.
+ * Returns an exit status: 0, or 1 if `fn` failed or the runtime could not be started.  Both are
+ * reported, except a failure of `fn` after its threadlet was canceled.
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn,
                        void *arg);
@@ -59,7 +59,7 @@ WEFT_API weft_runtime *weft_runtime_new(const weft_runtime_opts *opts);
 
 /* Free a runtime that was never started, or has stopped.  Takes it on success; accepts NULL.
  * Returns 0, WEFT_EBUSY.
- * Thread: any but its own.  Blocks: no.  Since: 0.1. */
+ * Thread: any but those of the runtime.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_runtime_free(weft_runtime *runtime);
 
 /* Start all loops of the runtime.  If several runtimes run, plain threads start threadlets on
@@ -77,8 +77,8 @@ WEFT_API void weft_runtime_shutdown(weft_runtime *runtime);
 WEFT_API int  weft_runtime_wait_stopped(weft_runtime *runtime,
                                         uint64_t deadline_ns);
 
-/* current: get the runtime of the caller's loop; NULL if it belongs to none.  loop: get a loop of
- * a runtime by its index; NULL past the last.
+/* current: get the runtime of the caller's loop; NULL if that loop belongs to none.  loop: get a
+ * loop of a runtime by its index; NULL past the last.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_runtime *weft_runtime_current(void);
 WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);

@@ -5,8 +5,9 @@
  * threadlets, and calls of the opener until it closes the scope.  Scopes nest; the earliest
  * deadline applies.
  *
- * A threadlet that returns with open scopes closes them, and a failure there is reported.  Its
- * stack frames are gone by then: threadlets still in such a scope must not point into them.
+ * If the function of a threadlet returns while scopes are open, the library closes these scopes,
+ * and reports a failure in them (WEFT_REPORT_FAILED).  The stack frames of the function are gone
+ * by then: threadlets in such a scope must not point into them.
  */
 #ifndef WEFT_SCOPE_H
 #define WEFT_SCOPE_H
@@ -18,7 +19,7 @@ WEFT_BEGIN
 
 enum {
 	WEFT_FAIL_FAST = 1 << 0, /* the first failure cancels the scope */
-	WEFT_SHIELD    = 1 << 1, /* cancellation from outside has no effect inside */
+	WEFT_SHIELD    = 1 << 1, /* cancellations and deadlines outside have no effect inside */
 };
 
 struct weft_scope {
@@ -44,9 +45,9 @@ WEFT_API int weft_scope_open(weft_scope *scope, uint32_t flags,
 WEFT_API int weft_scope_set_deadline(weft_scope *scope, uint64_t deadline_ns);
 
 /* Start a threadlet in the scope, on the caller's loop; for options use weft_go_with().  The
- * threadlet can be joined until the scope is closed.  weft_scope_close() closes the scope when
- * the last threadlet in it ends, so that one can then be joined only until it ends.  A scope
- * keeps the results of the last 65,536 threadlets that have ended.
+ * threadlet can be joined until the scope is closed, also after the threadlet has ended; a scope
+ * keeps the results of the last 65,536 threadlets that have ended.  During weft_scope_close() the
+ * end of the last threadlet closes the scope: a join of that threadlet must begin before its end.
  * Returns as weft_go(); WEFT_ECANCELED once the scope is canceled, WEFT_ETIMEDOUT once its
  * deadline has passed, or the error of the abort signal that has canceled it.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
@@ -59,8 +60,9 @@ WEFT_API void weft_scope_cancel(weft_scope *scope);
 
 /* Close the scope: wait until every threadlet in it has ended.  The wait is not cancelable and
  * has no deadline of its own.  The scope must be the one opened last.
- * Returns 0, or the first failure of a threadlet that had not been canceled before, with its
- * message in weft_detail(); WEFT_EINVAL if the scope is not the one the caller opened last.
+ * Returns 0, or the first failure of a threadlet in the scope, with its message in weft_detail();
+ * WEFT_EINVAL if the scope is not the one the caller opened last.  The result of a threadlet is no
+ * failure if the threadlet was canceled, or ended by a scope's deadline, before it returned.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_scope_close(weft_scope *scope);
 

@@ -2,16 +2,16 @@
  *
  * A stream belongs to no loop until the first call that waits on it.  From then on it belongs to
  * the loop of that call, which cannot be freed before the stream is closed; calls from another
- * loop return WEFT_EWRONGLOOP.  A stream can have one reader and one writer at a time; further
- * ones get WEFT_EBUSY.
+ * loop return WEFT_EWRONGLOOP.  A stream can have one reader at a time; a second one gets
+ * WEFT_EBUSY.  Any number of callers may write: their writes are sent one after the other.
  *
  * Bytes that have arrived are in the stream's read queue, in buffers of the loop.  An idle
  * stream uses no buffers.  At read_max (64 KiB) the stream stops receiving.  weft_stream_peek()
  * shows the queue and weft_stream_skip() consumes it; the callbacks below show the same queue.
  *
- * A read with WEFT_NOWAIT takes bytes from the queue or from the kernel.  On io_uring, once a read
- * has waited, it takes only bytes that the loop has fetched; the loop fetches in every
- * iteration.
+ * A read with WEFT_NOWAIT takes bytes from the queue or from the kernel.  On io_uring, once an
+ * earlier read has waited, a read with WEFT_NOWAIT takes only bytes that the loop has fetched;
+ * the loop fetches in every iteration.
  */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H
@@ -141,13 +141,13 @@ WEFT_API int64_t weft_stream_write_file(weft_stream *stream, int fd, uint64_t of
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns);
 
-/* Close the stream: waiting calls return WEFT_ESHUTDOWN, TLS sends its close_notify, and queued
- * writes are sent as long as the peer accepts bytes.  After linger_ns without progress (default
- * 10 s) the rest is dropped.  Takes the stream; accepts NULL; not cancelable.
+/* Close the stream: waiting calls return WEFT_ESHUTDOWN, TLS sends its close_notify, and writes
+ * that ops have queued are sent as long as the peer accepts bytes.  After linger_ns without
+ * progress (default 10 s) the rest is dropped.  Takes the stream; accepts NULL; not cancelable.
  * In a threadlet the call returns after all ops on the stream have finished, in a callback at
  * once.  A stream with on_close is valid until on_close is called: meanwhile it may be closed or
  * reset again, and all other calls return WEFT_ESHUTDOWN.
- * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+ * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_stream_close(weft_stream *stream);
 
 /* Close the stream at once and drop queued writes; a TCP peer sees a reset.  May be called after
@@ -156,7 +156,7 @@ WEFT_API void weft_stream_close(weft_stream *stream);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_reset(weft_stream *stream);
 
-/* End the current wait on the stream, or else the next one, with WEFT_EINTR, once.
+/* End the current wait on the stream, or else the next one, with WEFT_EINTR.  Ends one wait only.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_stream_interrupt(weft_stream *stream);
 
@@ -209,7 +209,7 @@ WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t valu
 WEFT_API int weft_stream_get(weft_stream *stream, const char *name, int64_t *out);
 
 /* Get the address of the peer, the local address, or the descriptor.  The descriptor is
- * borrowed: only weft_stream_close() may close it, and then waits on the descriptor end with
+ * borrowed: only weft_stream_close() may close it.  That ends other waits for the descriptor with
  * WEFT_ESHUTDOWN.
  * Return 0 (fd: the descriptor), or -errno.
  * Thread: loop.  Blocks: no.  Since: 0.1. */

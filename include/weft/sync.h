@@ -1,9 +1,13 @@
 /* weft/sync.h - mutex, condition, semaphore, group, event.
  *
- * All objects are embedded and need no cleanup.  `weft_mutex m = WEFT_INIT;` makes an object
- * for the loop that first uses it, without atomics; calls from elsewhere return WEFT_EWRONGLOOP.
- * WEFT_SHARED_INIT makes an object for all loops and plain threads.  Waiters are served in the
- * order in which they came.  With WEFT_NOWAIT a call only tries.
+ * All objects are embedded and need no cleanup.  An object is local or shared.
+ *
+ *   Local   `weft_mutex m = WEFT_INIT;` makes an object that belongs to the loop that first
+ *           uses it.  Its calls use no atomic operations.  Calls from any other thread return
+ *           WEFT_EWRONGLOOP.
+ *   Shared  `weft_mutex m = WEFT_SHARED_INIT;` makes an object for all loops and plain threads.
+ *
+ * Waiters are served in the order in which they came.  With WEFT_NOWAIT a call only tries.
  */
 #ifndef WEFT_SYNC_H
 #define WEFT_SYNC_H
@@ -18,23 +22,24 @@ typedef struct weft_sem   { uint32_t flags, word; uint64_t opaque[4]; } weft_sem
 typedef struct weft_group { uint32_t flags, word; uint64_t opaque[4]; } weft_group;
 typedef struct weft_event { uint32_t flags, word; uint64_t opaque[4]; } weft_event;
 
-/* Lock and unlock a mutex.  The owner of a locked mutex is the threadlet or the plain thread that
- * locked it, or the loop, if a callback of the loop locked it.
+/* Lock and unlock a mutex.  The owner of a locked mutex is the threadlet that locked it or,
+ * outside of threadlets, the thread: all callbacks of a loop are one owner.
  * lock returns 0, WEFT_EDEADLK if the caller owns it; unlock returns 0, WEFT_EPERM if the
  * caller does not own it.
  * Thread: loop, or any if shared.  Blocks: waits; no.  Since: 0.1. */
 WEFT_API int weft_mutex_lock(weft_mutex *mutex, uint64_t deadline_ns);
 WEFT_API int weft_mutex_unlock(weft_mutex *mutex);
 
-/* Unlock `mutex`, wait for a wake, and lock it again.  The caller holds the lock on return, even
- * after an error; the second locking is not cancelable.
- * Returns 0, WEFT_EPERM if the caller does not hold the lock.
+/* Unlock `mutex`, wait for a wake of `cond`, and lock `mutex` again.  A caller that held the
+ * mutex holds it on return, also after an error: the second locking has no deadline and is not
+ * cancelable.
+ * Returns 0, WEFT_EPERM if the caller does not hold the mutex.
  * Thread: loop, or any if shared.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_cond_wait(weft_cond *cond, weft_mutex *mutex,
                             uint64_t deadline_ns);
 
 /* wake: wake the waiter that has waited longest.  wake_all: wake all waiters.
- * Return the number woken.
+ * Return the number of waiters woken.
  * Thread: loop, or any if shared.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_cond_wake(weft_cond *cond);
 WEFT_API int weft_cond_wake_all(weft_cond *cond);
@@ -46,8 +51,9 @@ WEFT_API int weft_cond_wake_all(weft_cond *cond);
 WEFT_API int weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns);
 WEFT_API int weft_sem_release(weft_sem *sem, uint32_t count);
 
-/* Count pieces of work: add before they begin, call done as each ends, wait until none is left.
- * For threadlets prefer a scope.
+/* Count pieces of work, as Go's WaitGroup does.  add: count `count` more, before they begin.
+ * done: count one less, when it has ended.  wait: wait until the count is 0.  For threadlets
+ * prefer a scope.
  * Return 0; add returns WEFT_EINVAL if the count would exceed 4,294,967,295, done if it would
  * fall below zero.
  * Thread: loop, or any if shared.  Blocks: no; no; waits.  Since: 0.1. */

@@ -18,12 +18,12 @@
  *
  * A loop reports a deadlock (WEFT_REPORT_DEADLOCK) if it is about to sleep and only its own
  * threadlets keep it alive, all of which wait for each other.  It reports this once, with a list
- * of the threadlets, and then sleeps: a post or a cancellation from outside could still come.  It
- * reports nothing if a threadlet sleeps until WEFT_NEVER, or if the loop has WEFT_LOOP_KEEP:
- * these wait for such a post or cancellation.  The loops of a runtime are checked together,
- * whatever their flags, when the last of them is about to sleep.  That check includes waits on
- * shared objects only under weft_main(), on Linux, and only while the program has no other
- * threads, which could use those objects.
+ * of the threadlets, and then sleeps: a post or a cancellation from outside could still come.  A
+ * threadlet that sleeps until WEFT_NEVER, or a loop with WEFT_LOOP_KEEP, waits for such a post or
+ * cancellation on purpose, and then nothing is reported.  The loops of a runtime are checked
+ * together, whatever their flags, when the last of them is about to sleep.  That check includes
+ * waits on shared objects only under weft_main(), on Linux, and only while the program has no
+ * other threads, which could use those objects.
  */
 #ifndef WEFT_THREADLET_H
 #define WEFT_THREADLET_H
@@ -46,13 +46,14 @@ typedef struct weft_go_opts {
 	uint64_t    spare[4];    /* must be zero: room for later versions */
 } weft_go_opts;
 
-/* Start a threadlet on the caller's loop; it runs when the caller next suspends.  A call from a
- * plain thread starts it on the least loaded loop of the runtime.  It begins with errno 0 and
- * with the floating-point modes of the thread that runs its loop; if another thread starts it,
- * with the modes of that thread.  A canceled threadlet may still start others.
- * Returns its ID; WEFT_EINVAL if there is no loop to run it on, WEFT_ENOMEM, WEFT_EAGAIN if the
- * loop has threadlet_max threadlets; WEFT_ESHUTDOWN once the loop has stopped or, if another
- * thread makes the call, once it is stopping.
+/* Start a threadlet on the caller's loop; it does not run before the caller suspends or returns.
+ * A call from a plain thread starts the threadlet on the least loaded loop of the runtime.  The
+ * threadlet begins with errno 0, and with the floating-point modes of the thread that runs its
+ * loop or, if another thread starts it, of that other thread.  A canceled threadlet may still
+ * start others.
+ * Returns the ID of the threadlet; WEFT_EINVAL if there is no loop to run it on, WEFT_ENOMEM,
+ * WEFT_EAGAIN if the loop has threadlet_max threadlets; WEFT_ESHUTDOWN once the loop has stopped
+ * or, if another thread makes the call, once the loop is stopping.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_go(weft_threadlet_fn fn, void *arg);
 
@@ -67,8 +68,8 @@ WEFT_API weft_threadlet weft_go_with(const weft_go_opts *opts,
 
 /* Wait until a threadlet of an open scope has ended; fills `out` (may be NULL) with its return
  * value.  If that is an error, weft_detail() has its message.
- * Returns 0, WEFT_ESRCH if the threadlet does not exist or no longer exists, WEFT_EDEADLK if it
- * is the caller itself, WEFT_EWRONGLOOP for a threadlet in a scope of another loop.
+ * Returns 0, WEFT_ESRCH if no open scope has or has had this threadlet, WEFT_EDEADLK if it is the
+ * caller itself, WEFT_EWRONGLOOP for a threadlet in a scope of another loop.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_join(weft_threadlet threadlet, int *out, uint64_t deadline_ns);
 
@@ -136,7 +137,8 @@ WEFT_API int weft_sleep(int64_t delay_ns);
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_sleep_until(uint64_t deadline_ns);
 
-/* Wait until `fd`, borrowed, is ready for one of `events`.
+/* Wait until `fd`, borrowed, is ready for one of `events`.  With WEFT_NOWAIT the call still
+ * suspends while the loop polls `fd` once, so it is not allowed in callbacks.
  * Returns the mask of events; WEFT_EBUSY if another caller waits for `fd` in the same direction;
  * WEFT_EBADF if `fd` is not open, or once the loop finds out that it was closed during the wait;
  * WEFT_ESHUTDOWN if the stream or socket that owns `fd` closes it.

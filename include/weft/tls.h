@@ -50,13 +50,13 @@ typedef struct weft_tls_opts {
  * Returns 0 and fills `out`, WEFT_ENOENT, WEFT_EPERM, WEFT_EINVAL (key and certificate do not
  * match, the key has a password, not PEM, ...), with the file in weft_detail(); WEFT_ENOMEM,
  * WEFT_ENOSYS if this build has no TLS.
- * Thread: any.  Blocks: reads files.  Since: 0.1. */
+ * Thread: any.  Blocks: the thread, on files.  Since: 0.1. */
 WEFT_API int weft_tls_open(const weft_tls_opts *opts, weft_tls **out);
 
 /* Read the files again; new handshakes use the new contents.  On error the context does not
  * change.
  * Returns as weft_tls_open().
- * Thread: any.  Blocks: reads files.  Since: 0.1. */
+ * Thread: any.  Blocks: the thread, on files.  Since: 0.1. */
 WEFT_API int weft_tls_reload(weft_tls *tls);
 
 /* Close the context.  Streams and listeners that use it still can: it is freed with the last of
@@ -67,13 +67,14 @@ WEFT_API void weft_tls_close(weft_tls *tls);
 enum { WEFT_TLS_CLIENT, WEFT_TLS_SERVER };
 
 /* Start TLS on a plain stream, as `role` (WEFT_TLS_CLIENT or WEFT_TLS_SERVER).  `name` is the
- * host that a client verifies, or NULL.  The call needs about 16 KiB of stack.
+ * host that a client verifies; a server ignores it.  The call needs about 16 KiB of stack.
  * Bytes that arrived before the call and were not read are never delivered as decrypted data.  If
  * there are any, a client refuses to start with WEFT_EPROTO, and the stream stays plain; a server
  * takes them as the start of the handshake.  In both roles, bytes that are not TLS make the
  * handshake fail with WEFT_EPROTO.
- * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; after a failed handshake the stream
- * can only be closed: reads and writes return the same error.
+ * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; WEFT_EBUSY if the stream is in use or
+ * uses TLS already; WEFT_EINVAL with WEFT_NOWAIT, because a handshake takes time.  After a failed
+ * handshake the stream can only be closed: reads and writes return the same error.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_tls_start(weft_stream *stream, weft_tls *tls, int role,
                             const char *name, uint64_t deadline_ns);

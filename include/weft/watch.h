@@ -39,7 +39,8 @@ WEFT_STATIC_ASSERT(sizeof(struct weft_watch) <= 48, "weft_watch is part of the A
  * HUP and ERROR are reported.  Muting keeps the registration and makes no system call; a muted
  * watch does not keep the loop alive.
  * Starting a started watch changes its events and callback.  If the number now refers to
- * another file, the watch moves to that file.  If the call fails, the watch is unchanged.
+ * another file, the watch moves to that file.  If the call fails, a watch on the same `fd` is
+ * unchanged; a watch on something else may have been stopped.
  * Returns 0, WEFT_EINVAL, WEFT_EBADF, WEFT_ENOMEM, WEFT_ESHUTDOWN, WEFT_EBUSY if another watch
  * or an op waits for `fd` in the same direction.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
@@ -50,6 +51,7 @@ WEFT_API int weft_watch_start(weft_loop *loop, weft_watch *watch, int fd,
  * the last watch on the signal stops; then it restores the previous one.  All watches on a
  * signal, on all loops, are called.  Several deliveries before a loop handles the first one are
  * reported as one.  At least one thread of the program must not block the signal; all others may.
+ * The watch is background work: it does not keep weft_loop_run() from returning.
  * Returns as weft_watch_start(); WEFT_EINVAL also if the signal cannot be caught.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_watch_start_signal(weft_loop *loop, weft_watch *watch,

@@ -2,9 +2,10 @@
  *
  * Every loop has two pools, its own or the runtime's: WEFT_CPU, with one thread per core, and
  * WEFT_BLOCKING, which grows to 64 threads and shrinks again.  A pool starts a thread when work
- * comes and no thread is idle.  Queued work can be canceled.  Running work can only check
- * weft_check_canceled().  Its argument is memory of the caller, so the caller waits until the
- * work has returned, and gets its return value even after a cancellation.
+ * comes and no thread is idle.  Queued work can be canceled.  Running work cannot be stopped; it
+ * can only call weft_check_canceled() itself.  The argument of the work is memory of the caller,
+ * so the caller waits until the work has returned, and gets its return value even after a
+ * cancellation.
  *
  * Work may post to loops, its own loop included, and may start other work through them.  A loop
  * that stops finishes its queued work with WEFT_ESHUTDOWN, cancels running work, and is stopped
@@ -49,7 +50,7 @@ WEFT_API weft_pool *weft_pool_new(const weft_pool_opts *opts);
  * only frees memory, and is the only call allowed there.
  * Returns 0; WEFT_EBUSY while it has work whose result has not reached its loop, or while it
  * belongs to a loop that is not freed; WEFT_EDEADLK in one of its own threads.
- * Thread: any but its own.  Blocks: until idle threads have ended.  Since: 0.1. */
+ * Thread: any but those of the pool.  Blocks: until idle threads have ended.  Since: 0.1. */
 WEFT_API int weft_pool_free(weft_pool *pool);
 
 /* Run `fn(arg)` in the pool and wait for it.  Borrows `arg` until return.  After the deadline
