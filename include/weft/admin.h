@@ -3,12 +3,12 @@
  * One call serves a live dashboard and its data: /metrics for Prometheus, /debug/loops,
  * /debug/threadlets, /debug/dag, /debug/trace and /events.  All of it only reads.
  *
- *   1. Without a token the endpoint answers only peers on the loopback and on Unix sockets, and
- *      only under the host names localhost, *.localhost, 127.x.x.x and [::1]: for other names
- *      browsers do not report which site sends the request.  With a token it answers any peer,
- *      but every request must present the token: as "Authorization: Bearer TOKEN", or as
- *      ?token=TOKEN.  A browser that sends ?token=TOKEN once gets a cookie and needs no token
- *      after that.
+ *   1. Without a token the endpoint answers only peers on Unix sockets and on the loopback, and
+ *      the latter only under the host names localhost, *.localhost, 127.x.x.x and [::1]: another
+ *      site can make any other name refer to this machine (DNS rebinding).  With a token it
+ *      answers any peer, but every request must present the token: as "Authorization: Bearer
+ *      TOKEN", or as ?token=TOKEN.  A browser that sends ?token=TOKEN once gets a cookie and
+ *      needs no token after that.
  *   2. Requests that a browser sends for another site are refused with 403 and the reason,
  *      except for links to the dashboard.
  *   3. A reader is a peer that receives /events.  Without readers the endpoint has no timer and
@@ -55,7 +55,7 @@ typedef struct weft_admin_opts {
 	const char *token;           /* copied; see 1 */
 	const char *title;           /* of the dashboard; copied; default: the program's name */
 	uint32_t    connections_max; /* limit of readers of /events; default 32.  For other requests
-	                              * there are 8 connections more. */
+	                              * there are at least 8 connections more. */
 	size_t      trace_max;       /* limit of a trace, in bytes; default 64 MiB */
 	uint64_t    spare[4];        /* must be zero: room for later versions */
 } weft_admin_opts;

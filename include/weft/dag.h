@@ -13,10 +13,10 @@
  *      they have returned.  So a run that has ended uses no memory of its caller.  With
  *      collect_errors, all nodes that do not depend on a failed node still run.
  *   3. The deadline of a step is the run's deadline or the end of the step's own timeout,
- *      whichever is earlier.  A step on a pool that has not returned at its deadline counts as
- *      failed, although it still runs.  Its later result is dropped and counted (`late`), and
- *      the run does not end before the step returns.  When a subgraph reaches its timeout, the
- *      run cancels the steps of the subgraph and waits for them.
+ *      whichever is earlier.  If a step on a pool has a timeout and has not returned at its
+ *      deadline, it counts as failed, although it still runs.  Its later result is dropped and
+ *      counted (`late`), and the run does not end before the step returns.  When a subgraph
+ *      reaches its timeout, the run cancels the steps of the subgraph and waits for them.
  *   4. Steps that have always been quick wake no other thread: one thread runs a graph of them.
  */
 #ifndef WEFT_DAG_H
@@ -128,7 +128,8 @@ WEFT_API const weft_value *weft_dag_step_in(weft_dag_step *step, size_t index);
 WEFT_API int weft_dag_step_take(weft_dag_step *step, size_t index, weft_value *out);
 
 /* Set the output.  If called again, the new value replaces the previous one.  Takes `value`.
- * Returns 0, WEFT_EINVAL if the type of `value` is not that of the node.
+ * Returns 0, WEFT_EINVAL if the type of `value` is not that of the node; if `value` is an error
+ * value, such as of weft_value_text() without memory, the error that it holds.
  * Thread: the step's.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dag_step_out(weft_dag_step *step, weft_value value);
 
@@ -191,8 +192,8 @@ WEFT_API int weft_dag_run_set(weft_dag_run *run, const char *input,
                               weft_value value);
 
 /* Start the run.  wait returns when the run has ended; in a callback it returns WEFT_ENOSUSPEND,
- * also with WEFT_NOWAIT.  op finishes `op` with the outcome.  The deadline applies to every step.
- * An input that was not set is "no value".
+ * also with WEFT_NOWAIT.  op finishes `op` with the outcome; a run without a loop gets that of
+ * `op`.  The deadline applies to every step.  An input that was not set is "no value".
  * wait returns 0, the first error with the node's name in weft_detail(), WEFT_EALREADY if the
  * run was already started; op returns as every start (weft/op.h).
  * Thread: any; loop of `op`.  Blocks: waits; no.  Since: 0.1. */

@@ -1,8 +1,9 @@
 /* weft/embed.h - loops inside of other systems: hooks, values of a loop, foreign event loops.
  *
  * A binding runs a queue of its own on a loop of weft: by hooks at fixed points of each iteration,
- * and by values that are local to a loop.  Or a foreign event loop drives a loop of weft: it
- * polls one descriptor, and runs the loop when that is readable or a time has come.
+ * and by values that are local to a loop.  Or a foreign event loop, the host, drives a loop of
+ * weft: the host polls one descriptor, and runs the loop of weft when the descriptor is readable
+ * or the time of weft_loop_next() has come.
  *
  * Not included by weft/weft.h.
  */

@@ -30,8 +30,8 @@ typedef struct weft_quantiles { /* in the unit of the values */
 struct weft_histogram_stats {
 	weft_quantiles values;
 	uint64_t       sum; /* of all values; at most UINT64_MAX */
-	/* For each bound, how many values are not greater.  A value that is within 3 % of the bound
-	 * may be counted on its other side. */
+	/* For each bound, how many values are not greater.  A value that is within 3 % of a bound
+	 * may be counted as if it were on the other side of that bound. */
 	struct { uint64_t bound, count; } buckets[WEFT_HISTOGRAM_BOUNDS];
 	uint64_t       spare[4]; /* room for later versions */
 };

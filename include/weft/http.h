@@ -14,7 +14,7 @@
  * request_ns.  And it drops a peer that is slower than rate_min bytes per second, on average,
  * after the first grace_ns.  For this average each peer has a time budget, which begins with
  * grace_ns: waiting for the peer uses up the budget, and each byte that moves adds 1/rate_min
- * seconds to it, up to request_ns.
+ * seconds to it, up to request_ns (or grace_ns, if that is more).
  *
  * Link with weft_http and weft.
  */
@@ -35,9 +35,10 @@ typedef struct weft_http_client weft_http_client;
 
 typedef struct weft_http_field { const char *name, *value; } weft_http_field;
 
-/* Handles one request.  If it returns an error before the reply has begun, the server replies
- * with 500 (for WEFT_EMSGSIZE with 413); after that the server closes the connection.  If it
- * returns >= 0 without a reply, the server replies with 404. */
+/* Handles one request.  If it returns >= 0 without a reply, the server replies with 404.  If it
+ * returns an error before the reply has begun, the server replies with 500, or with the status
+ * of what the client did wrong (for WEFT_EMSGSIZE 413).  If it returns an error after the reply
+ * has begun, the server closes the connection. */
 typedef int (*weft_http_fn)(weft_http *http, void *arg);
 
 typedef struct weft_http_server_opts {
@@ -80,9 +81,10 @@ WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
 /* Serve requests on `listener`, borrowed, until it is closed, the caller is canceled or the
  * deadline passes; then drain.  While draining, replies carry "Connection: close"; the server
  * closes a connection without a request after drain_ns, because a request may be on its way; and
- * it cancels event streams.  If the listener was closed, the drain ends at the deadline.  If the
- * caller is canceled, or the deadline began the drain, it ends five seconds after that.  Then the
- * server cancels the connections that are left.
+ * it cancels the handlers of event streams and of upgraded connections.  If the listener was
+ * closed, the drain ends at the deadline.  If the caller is canceled, or the deadline began the
+ * drain, the drain ends five seconds after that.  Then the server cancels the connections that
+ * are left.
  * Returns WEFT_ESHUTDOWN if the listener was closed, else the error that ended the serving.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,
@@ -175,17 +177,20 @@ WEFT_API int weft_http_reply_file(weft_http *http, const char *root,
 /* Server.  begin: begin a reply whose body is written piece by piece; the header section is sent
  * with the first piece.  upgrade: reply with 101 and turn the connection into a plain stream,
  * which the caller owns; from then on request_ns no longer limits the handler.
- * Return 0, WEFT_EALREADY, WEFT_EINVAL, or as weft_stream_write().
+ * Return 0, WEFT_EALREADY if the reply has begun, WEFT_EINVAL (upgrade: also if the client did not
+ * request `protocol`), or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_begin(weft_http *http, int status, const char *type,
                              uint64_t deadline_ns);
 WEFT_API int weft_http_upgrade(weft_http *http, const char *protocol,
                                weft_stream **out, uint64_t deadline_ns);
 
-/* write: write a piece of the outgoing body.  send_event: send a server-sent event, and first
- * begin the reply if it has not begun; `event`, its name, may be NULL.  For a handler that sends
- * events, request_ns is no limit and there is no incoming body.  It is canceled when the peer is
- * gone, when the peer has sent more than 4 KiB of further requests, or when the server drains.
+/* write: write a piece of the outgoing body; with size 0 send what is buffered.  A server begins
+ * a reply with status 200 first, if none has begun.  send_event: send a server-sent event, and
+ * first begin the reply if it has not begun; `event`, its name, may be NULL.  For a handler that
+ * sends events, request_ns is no limit and there is no incoming body.  The handler is canceled
+ * when the peer is gone, when the peer has sent more than 4 KiB of further requests, or when the
+ * server drains.
  * Return the count (0 for an event), or as weft_stream_write(); WEFT_EINVAL for more bytes than
  * Content-Length announced, or for an event name of several lines.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
@@ -242,8 +247,8 @@ WEFT_API int weft_http_client_free(weft_http_client *client);
  * The client follows redirects.  After a 303 (except in reply to a HEAD), and after a 301 or 302
  * in reply to a POST, it sends a GET without a body; else the same method and body again.  It
  * does not send Authorization, Cookie and Proxy-Authorization to another origin.  A redirect
- * from https:// to http://, or to a Unix socket, fails with WEFT_EPERM.  The reply to a streamed
- * request is returned even if it is a redirect.
+ * from https:// to http://, or from another origin to a Unix socket, fails with WEFT_EPERM.  The
+ * reply to a streamed request is returned even if it is a redirect.
  *
  * If a reused connection is closed before any byte of the reply has arrived, the client sends an
  * idempotent request once more, on a new connection.  If a reply that is not a success arrives
@@ -260,7 +265,8 @@ WEFT_API int weft_http_fetch(weft_http_client *client,
 
 /* End a streamed request body and wait for the header section of the reply.  Call it also after
  * a write that failed with WEFT_EPIPE or WEFT_ECONNRESET: the peer may have sent the reason.
- * Returns 0, or as weft_http_fetch(); WEFT_EALREADY if it was called before.
+ * Returns 0, or as weft_http_fetch(); WEFT_EALREADY if the request is not streamed, or this call
+ * has already succeeded.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_finish(weft_http *http, uint64_t deadline_ns);
 

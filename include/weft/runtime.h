@@ -23,9 +23,9 @@ typedef struct weft_runtime_opts {
 	bool           pin;      /* pin each loop's thread to one CPU: one of those that the caller
 	                          * may use and that are in `loop.cpus`, if set; if there are more
 	                          * loops than CPUs, some share a CPU */
-	int            dump_signal; /* at this signal a thread of its own calls weft_dump(2), even
-	                             * while loops are blocked, until the loops have stopped;
-	                             * default: none */
+	int            dump_signal; /* at this signal a library thread writes weft_dump() to
+	                             * standard error, even while loops are blocked; the thread
+	                             * ends once the loops have stopped; default: none */
 	uint64_t       grace_ns; /* weft_main(): time to end after a signal, or after the function
 	                          * has returned; default 10 s */
 	weft_loop_opts loop;     /* for each loop; default name: "weft-0" and so on */

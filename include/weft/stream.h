@@ -127,7 +127,8 @@ WEFT_API int weft_stream_write_op(weft_stream *stream, const weft_span *spans,
 
 /* Write `size` bytes of the file `fd`, borrowed, from `offset`.  Where possible the kernel copies
  * them itself (sendfile(2), not with TLS).  In that case the loop's thread blocks for the disk if
- * the bytes are not in memory, and if the file changes meanwhile, the changes may be sent.
+ * the bytes are not in memory, and if the file changes meanwhile, the changes may be sent.  On
+ * error some of the bytes may have been sent.
  * Returns the count, less than `size` only at the end of the file; or as weft_stream_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int64_t weft_stream_write_file(weft_stream *stream, int fd, uint64_t offset,
@@ -166,7 +167,8 @@ typedef struct weft_stream_events {
 	/* `size` > 0: `data` is the first piece of the queue.  It is borrowed until skipped,
 	 * which may happen in this call or later.  on_data is called again when more bytes have
 	 * arrived, and after a skip that leaves bytes.  `size` 0 means the end of the stream;
-	 * < 0 is an error, WEFT_ESHUTDOWN when the loop stops.  No call follows either. */
+	 * < 0 is an error, WEFT_ESHUTDOWN when the loop stops.  After either of these
+	 * on_data is not called again. */
 	void (*on_data)(weft_stream *stream, const void *data, ssize_t size, void *arg);
 	/* Called when the write queue has fallen below the low watermark.  May be NULL. */
 	void (*on_drain)(weft_stream *stream, void *arg);
