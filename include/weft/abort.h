@@ -52,10 +52,10 @@ WEFT_API int weft_abort_fire(weft_abort *abort, weft_value reason);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_abort_check(const weft_abort *abort, weft_value *out);
 
-/* Cancel `scope` when `abort` fires: from then on calls inside the scope return the error that
- * the reason holds, or WEFT_ECANCELED if the reason is not an error.  The scope references the
- * signal until the scope is closed.  The signal may belong to any loop and fire on any thread, so
- * one signal can cancel scopes on all loops.
+/* Cancel `scope` when `abort` fires, at once if it has fired before: from then on calls inside
+ * the scope return the error that the reason holds, or WEFT_ECANCELED if the reason is not an
+ * error.  The scope references the signal until the scope is closed.  The signal may belong to
+ * any loop and fire on any thread, so one signal can cancel scopes on all loops.
  * Returns 0, WEFT_EBUSY if the scope already has a signal, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: loop of `scope`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_abort_scope(const weft_abort *abort, weft_scope *scope);

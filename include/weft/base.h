@@ -24,11 +24,11 @@
  *   Spare      members named `spare` are room for members of later versions.  They must
  *              be zero in every struct that the caller passes.
  *
- * "Thread: loop" means the thread of the loop that the object belongs to.  An idle loop belongs
- * to whichever one thread uses it (weft/loop.h).  On any other thread, and in a forked child,
- * the call returns WEFT_EWRONGLOOP; debug builds abort with a message.  "Thread: any" means any
- * thread.  "Thread: one at a time" means any thread, but no two threads may use the object at
- * once.
+ * "Thread: loop" means the thread of the loop that the object belongs to.  While that loop is
+ * idle, it means any thread, but no two threads may use the loop at once (weft/loop.h).  On any
+ * other thread, and in a forked child, the call returns WEFT_EWRONGLOOP; debug builds abort with
+ * a message.  "Thread: any" means any thread.  "Thread: one at a time" means any thread, but no
+ * two threads may use the object at once.
  *
  * "Blocks: suspends" means that the call suspends the calling threadlet, never its loop.
  * "Blocks: waits" means that the call suspends a threadlet and blocks a plain thread.  Calls of

@@ -101,7 +101,7 @@ WEFT_API int weft_js_eval(weft_js *js, const char *source, const char *file,
                           weft_value *out);
 WEFT_API int weft_js_load(weft_js *js, const char *file, weft_value *out);
 
-/* Call the function at `path` ("handlers.feed") with `args`, borrowed.
+/* Call the function at `path` ("handlers.feed") with at most 65,535 `args`, borrowed.
  * Returns as weft_js_eval(), WEFT_ENOENT if there is no such function.
  * Thread: loop.  Blocks: no, but suspends a threadlet (rule 5).  Since: 0.1. */
 WEFT_API int weft_js_call(weft_js *js, const char *path, const weft_value *args,

@@ -3,7 +3,7 @@
  * Defaults are safe.  The number of connections is limited: at the limit accepting pauses, and
  * peers wait in the backlog.  Handshakes have a deadline.  If the process runs out of
  * descriptors, the listener sheds load and recovers.  A connection that fails, even in its
- * handshake, is dropped; it never ends accepting.
+ * handshake, is dropped, and accepting continues.
  */
 #ifndef WEFT_LISTENER_H
 #define WEFT_LISTENER_H

@@ -6,8 +6,8 @@
  *
  *   1. A loop accepts posts from its creation until it begins to stop.  Every accepted post
  *      runs exactly once.
- *   2. An idle loop belongs to whichever one thread uses it.  A running loop belongs to the
- *      thread that runs it.
+ *   2. A running loop belongs to the thread that runs it.  Any thread may use an idle loop, but
+ *      no two threads at once.
  *   3. The backend opens with the first op or watch, or with weft_loop_fd().  An io_uring
  *      backend binds the loop to the thread that runs it then: other threads get WEFT_EWRONGLOOP,
  *      unless the loop was made with WEFT_LOOP_MOVABLE.

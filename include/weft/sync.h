@@ -3,8 +3,8 @@
  * All objects are embedded and need no cleanup.  An object is local or shared.
  *
  *   Local   `weft_mutex m = WEFT_INIT;` makes an object that belongs to the loop that first
- *           uses it.  Its calls use no atomic operations.  Calls from any other thread return
- *           WEFT_EWRONGLOOP.
+ *           uses it.  Its calls use no atomic operations.  Calls of other loops and of plain
+ *           threads return WEFT_EWRONGLOOP.
  *   Shared  `weft_mutex m = WEFT_SHARED_INIT;` makes an object for all loops and plain threads.
  *
  * Waiters are served in the order in which they came.  With WEFT_NOWAIT a call only tries.

@@ -68,8 +68,8 @@ WEFT_API weft_threadlet weft_go_with(const weft_go_opts *opts,
 
 /* Wait until a threadlet of an open scope has ended; fills `out` (may be NULL) with its return
  * value.  If that is an error, weft_detail() has its message.
- * Returns 0, WEFT_ESRCH if no open scope has or has had this threadlet, WEFT_EDEADLK if it is the
- * caller itself, WEFT_EWRONGLOOP for a threadlet in a scope of another loop.
+ * Returns 0, WEFT_ESRCH if the threadlet is not in an open scope or its result is no longer kept,
+ * WEFT_EDEADLK if it is the caller itself, WEFT_EWRONGLOOP if its scope is on another loop.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_join(weft_threadlet threadlet, int *out, uint64_t deadline_ns);
 
