@@ -3,9 +3,9 @@
  * The contract is completion: the loop submits an op and later gets it back with its result.
  * Readiness backends get that from ready.c, and add only arm() and wait().
  *
- *   1. A submitted op finishes exactly once; an op with many results delivers others before
- *      that.  Finished ops are appended to `done` or returned by next().  The backend itself
- *      calls no callback.
+ *   1. A submitted op finishes exactly once.  An op with many results delivers the others before
+ *      it finishes.  Finished ops are appended to `done` or returned by next().  The backend
+ *      itself calls no callback.
  *   2. cancel() is a request: the op finishes with `why`, or with a result that came first.
  *   3. wait() returns when something happened, when it was woken, or at the timeout.  It may
  *      also return spuriously.
@@ -76,7 +76,8 @@ struct weft__backend_ops {
 	void (*submit)(struct weft__backend *backend, struct weft__op *op);
 	void (*cancel)(struct weft__backend *backend, struct weft__op *op, int why);
 
-	/* Fill `events` with ready descriptors; timeout_ns as in the sys table.  0 or -errno. */
+	/* Wait for events, and fetch them for next(); timeout_ns as in the sys table.  0 or
+	 * -errno. */
 	int  (*wait)(struct weft__backend *backend, int64_t timeout_ns);
 	void (*wake)(struct weft__backend *backend);
 
@@ -87,22 +88,24 @@ struct weft__backend_ops {
 	/* Hand queued requests to the kernel.  May be NULL. */
 	void (*flush)(struct weft__backend *backend);
 
-	/* fd() returns a descriptor that is readable while wait() would find something, or was
-	 * woken since; always the same one, or -errno.  NULL if the backend has none.  show()
-	 * makes it readable until the next wait(), from any thread. */
+	/* fd() returns a descriptor that is readable while wait() would find something, and from
+	 * a wake() to the next wait(); always the same descriptor, or -errno.  NULL if the backend
+	 * has none.  show() makes the descriptor readable until the next wait(), from any
+	 * thread. */
 	int  (*fd)(struct weft__backend *backend);
 	void (*show)(struct weft__backend *backend);
 
-	/* Whether something is queued that the kernel has not got, or fetched that next() has
-	 * not returned.  NULL: never. */
+	/* Whether requests are queued that the kernel has not got, or completions have arrived
+	 * that next() has not returned.  NULL: never. */
 	bool (*has_work)(struct weft__backend *backend);
 
-	/* Whether the file of `op`, which the kernel holds, is the one that op->fd refers to
-	 * now.  NULL if the kernel never holds an op. */
+	/* `op` is with the kernel: whether its file is the one that op->fd refers to now.  True
+	 * if that cannot be determined.  NULL if the kernel never holds an op. */
 	bool (*has_file)(struct weft__backend *backend, struct weft__op *op);
 
-	/* Finish `op`, which is with the kernel or queued for it, with `why` as soon as the
-	 * kernel returns it.  The op has already left its directions.  NULL: as above. */
+	/* Request the end of `op`, which is with the kernel or queued for it: it finishes as
+	 * after cancel().  The op has already left its directions.  NULL if the kernel never holds
+	 * an op. */
 	void (*evict)(struct weft__backend *backend, struct weft__op *op, int why);
 
 	/* wait() keeps failing with `error`: continue with another table.  0 or -errno.  NULL
@@ -130,27 +133,29 @@ struct weft__backend {
 	bool                   more;   /* after a wait: the kernel may have more to report */
 	bool                   timed_out; /* after a wait: nothing was fetched before the timeout */
 	bool                   events_fresh; /* not all events of the last wait were inspected
-	                                      * yet; else the events are left over from an
-	                                      * earlier pass */
+	                                      * yet; else the events were recorded again by
+	                                      * ready.c since */
 	weft_watch            *ended;  /* ended watches to be called; linked by `spare` */
 	void                  *buffer; /* for receive_multi; allocated on first use */
-	const void            *data;   /* the bytes of its current result */
-	struct weft__node_list closing; /* close ops that wait for other ops to end */
+	const void            *data;   /* the bytes of the current result of a receive_multi */
+	struct weft__node_list closing; /* close ops that wait for ops on their descriptor */
 	void                  *fetched; /* the buffer for epoll_wait(2) */
 	int                    fd;     /* the epoll descriptor, or -1 */
 	int                    outer_fd; /* created by fd(), or -1 */
-	int                    wake_fd[2]; /* read and write end */
+	int                    wake_fd[2]; /* a pipe: read and write end; or [0] is an eventfd */
 	void                  *state;  /* private to the backend */
 	bool                   movable; /* requested: any thread may wait, one at a time */
 	bool                   binds;  /* only the thread that waits first may wait later */
-	uint32_t               always; /* watches on files, which are always ready */
-	uint32_t               requests; /* ops without a direction: file ops, and evicted ops */
+	uint32_t               always; /* number of watches on files, which are always ready */
+	uint32_t               requests; /* number of ops without a direction: file ops, and
+	                                  * evicted ops */
 	struct weft__node_list throttled; /* accepts that found no free descriptor */
 	uint32_t               failures; /* consecutive failures of wait() */
 	int                    broken; /* the permanent error of wait(), if there was no
 	                                * alternative; or 0 */
 	uint64_t               sheds;  /* how often an accept was throttled */
-	int                    received_fd; /* plus 1, or 0; see fd_pass.c */
+	int                    received_fd; /* the last received descriptor plus 1, or 0; see
+	                                     * fd_pass.c */
 };
 
 /* The sys table, counting one system call.  Wakes by other threads are not counted. */
@@ -199,7 +204,7 @@ void weft__backend_fall(struct weft__backend *backend, int error);
 /* Whether this build has a backend of that name. */
 bool weft__backend_exists(const char *name);
 
-/* Append `op` to the list of finished ops. */
+/* Set the result of `op`, and append it to the list of finished ops. */
 void weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
                           int64_t result);
 
@@ -235,13 +240,13 @@ int  weft__ready_claim(struct weft__backend *backend, int fd, uint32_t direction
                        uintptr_t newcomer);
 
 /* End the waiters in `directions` of `fd` with `why`, and drop what was armed and
- * fetched for `fd`.  The second ends every waiter except `newcomer` with WEFT_EBADF if it waits
- * for another file than `fd` refers to now. */
+ * fetched for `fd`.  The second does so, with WEFT_EBADF, for each waiter except `newcomer` that
+ * waits for another file than `fd` refers to now. */
 void weft__ready_evict(struct weft__backend *backend, int fd, uint32_t directions, int why);
 void weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcomer);
 
-/* Whether `op` is the waiter in its direction.  An op that was evicted while the kernel has it
- * is not. */
+/* Whether `op` is the waiter in its direction.  An op that the kernel still has, but that was
+ * evicted, is not. */
 bool weft__ready_has(struct weft__backend *backend, const struct weft__op *op);
 
 /* Queue the call of an ended watch, with `why`.  The second also removes it from its
@@ -260,14 +265,15 @@ uint32_t weft__ready_of_poll(int revents);
 struct weft__fd *weft__ready_take(struct weft__backend *backend, struct weft__op *op);
 void weft__ready_leave(struct weft__backend *backend, struct weft__op *op);
 
-/* Make an op's system call once: its result, or -EAGAIN. */
+/* Make an op's system call.  Returns its result, or -EAGAIN if it would block. */
 int64_t weft__ready_try(struct weft__backend *backend, struct weft__op *op);
 
 /* Update descriptor state after a result: accept and connect make a descriptor owned. */
 void weft__ready_update_state(struct weft__backend *backend, const struct weft__op *op,
                               int64_t result);
 
-/* Whether an accept failed for lack of descriptors; and keep it until weft__ready_resume(). */
+/* Whether an accept failed for lack of descriptors or memory; and keep such an accept until
+ * weft__ready_resume(). */
 bool weft__ready_is_exhausted(int64_t result);
 void weft__ready_throttle_accept(struct weft__backend *backend, struct weft__op *op);
 
@@ -281,20 +287,21 @@ int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *o
  * read. */
 void weft__ready_ending(struct weft__backend *backend, int fd);
 
-/* This loop owns `fd` from now on; `what` is WEFT__FD_STREAM or PLAIN, or 0.  0, or
- * WEFT_ENOMEM, WEFT_EBUSY.  The second gives up `fd`, on which nothing has waited here. */
+/* This loop owns `fd` from now on; `what` is WEFT__FD_STREAM, PLAIN or RECEIVES_FDS, or 0.  0,
+ * or WEFT_ENOMEM, WEFT_EBUSY.  The second gives up `fd`, on which nothing has waited here. */
 int  weft__ready_own(struct weft__backend *backend, int fd, uint16_t what);
 void weft__ready_disown(struct weft__backend *backend, int fd);
 
-/* Throttle a receive with many results, or let it continue; there may be data by then.  0, or
- * -ENOMEM and it stays throttled. */
+/* Throttle a receive with many results, or let it continue, also with what has arrived
+ * meanwhile.  0, or an error: then the receive stays throttled. */
 int  weft__ready_throttle_recv(struct weft__backend *backend, struct weft__op *op, bool on);
 
 /* From now on receives on `fd`, a Unix stream, also accept descriptors. */
 void weft__ready_receive_fds(struct weft__backend *backend, int fd);
 
-/* Receive at once for such an op, or send on an owned descriptor, if success is likely or
- * `must` is set.  The count, or -EAGAIN, also if the kernel has the op. */
+/* Try at once to receive for a receive_multi that waits, or to send on an owned descriptor;
+ * unless `must` is set, only if success is likely.  Returns the count or an error: -EAGAIN if the
+ * call would block or was not made, also because the kernel has the op. */
 int64_t weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
                              void *buf, size_t size, bool must);
 int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
@@ -305,7 +312,7 @@ int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghd
 /* Like recv(2), but also receives a descriptor. */
 int64_t weft__fd_pass_receive(struct weft__backend *backend, int fd, void *buf, size_t size);
 
-/* Take the descriptor that came with the last receive, or -1; or close it. */
+/* Take the descriptor that came with the last receive, or -1.  The second closes it instead. */
 int     weft__fd_pass_take(struct weft__backend *backend);
 void    weft__fd_pass_drop(struct weft__backend *backend);
 

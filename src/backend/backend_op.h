@@ -14,12 +14,12 @@ enum {
 	WEFT__OP_SLEEP,
 	WEFT__OP_OWN,     /* a custom op: weft_op_begin() */
 	WEFT__OP_CLOSE,
-	WEFT__OP_FILE_OPEN, /* from here on the backend has them, */
-	WEFT__OP_FILE_READ, /* ... these if it accepts file ops */
+	WEFT__OP_FILE_OPEN, /* from here on ops are submitted to the backend; */
+	WEFT__OP_FILE_READ, /* ... file ops only if it accepts them */
 	WEFT__OP_FILE_WRITE,
 	WEFT__OP_FILE_SYNC,
 	WEFT__OP_FILE_CLOSE,
-	WEFT__OP_POLL,    /* from here on they wait for a descriptor */
+	WEFT__OP_POLL,    /* from here on ops wait for a descriptor */
 	WEFT__OP_RECV,
 	WEFT__OP_RECV_MULTI,
 	WEFT__OP_ACCEPT,
@@ -31,10 +31,10 @@ enum {
 
 enum {
 	WEFT__OP_IDLE,
-	WEFT__OP_WAITING, /* for the backend, the wheel or its owner */
+	WEFT__OP_WAITING, /* for the backend, the wheel or the owner of a custom op */
 	WEFT__OP_UNSENT,  /* io_uring: waits for room in the ring */
 	WEFT__OP_SENT,    /* io_uring: the kernel has it */
-	WEFT__OP_CANCELING, /* io_uring: the kernel has it, and was requested to cancel it */
+	WEFT__OP_CANCELING, /* io_uring: the kernel has it, and must cancel it */
 	WEFT__OP_THROTTLED, /* an accept that waits for a free descriptor */
 	WEFT__OP_CANCEL_REQUESTED, /* a custom op whose owner is to be called to finish it */
 	WEFT__OP_OWNER_NOTIFIED, /* a custom op whose owner has been called */
@@ -48,7 +48,8 @@ struct weft__file_part {
 	uint64_t left;
 };
 
-#define WEFT__SENDFILE_MAX ((uint64_t)1 << 20) /* per system call: others need the loop too */
+/* Bytes per system call: one op must not hold the loop for long. */
+#define WEFT__SENDFILE_MAX ((uint64_t)1 << 20)
 
 /* Same layout as weft_op. */
 struct weft__op {
@@ -70,9 +71,9 @@ struct weft__op {
 		bool queued;      /* custom op: in a pool's queue; under the pool's lock */
 	};
 	struct weft__wheel_entry entry; /* of its deadline, in the wheel */
-	struct weft__node_head node; /* links the op in lists, and in the inbox if
-	                                another thread has finished it; while a custom op
-	                                waits, its owner may use it */
+	struct weft__node_head node; /* links the op in lists; in the inbox, if another
+	                                thread has finished the op; while a custom op
+	                                waits, its owner may use this member */
 	union {
 		struct {
 			int32_t fd;
@@ -81,9 +82,9 @@ struct weft__op {
 				uint32_t length; /* bytes to read or write */
 			};
 		};
-		int64_t posted_result; /* custom op: its result, set by another thread */
-		struct weft__op *before; /* until then: link in a pool's queue, */
-		const void *owned;       /* or data of its owner */
+		int64_t posted_result; /* custom op: its result, or a pointer to result and text */
+		struct weft__op *before; /* until there is a result: link in a pool's queue, */
+		const void *owned;       /* or data of the op's owner */
 	};
 	union {
 		void                    *buf;
@@ -108,7 +109,8 @@ weft__op_of(weft_op *op)
 	return (struct weft__op *)(void *)op;
 }
 
-/* In `events` of a receive with many results: it is throttled, as far as the backend can do so. */
+/* In `events` of a receive with many results: the receive is throttled.  A request that io_uring
+ * executes delivers results nevertheless. */
 #define WEFT__RECV_THROTTLED 0x8000u
 
 /* Whether several results may come before the last one. */
@@ -118,7 +120,8 @@ weft__op_is_multi(const struct weft__op *op)
 	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
 }
 
-/* A file call: a backend makes a request of it, a pool a system call. */
+/* A call on a file: the io_uring backend turns it into a request, the blocking pool into a system
+ * call. */
 struct weft__file_call {
 	uint8_t  kind; /* WEFT__OP_FILE_* */
 	int32_t  fd;

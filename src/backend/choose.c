@@ -174,8 +174,8 @@ static const struct weft__backend_ops backend_none = {
 	.arm = none_arm,
 };
 
-/* End all waiters through the old table, then close that, except for the descriptors that other
- * threads use to wake the loop. */
+/* End all waiters through the old table, then close the old backend, except for the descriptors
+ * that other threads use to wake the loop. */
 static void
 break_down(struct weft__backend *backend, int error)
 {

@@ -6,7 +6,7 @@
  *
  *   1. The kernel has entry->armed registered for a number, unless the file was closed without
  *      notice.  A change then finds no registration (ENOENT), whichever file has the number
- *      now.  An addition that finds one changes it.
+ *      now.  An addition that finds a registration changes that.
  *   2. The epoll descriptor may have to be replaced.  A foreign loop that polls the backend
  *      gets an outer epoll descriptor, which contains the inner one, never changes, and is
  *      readable when the inner one is.
@@ -177,7 +177,7 @@ rebuild(struct weft__backend *backend)
 	(void)weft__kernel(backend)->close(old);
 }
 
-/* Record one event; false if nothing registered for it. */
+/* Record one event; false if its number has no registration here. */
 static bool
 note(struct weft__backend *backend, const struct epoll_event *event)
 {

@@ -1,8 +1,7 @@
 /* fds.h - the state that a loop keeps per descriptor, by number.
  *
- * Entries are in pages that are allocated on first use, so an entry never moves and high
- * numbers cost little.  A page that was freed and allocated again starts with unused
- * generations, so that late kernel events for an old entry are not attributed to a new one.
+ * Entries are in pages that are allocated on first use and freed with the backend, so an entry
+ * never moves and high numbers cost little.
  *
  * Needs: base.  Owned by: one backend.  Thread: the loop's.
  */
@@ -15,15 +14,15 @@ enum { WEFT__DIRECTION_READ, WEFT__DIRECTION_WRITE };
 
 /* Flags of an entry. */
 enum {
-	WEFT__FD_OWNED = 1 << 0,     /* owned by the loop until weft_op_close(): what the
-	                                kernel has armed is known to be valid */
-	WEFT__FD_ALWAYS = 1 << 1,    /* a watched file: never waited for */
+	WEFT__FD_OWNED = 1 << 0,     /* owned by the loop until it is closed or forgotten: what
+	                                the kernel has armed is known to be valid */
+	WEFT__FD_ALWAYS = 1 << 1,    /* a watched file: always ready */
 	WEFT__FD_MAY_READ = 1 << 2,  /* edge backends: worth a try, because the last */
 	WEFT__FD_MAY_WRITE = 1 << 3, /* edge was not used up */
 	WEFT__FD_CLOSING = 1 << 5,   /* a close op waits until there are no waiters */
 	WEFT__FD_BLOCKING = 1 << 6,  /* made blocking, for io_uring */
 	WEFT__FD_STREAM = 1 << 4, /* a short read means that no data is left; not so for Unix
-	                             sockets, where a descriptor ends a receive */
+	                             sockets, where a passed descriptor ends a receive */
 	WEFT__FD_PLAIN = 1 << 7,  /* not a socket: read(2) and write(2) */
 	WEFT__FD_UNBLOCKED = 1 << 9, /* made non-blocking, for sendfile(2) */
 	WEFT__FD_RECEIVES_FDS = 1 << 8, /* a Unix socket that receives descriptors */

@@ -1,11 +1,11 @@
 /* poll.c - poll(2) and a pipe: works everywhere, scans everything.
  *
- * There is one pollfd per armed descriptor, in no order; the entry knows its index.  Number 0
+ * There is one pollfd per armed descriptor, in no order; the entry knows its index.  Element 0
  * is the pipe by which other threads end a wait.
  *
  *   1. polls[entry->index] is the entry's while entry->armed is not 0.
  *   2. polls has room for every armed entry: arm() reserves, or fails.
- *   3. entry->identity is that of the file that was armed.
+ *   3. entry->identity is the identity of the file that was armed.
  *
  * There are no edges: a watch that requests them gets levels.
  */
@@ -128,7 +128,7 @@ is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry, int
 	return weft__fd_is_other(backend, fd, entry);
 }
 
-/* A number that is gone is reported once, and then disarmed. */
+/* A number that was closed, or refers to another file, is reported once and then disarmed. */
 static void
 poll_report(struct weft__backend *backend, uint32_t index)
 {

@@ -4,8 +4,8 @@
  * waiter[] hold a token and the requested events instead of waiters.
  *
  *   1. A descriptor is registered exactly when waiter[EVENTS] is not 0.
- *   2. Whatever is armed but no longer needed (muted, or hung up with no events requested) is
- *      disarmed when it first reports something.
+ *   2. A muted descriptor is not armed.  A descriptor that reports only what was not requested,
+ *      such as the end of the peer's stream, is armed again with what was requested.
  */
 #include <errno.h>
 #include <weft/poller.h>
@@ -70,7 +70,7 @@ poller_find(weft_poller *poller, int fd)
 	return entry && entry->waiter[EVENTS] ? entry : NULL;
 }
 
-/* Make the kernel report `events`; with 0 it reports nothing. */
+/* Make the kernel report `events`; with 0 the kernel reports nothing. */
 static int
 arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
 {

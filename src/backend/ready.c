@@ -29,7 +29,7 @@ weft__ready_of_poll(int revents)
 }
 
 /* The number of events that may stay for the next loop iteration: ops that always have more to
- * do must leave room for others. */
+ * do must leave room for events of other descriptors. */
 static uint32_t
 events_kept_max(const struct weft__backend *backend)
 {
@@ -214,9 +214,9 @@ is_taken(const struct weft__fd *entry, uint32_t directions, uintptr_t newcomer)
 	return taken;
 }
 
-/* If a newcomer armed a free direction or gave it to the kernel, an existing waiter of which
- * only the identity is recorded would count as a waiter of the newcomer's file.  So check such
- * waiters first. */
+/* A waiter may have nothing armed: then only the identity of its file is recorded.  If a newcomer
+ * armed the other direction, or gave the kernel a request for it, such a waiter would count as a
+ * waiter of the newcomer's file.  So check it first. */
 int
 weft__ready_claim(struct weft__backend *backend, int fd, uint32_t directions, uintptr_t newcomer)
 {
@@ -239,7 +239,7 @@ evict_op(struct weft__backend *backend, struct weft__fd *entry, struct weft__op 
 	backend->ops->evict(backend, op, why);
 }
 
-/* A close op that waits on a number which is no longer its own has nothing to close. */
+/* The number of a waiting close op refers to another file now: the op has nothing to close. */
 static void
 evict_closing(struct weft__backend *backend, int fd, int why)
 {
@@ -326,7 +326,8 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	if (rc == 0)
 		rc = weft__directions_arm(backend, op->fd, entry, (uintptr_t)op);
 	if (rc == 0) {
-		/* The edge for data that is already there may have been used up. */
+		/* Data that is already there may have been reported before, and an edge is
+		 * reported once. */
 		if (weft__op_is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
 			report_again(backend, op->fd, entry);
 		return;
@@ -377,8 +378,8 @@ ready_leave(struct weft__backend *backend, struct weft__op *op)
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 	weft__directions_leave(backend, entry, (uintptr_t)op);
-	/* Invariant 4.  A poll(2) backend disarms at once, which costs nothing.  A ring disarms
-	 * after a sendfile, because its requests already report the same readiness. */
+	/* Invariant 4.  The poll backend disarms at once, which costs nothing.  A ring disarms
+	 * after a sendfile: else the epoll reports what the ring's requests wait for. */
 	if (!backend->ops->edge)
 		(void)weft__directions_arm(backend, op->fd, entry, 0);
 	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches && entry->armed

@@ -11,7 +11,7 @@
 /* Fill a cleared entry with the request for `op`; its completions carry the op's address. */
 void weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op);
 
-/* Fill it with the cancellation of `op` instead; its completion carries `user_data`. */
+/* Fill a cleared entry with the cancellation of `op`; the completion carries `user_data`. */
 void weft__request_cancel(struct io_uring_sqe *sqe, const struct weft__op *op,
                           uint64_t user_data);
 

@@ -1,10 +1,10 @@
-/* try.c - makes the system call of an op: its result, or that it would block. */
+/* try.c - makes the system call of an op: returns its result, or -EAGAIN if it would block. */
 #include "backend/ready.h"
 
 #define BUFFER_SIZE 65536u /* the loop's buffer, for receives without one */
 
-/* Calling connect(2) again returns the outcome.  A pending error is reported only once, by
- * either of the two calls. */
+/* A second connect(2) returns the outcome of the first.  The socket reports a pending error only
+ * once, to SO_ERROR or to that call: so check both. */
 static int64_t
 try_connect(struct weft__backend *backend, struct weft__op *op)
 {
@@ -88,7 +88,7 @@ send_message(struct weft__backend *backend, const struct weft__fd *entry, int fd
 	return weft__kernel(backend)->sendmsg(fd, msg, flags);
 }
 
-/* The ring may have made the descriptor blocking, and sendfile(2) has no flag against that. */
+/* The ring may have made the descriptor blocking, and sendfile(2) has no MSG_DONTWAIT. */
 static int64_t
 send_file(struct weft__backend *backend, struct weft__fd *entry, const struct weft__op *op)
 {

@@ -4,24 +4,26 @@
  * is the result.  Requests are queued during the loop iteration and submitted by the one call
  * that also waits.  Receives with many results take buffers from a ring that the kernel fills.
  * ready.c handles what readiness does better, over an epoll that the ring polls like any other
- * descriptor: watches and poll ops, which must not hold the file, and non-blocking descriptors,
- * on which requests do not wait.
+ * descriptor: watches and poll ops, which must not hold the file; non-blocking descriptors, on
+ * which requests do not wait; and ops for which there is no suitable request (sendfile, control
+ * data, descriptors that are not sockets).
  *
  *   1. An op that is SENT or CANCELING belongs to the kernel until its last completion.  It
  *      keeps its direction, so a close waits for it.  A file op has no direction, since any
  *      number may be in flight on one file; it is counted in `requests`.
  *   2. Canceling is a request to the kernel; the op ends with its own completion.
- *   3. An op that finds no room in the ring is UNSENT; it, or a cancellation that finds no
- *      room, is in `unsent` and is submitted before the next wait.  An op that ends before its
- *      cancellation could be submitted leaves the list.
+ *   3. An op that finds no room in the ring is UNSENT.  Such an op, and an op whose cancellation
+ *      finds no room, is in `unsent`, and is submitted before the next wait.  An op that ends
+ *      before its cancellation could be submitted leaves the list.
  *   4. A buffer belongs to the op while its callback runs, and is returned when the next
  *      completion is taken.
- *   5. Owned connections are made blocking once, by their first op.
+ *   5. A descriptor that is owned, listens or connects is made blocking for its first request,
+ *      and again after a sendfile has made it non-blocking.
  *   6. The loop does not sleep while the eventfd or the epoll is not polled for lack of room: a
  *      wake or a watch would not end the wait.
  *   7. On a ring that is not bound, the kernel cancels the requests of a thread when that
- *      thread exits, and has_file() cancels requests to find something out.  Such an op has
- *      done nothing yet, and is submitted again.
+ *      thread exits; and has_file() cancels requests to learn which file they are for.  An op
+ *      that was canceled so has done nothing yet, and is submitted again.
  *   8. A foreign loop polls an eventfd that the ring signals, because a ring that leaves its
  *      work to its thread (DEFER_TASKRUN) does not wake a poller of the ring itself.  The
  *      eventfd is reset before each wait(): later completions signal it again, and earlier ones
@@ -29,7 +31,7 @@
  *   9. An op without a direction (a file op, or an evicted op) that the kernel has is in
  *      `requests`, linked by next, and back by arg.  An op that is not linked has arg NULL.
  *  10. A ring that can no longer be entered is abandoned.  Its completions are taken first.
- *      Then the ops that it still has go to an epoll; file ops fail.
+ *      Then the ops that are still in the ring go to an epoll; file ops fail.
  */
 #include <errno.h>
 #include <poll.h>
@@ -50,7 +52,7 @@ struct uring {
 	struct weft__node_list unsent;
 	struct weft__node *requests; /* ops with the kernel that have no direction; invariant 9 */
 	int error;                   /* why the ring was abandoned, or 0 */
-	bool settled;                /* ... and no op is left in it */
+	bool settled;                /* the ring was abandoned, and no op is left in it */
 };
 
 static struct uring *
@@ -188,7 +190,8 @@ make_blocking(struct weft__backend *backend, struct weft__fd *entry, const struc
 		}
 }
 
-/* There is no request for sendfile, and requests do not support all control data. */
+/* There is no request for sendfile.  Socket requests do not support all control data, and fail on
+ * other descriptors.  A receive request has no room for passed descriptors. */
 static bool
 is_for_readiness(const struct weft__fd *entry, const struct weft__op *op)
 {
@@ -287,8 +290,8 @@ uring_evict(struct weft__backend *backend, struct weft__op *op, int why)
 }
 
 /* Canceling by descriptor finds requests by their file.  If it finds none, the kernel has the
- * op for another file, or has finished it.  If it finds some, they are submitted again.
- * Kernels before 6.0 cannot answer. */
+ * op for another file, or has finished the op.  The requests that it finds are canceled and
+ * submitted again.  Kernels before 6.0 cannot answer: then the file counts as the same. */
 static bool
 uring_has_file(struct weft__backend *backend, struct weft__op *op)
 {
@@ -316,15 +319,15 @@ goes_on(const struct weft__op *op, int result)
 	       && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT));
 }
 
-/* A transient error: submit again.  The same errors as in ready.c, and a receive that found no
+/* A transient error: submit again.  The same errors as in try.c, and a receive that found no
  * buffer. */
 static bool
 is_transient(const struct weft__op *op, int64_t result)
 {
 	switch (result) {
 	case -EINTR:
-		return op->kind != WEFT__OP_CONNECT        /* it continues */
-		       && op->kind != WEFT__OP_FILE_CLOSE; /* it is done */
+		return op->kind != WEFT__OP_CONNECT        /* the connect continues */
+		       && op->kind != WEFT__OP_FILE_CLOSE; /* the file is closed */
 	case -ENOBUFS:
 		return op->kind == WEFT__OP_RECV_MULTI;
 	case -ECONNABORTED:
@@ -335,7 +338,7 @@ is_transient(const struct weft__op *op, int64_t result)
 	}
 }
 
-/* The result of a canceled op: `why`, unless the op brings a result of its own. */
+/* The result of a canceled op: `why`, unless the op finished before it was canceled. */
 static int64_t
 result_of_canceled(const struct weft__op *op, int64_t result)
 {
@@ -476,7 +479,7 @@ uring_prepare(struct weft__backend *backend)
 		poll_forever(u, backend->fd, USER_DATA_EPOLL, 0);
 }
 
-/* Whether the polls that end a wait are with the kernel, or will be when it begins. */
+/* Whether the polls that end a wait are with the kernel, or will be when the wait begins. */
 static bool
 can_be_woken(const struct weft__backend *backend)
 {
@@ -590,8 +593,8 @@ uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_
 
 /* --- without the ring --------------------------------------------------- */
 
-/* The ring has lost `op`: wait for it by readiness, if there is an epoll for that.  A connect
- * that has begun continues. */
+/* The ring was abandoned with `op` in it: wait for its descriptor by readiness, if there is an
+ * epoll for that.  A connect that has begun continues. */
 static void
 move_op(struct weft__backend *backend, struct weft__op *op)
 {
@@ -665,7 +668,8 @@ fallen_fd(struct weft__backend *backend)
 	return backend->outer_fd;
 }
 
-/* Before uring_settle() the file of an op is not known to differ. */
+/* Called only before uring_settle(), for an op that is still in the ring: the file counts as the
+ * same. */
 static bool
 fallen_has_file(struct weft__backend *backend, struct weft__op *op)
 {

@@ -20,7 +20,7 @@
 #include <errno.h>
 #include "backend/uring_ring.h"
 
-#define CANCEL_NS (100 * WEFT_MS) /* reading a file may be slow */
+#define CANCEL_NS (100 * WEFT_MS) /* limit: a file read in progress may not end sooner */
 #define BOUND     (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 /* Words shared with the kernel are accessed as atomics. */

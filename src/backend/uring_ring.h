@@ -14,7 +14,7 @@ struct weft__uring {
 	bool     enabled;    /* weft__uring_enable() has succeeded */
 	bool     dead;       /* abandoned; completions that arrived before can still be taken */
 
-	/* Submission: entries from *sq_head to sq_tail are not handed over yet. */
+	/* Submission: the kernel has not taken the entries from *sq_head to sq_tail yet. */
 	struct io_uring_sqe *sqes;
 	uint32_t *sq_head, *sq_tail_shared, *sq_flags;
 	uint32_t  sq_tail, sq_mask, sq_entries;
@@ -44,26 +44,28 @@ weft__uring_kernel(const struct weft__uring *ring)
 int  weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound);
 void weft__uring_close(struct weft__uring *ring);
 
-/* The kernel rejects io_uring_enter(2) with `error`: make it cancel all requests, and close the
- * ring.  Completions that arrived can still be taken. */
+/* The kernel rejects io_uring_enter(2) with `error`: make the kernel cancel all requests, and
+ * close the ring.  The ring is dead then; completions that arrived can still be taken. */
 void weft__uring_abandon(struct weft__uring *ring, int error);
 
 /* Enable the ring, if not done yet.  A bound ring accepts only this thread from now on.  0 or
  * -errno. */
 int weft__uring_enable(struct weft__uring *ring);
 
-/* A cleared entry to fill.  Submits the queued entries if the ring is full.  NULL if the kernel
- * takes none. */
+/* A cleared entry to fill.  Submits the queued entries if the ring is full.  NULL if the ring is
+ * still full then, or is dead. */
 struct io_uring_sqe *weft__uring_get(struct weft__uring *ring);
 
 /* Remove the entry with that user data if the kernel has not taken it; false if it has. */
 bool weft__uring_withdraw(struct weft__uring *ring, const void *user_data);
 
-/* Submit, and wait for a completion until the timeout; -1 means none.  0 or -errno; -ETIME at
- * the timeout. */
+/* Submit the queued entries and, if there is no completion yet, wait for one: at most timeout_ns
+ * nanoseconds; 0 does not wait, and -1 waits without limit.  Enables the ring first.  Returns 0,
+ * also after a signal; -ETIME at the timeout; or another -errno. */
 int weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns);
 
-/* Whether entering the ring, without waiting, would achieve anything. */
+/* Whether the ring has anything to do now: completions to take, entries to submit, or
+ * completions that the kernel holds back. */
 bool weft__uring_has_work(const struct weft__uring *ring);
 
 /* Whether the kernel holds back completions until it is entered again; one call produces a
