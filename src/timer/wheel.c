@@ -2,8 +2,8 @@
  *
  * A slot of level 0 is 1,024 ns wide; a slot of each further level is 64 times as wide.  Nine
  * levels hold every 64-bit time.  A wheel entry (struct weft__wheel_entry) goes into the level of
- * the highest six-bit digit in which its deadline differs from the wheel's time, into the slot that
- * its deadline's digit selects there.  As time advances, slots that have passed become the run,
+ * the highest six-bit digit in which its deadline differs from the wheel's time; that digit of the
+ * deadline selects the slot.  As time advances, slots that have passed become the run,
  * an array sorted by (deadline, start).  A slot that the time enters is redistributed over the
  * levels below.  A slot is a chain of blocks of 30 pointers, newest block first, so that expiry
  * reads memory sequentially and can prefetch.
@@ -12,16 +12,15 @@
  *      entry->index of a block of slot entry->slot, or of the run if slot is IN_RUN.
  *   2. Every block of a slot except the first is full, and no block is empty.
  *   3. occupied has a slot's bit set exactly when the slot has a block.
- *   4. Slots of level L agree with now_ns in all digits above L, and for L > 0 are ahead of it
- *      in digit L.  So every slot of a level begins before every slot of the levels above.
+ *   4. Occupied slots of level L agree with now_ns in all digits above L, and for L > 0 are ahead
+ *      of now_ns in digit L.  So they begin before every occupied slot of the levels above.
  *   5. An entry is in the slot of its deadline or in an earlier one.  Postponing an entry only
  *      writes the new deadline; the entry moves when the time enters its slot.  (Idle timeouts
  *      are postponed far more often than they expire.)
  *   6. Blocks and run have room for `limit` entries (wheel_reserve()), and count <= limit, so
  *      moving an entry never allocates.  There are at most count / 30 full blocks, at most one
- *      partial
- *      block per slot, and one more block that is being drained.
- *   7. The run is filled only while it is empty, so it never holds more than limit.
+ *      partial block per slot, and one more block that is being drained.
+ *   7. The run is filled only while it is empty, so it never holds more than `limit` entries.
  *   8. There is nothing to collect before bound_ns.
  *   9. A one-shot timer is disarmed before its callback and not accessed after it, so the
  *      callback may free it.  A repeating timer is armed again before its callback, so the
@@ -310,7 +309,7 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 }
 
 /* Narrow slots that have passed completely go to the run directly.  Wider slots are
- * redistributed first, which sorts them roughly and keeps each sort in the cache. */
+ * redistributed first, which sorts their entries roughly and keeps each sort in the cache. */
 static void
 fill_run(struct weft_wheel *wheel, uint64_t now_ns)
 {
@@ -350,7 +349,8 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
-/* WEFT__ENTRY_BACKGROUND is rare, and what sets it has other costs. */
+/* Timers rarely set WEFT__ENTRY_BACKGROUND.  What else sets it (ops, timer handles) costs more than
+ * this anyway. */
 static inline void
 count(struct weft_wheel *wheel, const entry *p, int by)
 {
@@ -420,7 +420,7 @@ weft__wheel_drop(struct weft_wheel *wheel, struct weft__wheel_entry *p)
 	return 1;
 }
 
-/* Out of line: there is always room, but the compiler does not know that. */
+/* Out of line, because the compiler does not know that the add always finds room. */
 static __attribute__((noinline)) int
 move_slowly(struct weft_wheel *wheel, entry *p, uint64_t due_ns)
 {

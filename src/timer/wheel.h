@@ -20,9 +20,9 @@
 /* A wheel entry.  Same layout as the last members of weft_timer. */
 struct weft__wheel_entry {
 	uint64_t due_ns;
-	uint64_t seq;   /* start order: entries with one deadline fire in this order */
+	uint64_t seq;   /* start order: entries with the same deadline fire in this order */
 	void    *block; /* NULL: not armed */
-	uint16_t kind;  /* free for the user, except for the bit below */
+	uint16_t kind;  /* the user's, except for the bit below */
 	uint16_t slot;
 	uint32_t index;
 };
@@ -74,8 +74,9 @@ int weft__wheel_move(struct weft_wheel *wheel, struct weft__wheel_entry *entry,
 /* Disarm `entry`, which must be armed.  Returns 1. */
 int weft__wheel_drop(struct weft_wheel *wheel, struct weft__wheel_entry *entry);
 
-/* Advance the time to `now_ns`.  If the run is empty, fill it with the entries due by then;
- * else the rest of the run comes first.  Need not be called before bound_ns. */
+/* If the run is empty, advance the time to `now_ns` and fill the run with the entries due by
+ * then.  Else do nothing: the rest of the run comes first.  Need not be called before
+ * bound_ns. */
 void weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns);
 
 /* Remove the next entry from the run and disarm it; NULL at the end of the run. */
@@ -97,9 +98,9 @@ uint64_t weft__wheel_first(struct weft_wheel *wheel);
 /* Any armed entry, or NULL. */
 struct weft__wheel_entry *weft__wheel_any(struct weft_wheel *wheel);
 
-/* A time until which the caller may sleep: nothing is due earlier.  It may be too early once
- * per entry that was dropped or postponed, and a few times per very full slot.  WEFT_NEVER if
- * nothing is armed. */
+/* A time until which the caller may sleep: nothing is due earlier.  There may be nothing due at
+ * that time either: once per entry that was dropped or postponed, and a few times per very full
+ * slot.  WEFT_NEVER if nothing is armed. */
 uint64_t weft__wheel_bound(struct weft_wheel *wheel);
 
 /* --- timers, on a loop's wheel or a separate one ------------------------ */
