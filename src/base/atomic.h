@@ -1,7 +1,7 @@
 /* atomic.h - every atomic operation of the library.  No other file uses atomics directly.
  *
  * Atomics are structs, so that a plain access does not compile.  Each call spells out its
- * memory order; a comment there names the call that it pairs with.
+ * memory order.  Calls that pair are marked, mostly by a letter in a comment beside each.
  *
  * In a release build these are the compiler's builtins.  Built with WEFT__HOOK_ATOMICS, each
  * becomes one call of weft__atomic_hook.  Through it the simulator chooses the next thread; the

@@ -140,7 +140,7 @@ weft__histogram_quantiles(const struct weft__histogram_sum *sum)
 	};
 }
 
-/* Does not use the maximum: the count of a bound must never become smaller. */
+/* Does not use the maximum: a later reading must not find a smaller count for any bound. */
 static void
 histogram_fill_buckets(const struct weft__histogram_sum *sum, struct weft_histogram_stats *out)
 {

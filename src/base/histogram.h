@@ -1,8 +1,8 @@
 /* histogram.h - a histogram in constant memory, with an error of at most 3 %.
  *
  * Values below 32 have one bucket each.  Above that, every octave has 16 buckets of equal
- * width.  The middle of a bucket represents all its values; it is off by at most half the
- * width, 1/32 of the value.
+ * width.  The middle of a bucket represents all its values, and differs from each by at most half
+ * the width, 1/32 of the value.
  *
  *   1. Either one thread adds with weft__histogram_add(), by plain loads and stores, as a loop
  *      does to its own; or any threads add with weft_histogram_record() and
@@ -10,8 +10,8 @@
  *   2. Both add to the sum and the maximum before they count the value (release), and a reader
  *      reads the counts first (acquire): its sum and maximum include every value counted.
  *
- * Needs: base.  Thread: see 1.  Any thread may sum it up at the same time, and reads the current
- * value of each bucket.
+ * Needs: base.  Thread: see 1.  Any thread may sum up a histogram at the same time, and reads the
+ * current value of each bucket.
  */
 #ifndef WEFT_BASE_HISTOGRAM_H
 #define WEFT_BASE_HISTOGRAM_H

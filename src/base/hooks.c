@@ -4,8 +4,8 @@
  * allocation and only read after that, so it needs no lock.
  *
  * A report goes to the program's hook; without a hook it becomes a line on standard error.  The
- * line is built on the stack and written by one call, so that lines of several threads do not
- * mix and a signal handler can report too.
+ * line is built on the stack, so that a signal handler can report too.  One call writes it, unless
+ * it is longer than the buffer, so that lines of several threads do not mix.
  */
 #include "base/os.h"
 #include "base/report.h"
@@ -41,7 +41,7 @@ weft_set_hooks(const weft_hooks *hooks)
 
 /* --- reports ------------------------------------------------------------ */
 
-/* The process dies after these, so they are always printed. */
+/* The process dies after these, so they are printed even if the program has set `silent`. */
 static bool
 report_is_fatal(const weft_report *report)
 {

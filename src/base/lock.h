@@ -16,10 +16,11 @@ struct weft__lock {
 WEFT__SHARED void weft__lock_wait(struct weft__lock *lock);
 
 /* Call `fn` in each forked child, to reset locks and data that other threads of the parent were
- * using.  `registered` is 0 at first.  To be called before every first use of such a lock, and
- * not while it is held: a registration waits for a fork that is in progress, and the child of that
- * fork would have the lock held, and no handler.  Takes no lock.  Threads that come here at the
- * same time may each register `fn`, so a second call of it must do no harm.  0 or -errno. */
+ * using.  `registered` is 0 at first.  To be called before the first use of such a lock, and not
+ * while the lock is held: a registration waits for a fork that is in progress, and in the child of
+ * that fork the lock would be held, with no handler to reset it.  Takes no lock of the library.
+ * Threads that register at the same time may each register `fn`, so a second call of `fn` must do
+ * no harm.  0 or -errno. */
 WEFT__SHARED int weft__fork_handler(weft__a32 *registered, void (*fn)(void));
 
 /* A full memory barrier in all threads of the process.  If the system has none, waits until

@@ -69,7 +69,7 @@ int      weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction
 int      weft__os_signal_give(int signo, const struct sigaction *before);
 int      weft__os_spawn(const struct weft__spawn *spawn);
 
-/* Like reap() of the table; `type` and `id` are as in waitid(2). */
+/* Like reap() of the sys table; `type` and `id` are as in waitid(2). */
 int      weft__os_waitid(int type, int id, uint32_t how, int *out);
 
 /* Send a signal to a child by its pid, or to the process group that it leads. */
@@ -151,16 +151,18 @@ struct weft__moment {
 	const char *pc, *fp, *sp;
 };
 
-/* Call `handler` in a signal handler for every fault (SIGSEGV, SIGBUS).  If it returns true, the
- * previous action is restored and the fault happens again; if it returns false, the handler
- * passes the fault to the previous action directly.  0 or -errno. */
+/* Call `handler` in a signal handler for every fault (SIGSEGV, SIGBUS) that the kernel reports.  If
+ * `handler` returns true, the previous action is restored and the fault happens again.  If it
+ * returns false, or a program has sent the signal, the previous action handles the signal.  0 or
+ * -errno. */
 int      weft__os_catch_faults(bool (*handler)(const struct weft__moment *moment));
 
 /* Whether SIGSEGV has a handler or is ignored. */
 bool     weft__os_has_fault_handler(void);
 
-/* Install `handler` as the handler of the signal that weft__os_signal_thread() sends.  It runs on
- * the target thread, and returns false if the signal was not meant for it.  0 or -errno. */
+/* Install `handler` for the signal that weft__os_signal_thread() sends.  `handler` runs on the
+ * target thread, and returns false if the signal was not meant for it: then the signal goes to the
+ * previous action.  0 or -errno. */
 int      weft__os_catch_thread_signal(bool (*handler)(const struct weft__moment *moment));
 
 /* Let weft__os_signal_thread() signal the calling thread; returns the thread's handle. */
@@ -180,7 +182,7 @@ int      weft__os_signal_stack(struct weft__thread *self);
 _Noreturn void weft__os_abort(void);
 _Noreturn void weft__os_exit(int status);
 
-/* The high end of the calling thread's stack; the caller's frame if that is unknown. */
+/* The high end of the calling thread's stack; the address of a frame if the end is unknown. */
 const void *weft__os_stack_end(void);
 
 /* Milliseconds, rounded up so that no sleep ends early; -1 means no timeout. */

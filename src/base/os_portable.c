@@ -1,7 +1,7 @@
 /* os_portable.c - the real sys table with POSIX only: poll and pipe, no futex.
  *
- * Parking uses a condition variable chosen by the word's address.  Words that share one cause
- * each other spurious wakeups, which park() allows.
+ * Parking uses a condition variable chosen by the word's address.  Words that share a condition
+ * variable cause each other spurious wakeups, which park() allows.
  */
 #define _GNU_SOURCE
 #include <errno.h>

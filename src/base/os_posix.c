@@ -383,7 +383,7 @@ weft__os_catch_faults(bool (*handler)(const struct weft__moment *moment))
 		rc = (int)weft__os_result(sigaction(fault_signals[i], NULL, &before));
 		if (rc < 0)
 			break;
-		/* A thread of the parent may have come this far before a fork. */
+		/* Before a fork, a thread of the parent may have installed this handler already. */
 		if (before.sa_sigaction == on_fault)
 			continue;
 		faults_before[i] = before; /* set before the handler can run */

@@ -22,7 +22,7 @@ os_process_on_signal(int signo)
 	errno = kept;
 }
 
-/* The handler uses the thread's signal stack if it has one: its own stack may be small. */
+/* The handler uses the thread's signal stack, if there is one: the stack that runs may be small. */
 int
 weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 {
@@ -47,8 +47,8 @@ weft__os_signal_give(int signo, const struct sigaction *before)
 
 /* --- processes ---------------------------------------------------------- */
 
-/* Descriptors 0 to 2 would be overwritten before they are used, so duplicate them to higher
- * numbers.  0 or -errno. */
+/* The child could overwrite descriptors 0 to 2 before it has duplicated them, so duplicate them to
+ * higher numbers here.  0 or -errno. */
 static int
 lift(const int from[3], int to[3])
 {

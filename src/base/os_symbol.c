@@ -217,7 +217,7 @@ add_file(struct weft__text *text, const struct loaded *file)
 		weft__text_add(text, last_part(file->path));
 }
 
-/* Compilers append ".part.0" and the like to the names of split functions; leave that out. */
+/* Compilers append ".part.0" and the like to the names of split functions; omit such suffixes. */
 static void
 add_function(struct weft__text *text, const char *name)
 {
@@ -243,7 +243,8 @@ add_place(struct weft__text *text, const struct loaded *file, const struct weft_
 	weft__text_add(text, ")");
 }
 
-/* An address inside a function is a return address, so the line is that of the byte before it. */
+/* An address inside a function is a return address: the line of the call is that of the byte
+ * before. */
 static bool
 os_symbol_describe(struct weft__text *text, const struct loaded *file,
                    const struct weft__image *image, uint64_t address)

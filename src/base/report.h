@@ -4,8 +4,10 @@
 
 #include <weft/base.h>
 
-/* Pass `report` to the program's hook.  Without a hook, print it on standard error unless the
- * program disabled that or this level.  Safe in a signal handler. */
+/* Pass `report` to the program's hook.  Without a hook, print errors and warnings on standard
+ * error, unless the program has set `silent`; fatal reports (BUG, OVERFLOW) are printed even
+ * then.  LOG reports above `log_level` are dropped, with or without a hook.  Safe in a signal
+ * handler if the hook is. */
 void weft__report(const weft_report *report);
 
 /* Describe the code that called the library: the first of `callers` (innermost first) that

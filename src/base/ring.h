@@ -11,7 +11,7 @@ struct weft__call {
 
 struct weft__ring {
 	struct weft__call *calls;
-	size_t             head;  /* index of the oldest; grows freely, masked on use */
+	size_t             head;  /* index of the oldest call; grows freely, masked on use */
 	size_t             count;
 	size_t             room;  /* a power of two, or 0 */
 };

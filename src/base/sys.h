@@ -84,9 +84,9 @@ struct weft__spawn {
 struct weft__mmsg {
 	struct msghdr hdr;
 	uint32_t      size;  /* bytes received or sent */
-	int32_t       error; /* set to 0 by the caller; for the first message that failed its
-	                      * -errno, on systems that report it; the socket may then have lost
-	                      * that error */
+	int32_t       error; /* set to 0 by the caller; a system without a call for several
+	                      * messages stores the -errno of the first that failed here, because
+	                      * its socket may not report the error again */
 };
 
 struct weft__sys {
@@ -164,8 +164,8 @@ struct weft__sys {
 	int64_t (*file_write)(int fd, const void *buf, size_t size, uint64_t offset);
 	int (*file_sync)(int fd);
 
-	/* Sockets, like the system calls of the same name.  They never block and raise no
-	 * signal. */
+	/* Sockets, like the system calls of the same name.  accept and connect block if the
+	 * descriptor is blocking; the others never block.  None raises a signal. */
 	int (*socket)(int domain, int type, int protocol);
 	int (*bind)(int fd, const struct sockaddr *addr, socklen_t size);
 	int (*listen)(int fd, int backlog);
@@ -262,10 +262,10 @@ struct weft__sys {
 	void *(*stack_map)(size_t size);
 	void  (*stack_unmap)(void *mem, size_t size);
 
-	/* Turn pages of it into a guard; touching one ends the process.  0 or -errno. */
+	/* Turn pages of such memory into a guard; touching one is a fault.  0 or -errno. */
 	int  (*stack_guard)(void *mem, size_t size);
 
-	/* Return pages to the system: they read as zeroes again.  Guards stay. */
+	/* Return pages of such memory to the system: they read as zeroes again.  Guards stay. */
 	void (*stack_discard)(void *mem, size_t size);
 
 	/* The number of bytes from the lowest page in use to the end; 0 if unknown. */
@@ -275,7 +275,8 @@ struct weft__sys {
 WEFT__SHARED extern const struct weft__sys *weft__sys;
 extern const struct weft__sys weft__sys_real;
 
-/* Convert a deadline to a timeout for the table's calls: nanoseconds from now, -1 for never. */
+/* Convert a deadline to a timeout for the table's calls: nanoseconds from now, 0 if it has passed,
+ * -1 for WEFT_NEVER. */
 int64_t weft__timeout_of(uint64_t deadline_ns);
 
 /* Parse "0-3,6" into `out`, which must be empty; false if the text is malformed. */

@@ -38,7 +38,7 @@ struct weft__thread {
 	void       *producers;  /* all producer queues of this thread; see loop/post/producer.c */
 	uint32_t    chance; /* state of weft__chance() */
 	struct weft__worker *worker; /* set on threads of a work pool (work/pool.c), else NULL */
-	int       (*canceled)(void *arg); /* for weft_check_canceled() here; NULL: none; set by */
+	int       (*canceled)(void *arg); /* called by weft_check_canceled(), or NULL; set by */
 	void       *canceled_arg;         /* work/ and dag/ */
 	void       *ending; /* promises queued for destruction (promise/reference.c) */
 	uint32_t    ends;   /* nested promise destructions in progress */
@@ -114,7 +114,7 @@ void weft__thread_end(struct weft__thread *thread);
 #define WEFT__FLATTEN __attribute__((flatten))
 #define WEFT__NOINLINE __attribute__((noinline))
 
-/* The text of the last failure if weft_fail() set it, with this error; else NULL.  Returns a
+/* The text of the last failure, if weft_fail() has set it for this error; else NULL.  Returns a
  * text only once. */
 const char *weft__take_text(int error);
 
@@ -125,8 +125,8 @@ void weft__pass_words(int error, struct weft__failure *to);
  * not running.  Without a text, or without memory, the text is that of weft_strerror(). */
 WEFT__COLD void weft__pass_text(int error, const char *text, struct weft__failure *to);
 
-/* A copy of weft_detail(), to be released by the caller.  NULL if the text is empty, belongs to
- * an error other than `error`, or if there is no memory. */
+/* A copy of weft_detail(), to be released by the caller.  NULL if the text is empty, if
+ * weft_fail() has set it for another error than `error`, or if there is no memory. */
 WEFT__COLD char *weft__copy_detail(int error);
 
 /* Fail with a static text: sets weft_detail() and returns `error`. */

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* Length in bytes of the UTF-8 character at `text`, which is ended by NUL; 0 if it is not valid
- * UTF-8. */
+/* Length in bytes of the UTF-8 character at the start of `text`, which ends with a NUL; 0 if the
+ * bytes are not valid UTF-8. */
 static inline size_t
 weft__utf8_size(const char *text)
 {
@@ -29,7 +29,7 @@ weft__utf8_size(const char *text)
 	return size;
 }
 
-/* Write the character at *text to `out` as a JSON string needs it, and move *text behind it.
+/* Write the character at *text to `out` as a JSON string needs it, and advance *text past it.
  * Bytes that are not UTF-8 become U+FFFD.  Returns the size. */
 static inline size_t
 weft__json_character(const char **text, char out[6])

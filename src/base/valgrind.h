@@ -1,7 +1,7 @@
 /* valgrind.h - whether the program runs under valgrind.  Private.
  *
- * Uses valgrind's header if it is installed.  Without the header, or with NVALGRIND, the
- * library that valgrind preloads gives it away.
+ * Uses valgrind's header if it is installed.  Without the header, or with NVALGRIND, valgrind is
+ * recognized by the library that it preloads.
  *
  * Needs: nothing.  Thread: any; weft__on_valgrind is set before main().
  */
@@ -20,6 +20,6 @@
 #define RUNNING_ON_VALGRIND 0
 #endif
 
-extern bool weft__on_valgrind; /* cached: the client request costs as much as a switch */
+extern bool weft__on_valgrind; /* cached: asking valgrind costs as much as a stack switch */
 
 #endif

@@ -1,11 +1,10 @@
 /* annotate.h - notify ASan, TSan and valgrind which stack runs.
  *
- * ASan must know the bounds of the running stack and, to find uses after return, has one more
- * stack for each; it is notified before and after each switch.  TSan has a history for each
- * stack and is notified before the switch; with flags 0 a switch also orders what came before
- * it, as running one after the other on one thread does.  Valgrind only needs to know the
- * memory.  Without the tool each function here is empty.  (For valgrind the tool is its header:
- * NVALGRIND leaves it out.)
+ * ASan must know the bounds of the running stack.  To find uses after return, it also has a fake
+ * stack for each.  It is notified before and after each switch.  TSan has a history for each stack
+ * and is notified before the switch; with flags 0, everything before the switch also happens before
+ * everything after it.  Valgrind only needs to know the memory.  Without the tool, each function
+ * here is empty; for valgrind that means without its header, or with NVALGRIND.
  *
  *   1. Everything is inlined into the caller.  TSan's record of calls belongs to the stack; a
  *      function that is entered on one stack and left on another breaks it.
@@ -26,8 +25,8 @@
 
 #define WEFT__ANNOTATE static inline __attribute__((always_inline)) void
 
-/* Reads stacks word by word, whatever ASan thinks of a word, and also where the stack was
- * suspended by means that TSan does not know. */
+/* For functions that read stacks word by word: ASan may have poisoned a word, and TSan may not
+ * know how the stack was suspended. */
 #define WEFT__INSPECTS_STACKS \
 	__attribute__((no_sanitize("address", "thread"), noinline))
 
@@ -50,7 +49,8 @@ weft__asan_enter(struct weft__context *self)
 	self->asan_fake = NULL;
 }
 
-/* A switch to the same stack reports the bounds of the stack that was left. */
+/* Learn the bounds of the running stack: the end of a switch reports the bounds of the stack that
+ * was left.  So pretend to switch to another stack, and back. */
 WEFT__ANNOTATE
 weft__asan_init(struct weft__context *self)
 {

@@ -6,7 +6,6 @@
 #include "base/switch/annotate.h"
 #include "base/switch/frames.h"
 
-/* Where a stack begins; see the assembly. */
 bool
 weft__is_root(const void *pc)
 {

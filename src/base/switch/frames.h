@@ -1,9 +1,10 @@
 /* frames.h - the call chain on a stack.
  *
- * It is found by frame pointers.  Code without frame pointers ends the chain early, or hides
- * callers.  Every pointer is checked against the bounds of the stack, so nothing else is ever
- * read.  All of this may be called in a signal handler.  For suspended stacks the unwind tables
- * of the code may be available, too; they give all callers.
+ * The chain is found by frame pointers.  Code without frame pointers ends the chain early, or
+ * hides callers.  Every pointer is checked against the bounds of the stack, so nothing else is ever
+ * read.  For suspended stacks the unwind tables of the code may be available, too; they give all
+ * callers.  All functions may be called in a signal handler, except weft__frames_of() and
+ * weft__os_unwind(), which use the tables.
  *
  * Needs: switch.h.  Thread: any that keeps the stack from running.
  */
@@ -14,11 +15,11 @@
 
 struct weft__frame {
 	const void *pc; /* where it continues */
-	const void *fp; /* its frame pointer, */
-	const char *low, *high; /* and the bounds of the stack it is on */
+	const void *fp; /* its frame pointer */
+	const char *low, *high; /* the bounds within which fp must be, on the frame's stack */
 };
 
-/* The offsets of the two in the saved registers of a suspended stack, in words. */
+/* The offsets of fp and pc in the saved registers of a suspended stack, in words. */
 #if defined(__x86_64__)
 #define WEFT__SAVED_FP 6
 #define WEFT__SAVED_PC 7
@@ -60,7 +61,7 @@ size_t weft__frames_walk(struct weft__frame frame, const void **out, size_t max)
 size_t weft__frames_of(const struct weft__context *context, const void **out,
                        size_t max);
 
-/* Is `pc` where a stack begins? */
+/* Whether `pc` is in weft__stack_entry(), where a stack begins. */
 bool weft__is_root(const void *pc);
 
 /* --- os_unwind.c, or os_no_unwind.c ------------------------------------- */

@@ -1,15 +1,15 @@
 /* switch.h - switch from one stack to another.
  *
  * A context is a suspended flow of control: a stack pointer that points to the saved
- * callee-saved registers and floating-point control words. x86_64.S and aarch64.S do the switch
- * with a balanced call and return. annotate.h notifies the sanitizers and valgrind, and costs
+ * callee-saved registers and floating-point control words.  x86_64.S and aarch64.S do the switch
+ * with a balanced call and return.  annotate.h notifies the sanitizers and valgrind, and costs
  * nothing without them.
  *
  *   1. A context is resumed at most once for each time it was suspended.
  *   2. The first function of a context ends by returning the context to continue with; or it
  *      never returns, and switches away for good.
- *   3. A stack outlives its context; weft__context_fini() before it is reused.
- *   4. A context is finished only while suspended, and by another one.
+ *   3. A stack outlives its context: weft__context_fini() comes before the stack is reused.
+ *   4. A context is finished only while it is suspended, by another context.
  *
  * Needs: nothing.  Thread: a context may change threads while suspended.
  */
@@ -45,8 +45,8 @@ void weft__context_make(struct weft__context *context, void *stack,
                         size_t stack_bytes,
                         struct weft__context *(*fn)(void *arg), void *arg);
 
-/* Finish a context made with weft__context_make(), whether its function has ended or not.
- * Whatever its frames held is not released. */
+/* Finish a context made with weft__context_make(), whether its function has ended or not.  What
+ * its frames own is not released. */
 void weft__context_fini(struct weft__context *context);
 
 /* Suspend the caller into `from` and continue in `to`. */
