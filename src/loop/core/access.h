@@ -19,14 +19,14 @@ weft__loop_id(const weft_loop *loop)
 	return loop->inbox.id;
 }
 
-/* "" if it has no name. */
+/* "" if the loop has no name. */
 static inline const char *
 weft__loop_name(const weft_loop *loop)
 {
 	return loop->name;
 }
 
-/* How often the process that made the loop had been forked. */
+/* The value of weft__program.forks when the loop was made. */
 static inline uint32_t
 weft__loop_forks(const weft_loop *loop)
 {
@@ -54,7 +54,7 @@ weft__loop_allows_spin(const weft_loop *loop)
 
 /* --- for all layers ----------------------------------------------------- */
 
-/* It stops, and has disarmed everything. */
+/* The loop stops, and ends everything that is pending. */
 static inline bool
 weft__loop_is_ending(const weft_loop *loop)
 {
@@ -67,7 +67,7 @@ weft__loop_wheel(weft_loop *loop)
 	return &loop->wheel;
 }
 
-/* Other threads may read them. */
+/* Other threads may read the counters. */
 static inline struct weft__counts *
 weft__loop_counts(weft_loop *loop)
 {
@@ -81,7 +81,7 @@ weft__loop_kernel(const weft_loop *loop)
 	return weft__kernel(&loop->backend);
 }
 
-/* It sleeps, and nothing was sent to it since.  Any thread. */
+/* The loop sleeps, and nothing was sent to it since.  Any thread. */
 static inline bool
 weft__loop_is_asleep(const weft_loop *loop)
 {
@@ -152,7 +152,8 @@ weft__loop_add_threadlets(weft_loop *loop, int64_t count)
 	weft__count(&loop->threadlets, (uint64_t)count);
 }
 
-/* So many things more keep a run going; a threadlet in the background takes back its own. */
+/* Add to the number of things that keep a run going.  A background threadlet adds -1, because
+ * every threadlet counts as 1. */
 static inline void
 weft__loop_add_alive(weft_loop *loop, int64_t count)
 {
@@ -185,8 +186,8 @@ weft__loop_trace_mark(const weft_loop *loop)
 	return loop->trace.mark;
 }
 
-/* Requests to list its threadlets: one more, or one answered or withdrawn.  Any thread, under
- * the registry's lock. */
+/* Add to the number of unanswered requests to list the loop's threadlets: -1 for a request that
+ * was answered or withdrawn.  Any thread, under the registry's lock. */
 static inline void
 weft__loop_add_listings(weft_loop *loop, int32_t count)
 {
@@ -217,7 +218,7 @@ weft__loop_set_promises_due(weft_loop *loop)
 
 /* --- for runtimes ------------------------------------------------------- */
 
-/* It sleeps, and only other threads can wake it; under the lock of src/runtime/quiet.c. */
+/* The loop sleeps, and only other threads can wake it; under the lock of src/runtime/quiet.c. */
 static inline bool
 weft__loop_is_quiet(const weft_loop *loop)
 {

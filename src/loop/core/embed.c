@@ -19,8 +19,8 @@
  *   5. The descriptor reports what the kernel knows and the loop does not.  weft_loop_next()
  *      reports what the loop knows and the kernel does not: requests that were not submitted,
  *      results that were fetched, watched files.
- *   6. If the io_uring of the loop has failed, its descriptor reports only pushes.  Then
- *      weft_loop_next() makes the host run an iteration every few milliseconds.
+ *   6. If the io_uring of the loop has failed, or no backend is left, the descriptor reports only
+ *      pushes.  Then weft_loop_next() makes the host run an iteration every few milliseconds.
  */
 #include "loop/core/loop.h"
 
@@ -80,7 +80,7 @@ sooner(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* When to poll for events that the descriptor does not report; rule 6. */
+/* When to poll for events that the descriptor does not report; invariant 6. */
 static uint64_t
 next_poll(const weft_loop *loop)
 {

@@ -1,8 +1,8 @@
 /* fork.c - what fork() does to loops: the child counts it, and forgets its parent's loops.
  *
- * A loop keeps the count from when it was made.  Where that differs from the count of the
- * process, the loop is a copy of the parent's: memory only (invariant 5 of life.c).  The layers
- * above have fork handlers of their own.
+ * A loop keeps the count from when it was made.  If that differs from the count of the process,
+ * the loop is a copy of the parent's: memory only (invariant 5 of life.c).  The layers above have
+ * fork handlers of their own.
  */
 #include "loop/core/loop.h"
 

@@ -119,8 +119,8 @@ weft__hooks_before_wait(weft_loop *loop, bool may_block)
 	loop_hook_end(loop, &cursor);
 }
 
-/* No checkpoint runs between before_wait and after_wait: a hook that runs jobs may have
- * released its lock. */
+/* No checkpoint runs between before_wait and after_wait: before_wait may have released a lock that
+ * jobs need, such as Python's GIL. */
 void
 weft__hooks_after_wait(weft_loop *loop, bool may_block)
 {

@@ -1,16 +1,17 @@
 /* life.c - a loop from creation to free.
  *
  * idle -> starting -> running <-> sleeping -> stopping -> stopped, by compare-exchange on the
- * word `state`.  Another word, `runner`, says which thread may touch the loop's own data: the
- * thread that claimed it (R, acquire) and has not given it back (G, release).  Running a loop,
- * stopping an idle loop and freeing a loop claim it.
+ * word `state`; a run that is not stopped ends in idle.  Another word, `runner`, says
+ * which thread may touch the loop's own data: the thread that has claimed the loop (R, acquire)
+ * and has not given it back (G, release).  Running a loop, stopping an idle loop and freeing a loop
+ * claim it.
  *
  *   1. STOPPING and STOPPED are final: no transition leads back.
  *   2. The thread that sets STOPPING also closes the inbox and wakes the loop.  The loop then
  *      disarms its timers, runs iterations until everything accepted has run, and becomes
  *      STOPPED.  After that the runner only gives up `runner`.  So calls check the state
  *      before they check which thread has the loop.
- *   3. A thread inside stop, break, wake or a schedule call counts itself in
+ *   3. A thread inside shutdown, break, wake or a schedule call counts itself in
  *      `visitors` before it first reads the state.  free() waits until there are no visitors,
  *      until every producer that owes the inbox a wake is done, and for the runner of a
  *      stopped loop: all of them are about to return and wait for no other thread.  But a
@@ -18,14 +19,15 @@
  *   4. A thread that begins to wait for STOPPED first counts itself and then reads the state
  *      (V).  The runner first writes STOPPED and then reads the count (S).  Both are sequentially
  *      consistent, so one of them sees the other (stop_wait.c).
- *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
+ *   5. After fork() the child's copy of a loop has forks != weft__program.forks: the copy is only
+ *      memory, which the child may free.
  */
 #include "base/fence.h"
 #include "base/report.h"
 #include "loop/post/producer.h"
 #include "loop/core/loop.h"
 
-#define BRIEFLY ((uintptr_t)1) /* in `runner`: the claim is about to be given back, or kept */
+#define BRIEFLY ((uintptr_t)1) /* in `runner`: the claim soon ends, or becomes a lasting one */
 
 int
 weft__loop_check(const weft_loop *loop, const char *call)
@@ -73,7 +75,7 @@ starter_of(const weft_loop *loop)
 	return (uintptr_t)loop;
 }
 
-/* Returns the thread that already has the loop; 0: this thread has it now, BRIEFLY. */
+/* Returns the claim that exists; or 0: this thread has claimed the loop, BRIEFLY. */
 static uintptr_t
 claim(weft_loop *loop)
 {
@@ -105,8 +107,8 @@ weft__loop_exit(weft_loop *loop)
 
 /* --- freeing ------------------------------------------------------------- */
 
-/* Turn a BRIEFLY claim into a lasting one: other threads need not wait for it.  Until then no
- * thread gives up on the claim, least of all one that has to stop the loop. */
+/* Turn a BRIEFLY claim into a lasting one.  Other threads wait for the end of a BRIEFLY claim: a
+ * thread that stops the loop must not give up.  They do not wait for the end of a lasting one. */
 static void
 claim_on(weft_loop *loop)
 {
@@ -123,7 +125,7 @@ weft__loop_claim(weft_loop *loop)
 	return runner == 0;
 }
 
-/* The value is no thread's: so weft__loop_check() still lets the loop's own thread pass. */
+/* The value names no thread: so weft__loop_check() accepts the thread that uses the idle loop. */
 bool
 weft__loop_hold(weft_loop *loop)
 {
@@ -166,8 +168,8 @@ destroy(weft_loop *loop, bool alone)
 	weft__sys->release(loop);
 }
 
-/* Something was accepted and has not run, or has to be notified of the stop.  The caller has
- * claimed the loop. */
+/* The loop has accepted work that has not run, or that must be notified when the loop stops.  The
+ * caller has claimed the loop. */
 static bool
 has_accepted(weft_loop *loop)
 {
@@ -188,7 +190,7 @@ has_accepted(weft_loop *loop)
 	       || weft__parts_have(loop);
 }
 
-/* Set what this thread runs; for iterations outside of a run. */
+/* Set the loop and the threadlet that this thread runs; for iterations outside of a run. */
 static void
 be_in(weft_loop *loop, struct weft__threadlet *threadlet)
 {
@@ -224,8 +226,8 @@ end_locals(weft_loop *loop)
 	be_in(before.loop, before.threadlet);
 }
 
-/* In a forked child.  The loop may have run on this thread, and even this stack may be one of
- * its threadlets'. */
+/* In a forked child.  The loop may have run on this thread, and this thread may still run on the
+ * stack of a threadlet of the loop. */
 static void
 free_forked(weft_loop *loop)
 {
@@ -234,9 +236,9 @@ free_forked(weft_loop *loop)
 	destroy(loop, true);
 }
 
-/* Wait until no thread is inside a call, and let no new visitor in.  Visitors that wait for a
- * list of threadlets get it, and the visit ends.  False: a visitor stops the loop, and waits for us
- * to give it back, or has left a reference. */
+/* Wait until no thread is inside a call, and let no new visitor in.  Visitors that wait for a list
+ * of threadlets get it, which ends their visit.  False: a visitor stops the loop and waits until
+ * this thread gives the loop back, or has left a reference. */
 static bool
 wait_for_visitors(weft_loop *loop, uint32_t state)
 {
@@ -304,7 +306,7 @@ weft_loop_ref(weft_loop *loop)
 weft_loop *
 weft_loop_unref(weft_loop *loop)
 {
-	if (loop) /* what was done under the reference comes before a free */
+	if (loop) /* release: what the caller did under the reference comes before a free */
 		(void)weft__add(&loop->refs, UINT32_MAX, WEFT__RELEASE);
 	return NULL;
 }
@@ -325,7 +327,7 @@ weft_loop_current(void)
 
 /* --- ending ------------------------------------------------------------- */
 
-/* Everything has run: become STOPPED and end the waits for that. */
+/* Everything has run: become STOPPED, and end the waits for the stop. */
 static void
 loop_life_end(weft_loop *loop)
 {
@@ -335,8 +337,9 @@ loop_life_end(weft_loop *loop)
 		weft__stop_waits_end(loop);
 }
 
-/* Disarm once; the loop then runs iterations until everything accepted has run.  Closing the
- * inbox here too makes sure that this thread sees everything accepted before it was closed. */
+/* Disarm once; the loop then runs iterations until everything accepted has run.  The inbox is
+ * closed already; because this thread closes it, too, this thread sees every post that was accepted
+ * before. */
 static void
 begin_to_end(weft_loop *loop)
 {
@@ -359,8 +362,8 @@ has_to_drain(weft_loop *loop)
 	       || weft__inbox_has(&loop->inbox);
 }
 
-/* End what the parts have pending; true if some of it has not ended yet.  A thread that makes
- * the loop's first promise later learns that it is late. */
+/* End what the parts have pending; true if some of it has not ended yet.  A thread that is about to
+ * make the loop's first promise finds the slot closed. */
 static bool
 end_parts(weft_loop *loop)
 {
@@ -404,7 +407,7 @@ static void
 stop_idle(weft_loop *loop)
 {
 	if (!weft__loop_claim(loop))
-		return; /* the thread that has it sees STOPPING */
+		return; /* the thread that has claimed it sees STOPPING */
 	weft__loop_end_sleep(loop);
 	weft__tasks_close(loop); /* so has_accepted() sees all of them */
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
@@ -447,8 +450,7 @@ out:
 
 /* --- running ------------------------------------------------------------ */
 
-/* Begin a run, as the runner.  `before` is set to the loop that ran on this thread until
- * now. */
+/* Begin a run, as the runner.  Sets `before` to the loop that ran on this thread until now. */
 static int
 enter_run(weft_loop *loop, weft_loop **before)
 {
@@ -531,7 +533,7 @@ end_run(weft_loop *loop, weft_loop *before)
 			: 0;
 	if (loop->traced)
 		weft__trace_rest(loop);
-	/* Do not check `runtime`: it may have been taken from a stopped loop already. */
+	/* Do not check for a runtime: a stopped loop may have been detached from it already. */
 	if (weft__load(&loop->signals_to, WEFT__RELAXED))
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
@@ -656,8 +658,8 @@ thread_main(void *arg)
 {
 	weft_loop *loop = arg, *before;
 
-	/* Taken over from the thread that started this one, and that wrote everything
-	 * before. */
+	/* Take over the claim of the thread that started this one.  No acquire is needed: starting
+	 * a thread orders what that thread wrote before. */
 	weft__store(&loop->runner, (uintptr_t)weft__thread_self(), WEFT__RELAXED);
 	loop->own_thread = true;
 	if (loop->cpus) /* if none of these CPUs exists, it runs where it can */

@@ -39,15 +39,15 @@
 
 /* What a popped wheel entry is part of; its kind. */
 enum {
-	WEFT__ENTRY_TIMER, /* a weft_timer, which is zeroed */
+	WEFT__ENTRY_TIMER, /* a weft_timer; 0, because the program zeroes its timers */
 	WEFT__ENTRY_TIMER_HANDLE,
 	WEFT__ENTRY_OP,
-	WEFT__ENTRY_RESUME, /* accepts that found no free descriptor are tried again */
+	WEFT__ENTRY_RESUME, /* try accepts again that found no free descriptor */
 	WEFT__ENTRY_THREADLET, /* the wait of a threadlet */
 	WEFT__ENTRY_SCOPE,
 	WEFT__ENTRY_KIND = 0xff,
 	WEFT__ENTRY_FIRM = 0x200, /* a timer of the library: fires also while the loop stops */
-	WEFT__ENTRY_DEADLINE = 0x400, /* results that arrived by then come first; expire.c */
+	WEFT__ENTRY_DEADLINE = 0x400, /* results that arrived before it come first; expire.c */
 };
 
 /* Handles of timers and immediates with IDs; schedule.c. */
@@ -104,7 +104,7 @@ struct weft__tasks {
 struct weft__hooks {
 	weft_loop_hook *first, *last;
 	struct weft__hook_cursor *cursors; /* the passes in progress, innermost first */
-	weft_loop_hook *called;      /* the one whose `ready` is on the stack, unless dropped */
+	weft_loop_hook *called;      /* the hook whose `ready` is on the stack, unless dropped */
 	uint64_t        pushes;      /* number of pushes */
 	uint64_t        waiting;     /* value of `pushes` when before_wait was last called */
 	uint64_t        notified_ns; /* weft_loop_next() as the host last saw it */
@@ -150,8 +150,8 @@ struct weft__sched_ops {
 /* The operations of a runtime, which is a part of several loops. */
 struct weft__runtime_ops {
 	struct weft__part_ops part; /* first */
-	/* The loop has begun a sleep, and only other threads can wake it.  True if none of them
-	 * will: then the loop must not sleep, and reports the deadlock as it continues. */
+	/* The loop has begun a sleep, and only other threads can wake the loop.  True if none of
+	 * them will: then the loop must not sleep, and reports the deadlock as it continues. */
 	bool (*begin_quiet)(weft_loop *loop);
 	/* The loop continues, before it takes anything from its inbox. */
 	void (*end_quiet)(weft_loop *loop);
@@ -172,9 +172,10 @@ struct weft_loop {
 	weft__a32  break_requested; /* weft_loop_break() was called: return from the run */
 	weft__a32  refs;        /* held by weft_loop_ref() */
 	weft__a32  visitors;    /* threads inside stop, break, wake, listings, ... */
-	weft__a32  going;       /* 1: the loop is being freed */
+	weft__a32  going;       /* 1: weft_loop_free() is in progress; 0 again if it fails */
 	weft__a32  listings;    /* requests to list threadlets that are not answered yet */
-	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0 */
+	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0; life.c
+	                         * has other values */
 	weft__aptr host;        /* the weft__thread of the foreign loop that embeds it, or 0 */
 	struct weft__node wake; /* pushed to wake the loop without a post */
 	struct weft__timer_handles timer_handles;
@@ -189,11 +190,11 @@ struct weft_loop {
 	void     (*on_report)(void *arg, const weft_report *report); /* or NULL */
 	void      *report_arg;
 	struct weft__watched watched;
-	weft__a64  signals_to;  /* where the watchdog sends its signal: the runner; or 0 */
+	weft__a64  signals_to;  /* handle of the runner's thread, for the watchdog's signal; or 0 */
 
 	/* For observe.c. */
 	weft__aptr sampler;     /* struct weft__sampler; 0: never observed */
-	weft__a64  observed_ns; /* sample until then; 0: off; WEFT_NEVER: always */
+	weft__a64  observed_ns; /* when sampling ends; 0: off; WEFT_NEVER: always on */
 
 	/* For registry.c, under its lock. */
 	weft_loop *next_listed;
@@ -241,8 +242,8 @@ struct weft_loop {
 	struct weft__expiry expiry;
 	struct weft__locals *locals;  /* of local.c; NULL: no value was set */
 	uint64_t   now_ns;      /* this iteration's clock reading; 0: not read yet */
-	/* What keeps a run going, apart from queues, timers and threadlets.  Those of them
-	 * that do not keep the loop alive are subtracted, so it may be below zero. */
+	/* Number of things that keep a run going, apart from queues, timers and threadlets, minus
+	 * the background threadlets: so the number may be below zero. */
 	weft__a64  alive;
 	uintptr_t  bound;       /* the only weft__thread that may run it, or 0 */
 	uint64_t   thread;      /* of weft_loop_start(), to be joined */
@@ -255,11 +256,11 @@ struct weft_loop {
 	bool       must_poll;   /* this iteration must poll the kernel: run_once(WEFT_NOWAIT) */
 	bool       foreign;     /* sleeps IN_FOREIGN, between iterations of an embedded loop */
 	bool       locals_ended; /* the drop functions have run; no value can be set */
-	bool       ending;      /* stopping, and everything has been disarmed */
+	bool       ending;      /* stopping, and everything pending is being ended */
 };
 
 /* Begin to count forks.  To be called before a lock of this layer is taken for the first time, and
- * outside it (base/lock.h).  0, or -errno. */
+ * not while such a lock is held (base/lock.h).  0, or -errno. */
 int weft__watch_forks(void);
 
 /* The loop was made by a parent process. */
@@ -288,18 +289,18 @@ weft__loop_is_usable(const weft_loop *loop)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }
 
-/* This thread runs the loop, or has claimed it to end it.  Callbacks of the loop run so. */
+/* This thread runs the loop, or has claimed the loop to end it.  True in callbacks of the loop. */
 bool weft__loop_is_mine(const weft_loop *loop);
 
-/* Claim the loop for a moment; false if it runs.  And give it back. */
+/* Claim the loop for a moment; false if a thread runs it.  And give the loop back. */
 bool weft__loop_claim(weft_loop *loop);
 void weft__loop_give_back(weft_loop *loop);
 
-/* Hold a loop that no thread has claimed, on behalf of no thread: it cannot run until it is
- * given back, but its thread may still use it as an idle loop. */
+/* Claim a loop that no thread has claimed, on behalf of no thread: the loop cannot run until it
+ * is given back, but the thread that uses it while it is idle may continue to do so. */
 bool weft__loop_hold(weft_loop *loop);
 
-/* Count the calling thread as a visitor, and end that: the loop is not freed meanwhile. */
+/* Begin and end a visit by the calling thread: the loop is not freed meanwhile. */
 void weft__loop_enter(weft_loop *loop);
 void weft__loop_exit(weft_loop *loop);
 
@@ -327,7 +328,7 @@ weft__loop_sched(const weft_loop *loop)
 	return part ? (const struct weft__sched_ops *)(const void *)part->ops : NULL;
 }
 
-/* The operations of its runtime, or NULL if it is not part of one. */
+/* The operations of the loop's runtime, or NULL if the loop is not part of a runtime. */
 static inline const struct weft__runtime_ops *
 weft__loop_runtime(const weft_loop *loop)
 {
@@ -396,7 +397,7 @@ weft__loop_take(weft_loop *loop)
 	uint32_t taken = loop->own_count;
 	struct weft__taken from_inbox;
 
-	if (taken > 0) { /* they are older than what is in the inbox */
+	if (taken > 0) { /* these posts are older than what is in the inbox */
 		weft__node_move(&loop->own, &loop->posts);
 		loop->own_count = 0;
 	}
@@ -462,13 +463,13 @@ void weft__tasks_fini(weft_loop *loop);
 
 /* --- hook.c ------------------------------------------------------------- */
 
-/* Call that member of each hook.  Not needed while hooks.first is NULL. */
+/* Call the member of that name of each hook.  Not needed while hooks.first is NULL. */
 void weft__hooks_ready(weft_loop *loop);
 void weft__hooks_before_wait(weft_loop *loop, bool may_block);
 void weft__hooks_after_wait(weft_loop *loop, bool may_block);
 uint64_t weft__hooks_checkpoint(weft_loop *loop); /* returns how many jobs ran */
 
-/* Drop all of them. */
+/* Drop all hooks. */
 void weft__hooks_fini(weft_loop *loop);
 
 /* Call next_changed if weft_loop_next() has changed between iterations. */
@@ -490,7 +491,7 @@ weft__loop_is_embedded(const weft_loop *loop)
 	return weft__load(&loop->host, WEFT__RELAXED) != 0;
 }
 
-/* The calling thread is the one of that foreign loop. */
+/* The calling thread is the thread of the foreign loop that embeds the loop. */
 static inline bool
 weft__loop_is_hosted_here(const weft_loop *loop)
 {
@@ -506,7 +507,8 @@ void weft__loop_settle(weft_loop *loop);
 void weft__loop_adopt(weft_loop *loop);
 void weft__loop_end_sleep(weft_loop *loop);
 
-/* When an iteration is needed without an event of the kernel.  Not for a stopped loop. */
+/* The time at which an iteration is needed even without an event of the kernel.  Not for a stopped
+ * loop. */
 uint64_t weft__loop_next(weft_loop *loop);
 
 /* --- sleep.c ------------------------------------------------------------ */
@@ -524,15 +526,15 @@ void weft__loop_wake_sleeper(weft_loop *loop, int mode);
 WEFT__SHARED void weft__loop_send(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
                                   void *arg);
 
-/* Make the present or next wait return; and the loop's side of that. */
+/* Make the present or next wait return.  And: the loop has found the wake node in its inbox. */
 void weft__loop_wake(weft_loop *loop);
 void weft__loop_take_wake(weft_loop *loop);
 
 /* Open the backend, unless it is open.  0, or an error. */
 int weft__loop_open_backend(weft_loop *loop);
 
-/* Poll the kernel without waiting, if a poll is due.  weft__loop_poll() calls the hooks;
- * before weft__loop_poll_kernel() they have been called. */
+/* Poll the kernel without waiting, if a poll is due.  weft__loop_poll() calls the hooks, too;
+ * weft__loop_poll_kernel() is for a caller that has called them. */
 void weft__loop_poll(weft_loop *loop);
 void weft__loop_poll_kernel(weft_loop *loop);
 
@@ -608,7 +610,8 @@ weft_loop *weft__registry_find(uint64_t id);
 /* In a forked child. */
 void weft__registry_forget(void);
 
-/* The loop is being freed: nothing is alive there, and it will not be given back. */
+/* weft_loop_free() is in progress: it has claimed the loop, on which no work is left.  It gives the
+ * loop back only if it fails, because of a visitor that stops the loop or has left a reference. */
 static inline bool
 weft__loop_is_going(const weft_loop *loop)
 {
@@ -617,8 +620,8 @@ weft__loop_is_going(const weft_loop *loop)
 
 /* --- observe.c ---------------------------------------------------------- */
 
-/* For the runner, or the thread that holds the loop. on: begin to sample, if that is
- * requested; off: end sampling, unless it was requested again; true if it ended. */
+/* For the runner, or the thread that holds the loop.  on: begin to sample, if the loop has a
+ * sampler; off: end sampling if its time has passed; true if sampling has ended. */
 void weft__sampler_on(weft_loop *loop);
 bool weft__sampler_off(weft_loop *loop, uint64_t now_ns);
 
@@ -633,11 +636,10 @@ struct weft__stop_wait {
 	weft_loop *loop;              /* NULL: not in its list */
 };
 
-/* Begin to wait.  False: the loop has stopped, and there will be no call. */
+/* Begin to wait.  False: the loop has stopped, and neither function will be called. */
 bool weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait);
 
-/* End a wait early.  Returns the loop, of which the caller is a visitor now; NULL: the loop has
- * stopped. */
+/* End a wait early.  Returns the loop, which the caller now visits; NULL: the loop has stopped. */
 weft_loop *weft__stop_wait_drop(struct weft__stop_wait *wait);
 
 /* The loop has stopped: end all waits. */
@@ -704,8 +706,8 @@ struct weft__schedule_texts {
 int weft__schedule_check(const weft_loop *loop, weft_fn fn,
                          const struct weft__schedule_texts *texts);
 
-/* Like weft_schedule_timeout(), at `deadline_ns` and as background work: results that arrived by
- * then come first. */
+/* Like weft_schedule_timeout(), but at `deadline_ns` and as background work; results that arrived
+ * before the deadline come first. */
 int64_t weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn,
                                 void *arg);
 

@@ -37,8 +37,8 @@ struct weft__part_ops {
 	uint64_t (*due)(weft_loop *loop);
 	/* The loop stops and has ended its ops. */
 	void     (*stop)(weft_loop *loop);
-	/* The loop has stopped but for this: end all that is pending.  True: call again after
-	 * another iteration. */
+	/* Apart from parts and drop functions, the loop has stopped: end all that is pending.
+	 * True: call again after another iteration. */
 	bool     (*end)(weft_loop *loop);
 	/* The last call before the loop's state is STOPPED. */
 	void     (*ended)(weft_loop *loop);
@@ -52,8 +52,8 @@ struct weft__part {
 
 #define WEFT__PART_CLOSED ((uintptr_t)1) /* in a slot: no part can be attached */
 
-/* Attach a part.  Returns the part that is attached now: this one, or that of a thread that was
- * first; NULL if the slot is closed. */
+/* Attach a part.  Returns the part that is attached now: this one, or the part of a thread that was
+ * faster; NULL if the slot is closed. */
 struct weft__part *weft__loop_attach(weft_loop *loop, enum weft__part_slot slot,
                                      struct weft__part *part);
 
@@ -63,7 +63,7 @@ void weft__loop_detach(weft_loop *loop, enum weft__part_slot slot);
 /* Close a slot, unless it has a part. */
 void weft__loop_close_slot(weft_loop *loop, enum weft__part_slot slot);
 
-/* Call an operation of each part that has it.  has and end: true if one returned true. */
+/* Call an operation of each part that has it.  have and end: true if one returned true. */
 bool weft__parts_have(weft_loop *loop);
 void weft__parts_stop(weft_loop *loop);
 bool weft__parts_end(weft_loop *loop);

@@ -56,7 +56,7 @@ weft__registry_next(uint64_t *after)
 {
 	weft_loop *next;
 
-	/* Perhaps the process has no loop yet.  If this fails, only forked children are at risk. */
+	/* Perhaps no loop exists yet.  If this fails, only forked children are at risk. */
 	(void)weft__watch_forks();
 	weft__lock_take(&weft__registry.lock);
 	while ((next = find_after(*after))) {

@@ -13,8 +13,8 @@
  *      producer needs it.  So after some small batches in a row the loop pauses for a moment.
  *      A batch collects meanwhile, and each post costs a fraction.
  *   4. A wait that fails does not start the next loop iteration at once: the loop retries
- *      after a moment.  The loop gives up a wait that fails again and again, other than for
- *      lack of memory (weft__backend_fall()).
+ *      after a moment.  If waits fail again and again with an error that is not temporary, the
+ *      loop changes its way to wait (weft__backend_fall()).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@
 #define SPIN_NS       (20 * WEFT_US)
 #define SHORT_NS      (50 * WEFT_US) /* a short sleep, including the cost of the wake */
 #define SKIPS_MAX     1024u
-#define PAUSES_MAX    16      /* between two checks: some 300 ns */
+#define PAUSES_MAX    16      /* between two checks of a spin: some 300 ns */
 #define FAILURES_MAX  8u      /* failed waits in a row that count as permanent */
 #define RETRY_NS      WEFT_MS /* between two attempts */
 
@@ -107,10 +107,9 @@ weft__loop_take_wake(weft_loop *loop)
 		weft__sampler_on(loop);
 }
 
-/* A wake that arrived by now has ended this wait.  Its node is still queued, and must not end
- * the next wait too: so its state becomes SPENT.  A later wake finds the node queued and sets
- * QUEUED again (W), so that it does end the next wait.  This is an exchange for the same
- * reason as X. */
+/* A wake that arrived by now has ended this wait.  The wake node is still queued, and must not end
+ * the next wait, too: so its state becomes SPENT.  A later wake sets QUEUED again (W), and so does
+ * end the next wait.  This is an exchange for the same reason as X. */
 static void
 consume_wake(weft_loop *loop)
 {
@@ -210,8 +209,8 @@ poll_kernel(weft_loop *loop, int64_t timeout_ns)
 	return rc;
 }
 
-/* Of all that the loop knows, only a signal can wake it; other threads can.  A loop of a
- * runtime then checks whether any of them will. */
+/* As far as the loop knows, only a signal or another thread can wake it.  A loop of a runtime then
+ * checks whether any thread will. */
 static bool
 is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 {
@@ -271,9 +270,8 @@ wait_in_park(weft_loop *loop, uint64_t deadline_ns)
 }
 
 /* While work is runnable, the loop polls the kernel only now and then.  Freshly fetched events
- * are handled before the next poll.  Events that an earlier pass has left do not delay it, so
- * that descriptors that always have more to do do not keep other descriptors from being
- * reported. */
+ * are handled before the next poll.  Events that were recorded again since do not delay the poll:
+ * so a descriptor that always has more to do does not keep others from being reported. */
 static bool
 is_poll_due(weft_loop *loop)
 {
@@ -331,7 +329,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 				return;
 		}
 	}
-	/* Fails once the loop is stopping; the thread that stops it also wakes it.  A loop
+	/* Fails once the loop is stopping; the thread that stops the loop also wakes it.  A loop
 	 * that drains or ends sleeps nevertheless, to wait for work that finishes late. */
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED) && !loop->ending
 	    && !loop->draining)

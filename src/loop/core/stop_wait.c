@@ -1,15 +1,16 @@
 /* stop_wait.c - the waits for a loop to stop; threadlet/wait_stopped.c waits.
  *
- *   1. A wait is in the list of its loop until the loop has stopped or the waiter drops it; under
- *      the registry's lock.  A wait in a list holds a reference to the loop, so the loop is not
- *      freed.  The runner empties the list before it gives up the loop, which a free waits for:
- *      so once a waiter has returned, the references do not make a free fail.
+ *   1. A wait is in the list of its loop until the loop has stopped or the waiter drops the wait.
+ *      The registry's lock protects the list.  A wait in a list holds a reference to the loop, so
+ *      the loop is not freed.  weft_loop_free() waits until the runner gives up the loop, and the
+ *      runner empties the list before that: so a free after a wait does not fail because of these
+ *      references.
  *   2. A thread that adds a wait is a visitor of the loop (V in life.c), then reads the state, and
  *      enters the list before it leaves.  The runner writes STOPPED (S), then checks for visitors
  *      and references: if a thread has not seen STOPPED, the runner finds one of the two.
- *   3. The runner claims a wait under the lock.  If the waiter is ending for another reason, the
- *      claim fails and the runner does not touch the wait again.  Claimed waits are woken
- *      outside of the lock.
+ *   3. The runner claims a wait under the lock.  If the wait ends for another reason, the claim
+ *      fails and the runner does not touch the wait again.  The runner wakes the claimed waits
+ *      after it has released the lock.
  */
 #include "base/text.h"
 #include "loop/core/loop.h"

@@ -12,7 +12,7 @@
 #include "loop/post/producer.h"
 #include "loop/core/loop.h"
 
-#define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
+#define RESUME_NS (20 * WEFT_MS) /* until a throttled accept is tried again */
 
 /* Fire a timer, or let a deadline expire.  Returns the number of timers fired: 1 or 0. */
 static unsigned
@@ -284,7 +284,7 @@ weft__loop_is_alive(weft_loop *loop)
 	return weft__loop_is_runnable(loop);
 }
 
-/* Until when the wait may last; WEFT_NOWAIT: no wait. */
+/* The time until which the wait may last; WEFT_NOWAIT: no wait. */
 static uint64_t
 wait_until(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -328,7 +328,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		until_ns = wait_until(loop, deadline_ns); /* hooks may add work */
 	} else if (until_ns == WEFT_NEVER && is_alone(loop)) {
 		weft__loop_sched(loop)->check(loop);
-		until_ns = wait_until(loop, deadline_ns); /* so may the report hook */
+		until_ns = wait_until(loop, deadline_ns); /* the report hook may add work */
 	}
 	if (until_ns != WEFT_NOWAIT)
 		weft__loop_sleep(loop, until_ns);
@@ -339,14 +339,14 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		weft__hooks_after_wait(loop, true);
 }
 
-/* Accepts that found no free descriptor are tried again a little later. */
+/* Throttled accepts are tried again a little later. */
 static WEFT__NOINLINE void
 plan_resume(weft_loop *loop)
 {
 	if (loop->resume.block || loop->ending)
 		return;
 	loop->resume.kind = WEFT__ENTRY_RESUME | WEFT__ENTRY_BACKGROUND;
-	/* Without memory for that, the next iteration follows at once and tries. */
+	/* Without memory for the entry, the next iteration follows at once and adds it. */
 	if (weft__wheel_add(&loop->wheel, &loop->resume, weft__loop_time(loop) + RESUME_NS) < 0)
 		loop->wake_pending = true;
 }
