@@ -13,7 +13,7 @@ weft__fd_forget(weft_loop *loop, int fd)
 
 /* --- trying at once ----------------------------------------------------- */
 
-/* No op is pending that could already have fetched the bytes, so the idle op makes the call. */
+/* No pending op could already have fetched the bytes, so make the call for the idle op. */
 static int64_t
 receive_by_idle(struct weft__op *op, int fd, void *buf, size_t size)
 {

@@ -36,15 +36,15 @@ weft__fd_own(weft_loop *loop, int fd, enum weft__fd_kind kind)
 	return weft__ready_own(&loop->backend, fd, (uint16_t)kind);
 }
 
-/* Give up `fd`, on which nothing has waited here: another loop may own it. */
+/* Give up `fd`, on which nothing has waited here: another loop may own `fd` then. */
 static inline void
 weft__fd_disown(weft_loop *loop, int fd)
 {
 	weft__ready_disown(&loop->backend, fd);
 }
 
-/* `fd` is about to be closed, or leaves the loop: all that waits on it ends with WEFT_ESHUTDOWN,
- * and the loop drops what it knows of it.  NULL: the loop that runs on this thread, if any. */
+/* `fd` is about to be closed, or leaves the loop: all that waits on `fd` ends with WEFT_ESHUTDOWN,
+ * and the loop drops what it knows of `fd`.  NULL: the loop that runs on this thread, if any. */
 void weft__fd_forget(weft_loop *loop, int fd);
 
 /* --- trying at once ----------------------------------------------------- */
@@ -81,7 +81,7 @@ int64_t weft__fd_sendfile_now(weft_loop *loop, int fd, const struct weft__file_p
 /* --- receives with many results ----------------------------------------- */
 
 /* Stop or resume the results of a pending op of weft_op_recv_multi(): meanwhile the bytes stay in
- * the kernel.  Another op is left alone.  0; or -ENOMEM, and the op stays throttled. */
+ * the kernel.  Another op is left alone.  0; or an error, and the op stays throttled. */
 static inline int
 weft__op_throttle(weft_op *handle, bool on)
 {

@@ -17,15 +17,15 @@
 
 /* --- texts -------------------------------------------------------------- */
 
-/* The detail text of an error that is on its way to the loop.  It travels in `posted_result`, with
- * the result in it, so that its cost does not depend on how many are on their way. */
+/* An error on its way to the loop, with its detail text.  `posted_result` points to this struct, so
+ * the cost does not depend on how many errors are on their way. */
 struct text {
 	int64_t result;
 	char bytes[];
 };
 
-/* If weft_fail() was the last call of the finisher, its text goes along; on any thread, before
- * the result is sent.  Returns what to store in `posted_result`. */
+/* If weft_fail() has set a text for `error` on this thread, which finishes the op, send the text
+ * along.  Returns what to store in `posted_result`. */
 WEFT__COLD static int64_t
 with_text(struct weft__op *op, int64_t error)
 {
@@ -529,14 +529,14 @@ weft_op_close(weft_op *handle, int fd)
 	struct weft__op *op = weft__op_of(handle);
 	int rc = loop_op_prepare(op, WEFT__OP_CLOSE, fd);
 
-	if (rc == WEFT_ESHUTDOWN) /* no caller is left to wait, and the call takes `fd` */
+	if (rc == WEFT_ESHUTDOWN) /* the loop has stopped; the call takes `fd` nevertheless */
 		(void)weft__kernel(&op->loop->backend)->close(fd);
 	if (rc < 0)
 		return rc;
 	rc = start_quietly(op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
-	weft__fd_evict(op->loop, fd); /* they come before `op` in the list */
+	weft__fd_evict(op->loop, fd); /* the evicted ops come before `op` in the list */
 	weft__ready_close(&op->loop->backend, op);
 	weft__loop_changed(op->loop);
 	return 0;
@@ -569,7 +569,7 @@ weft__op_take_result(void *arg)
 	               op->has_text ? loop_op_text_of(op)->result : weft__get(op->posted_result));
 }
 
-/* Send the result to the loop.  Afterwards only the loop may touch the op, which may be freed. */
+/* Send the result to the loop.  After that only the loop may touch the op, which may be freed. */
 static void
 send_result(struct weft__op *op, int64_t result, weft_fn fn)
 {

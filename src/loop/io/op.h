@@ -22,20 +22,19 @@ int weft__op_sendmsg(weft_op *op, int fd, const struct msghdr *msg, int flags,
 int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,
                        uint64_t deadline_ns);
 
-/* Whether the backend of `loop`, which is opened for that, takes ops on files; and start
- * one. */
+/* Whether the backend of `loop` takes ops on files; opens the backend.  And start such an op. */
 bool weft__loop_has_files(weft_loop *loop);
 int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
                          uint64_t deadline_ns);
 
-/* Finish a custom op, as its only finisher and on another thread than its loop's.  On the
- * loop's thread `fn(op)` is called, which must end with weft__op_take_result(op). */
+/* Finish a custom op, as its only finisher and on another thread than its loop's.  The loop then
+ * calls `fn(op)`, which must end with weft__op_take_result(op). */
 WEFT__SHARED void weft__op_post_result(struct weft__op *op, int64_t result, weft_fn fn);
 WEFT__SHARED void weft__op_take_result(void *op);
 
 /* Deliver 0 to `op`, which is initialized, after the results of all ops that this thread has
- * finished.  It needs no memory and works on a stopping loop: so it cannot fail, unless the
- * loop has stopped. */
+ * finished.  Needs no memory and works on a stopping loop: so it cannot fail, unless the loop has
+ * stopped. */
 void weft__op_follow(weft_op *op);
 
 #endif

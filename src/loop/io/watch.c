@@ -1,12 +1,12 @@
 /* watch.c - lasting interest in a descriptor, a signal, or a child process.
  *
- * The backend keeps a watch in the directions (read, write) of the descriptor's entry,
- * signal.c in a list, process.c has a struct for it.  This file decides which thread may start
- * and stop a watch, whether the watch keeps a run going, and how it learns of its end.
+ * The backend keeps a watch in the directions (read, write) of the descriptor's entry, signal.c
+ * keeps it in a list, and process.c makes a struct for it.  This file decides which thread may
+ * start and stop a watch, whether the watch keeps a run going, and how its end is reported.
  *
- *   1. token is not 0 exactly while the watch is started.  Then the watch has its directions
- *      in the backend, or is muted, or is of kind SIGNAL or CHILD and kept there, or (ENDED)
- *      is in the backend's list of watches whose end must be reported.
+ *   1. token is not 0 exactly while the watch is started.  Then the watch has directions in the
+ *      backend (also if it is muted), or is of kind SIGNAL or CHILD and kept by signal.c or
+ *      process.c, or (ENDED) is in the backend's list of watches whose end must be reported.
  *   2. A watch counts as alive while it is started, wants something and is not BACKGROUND.
  *   3. spare is the link of a list (signals, ended), or for CHILD the pointer from
  *      weft__pid_open().
@@ -17,8 +17,8 @@
 
 #define EVENTS     ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
 #define KNOWN      (EVENTS | WEFT_EV_ERROR | WEFT_EV_HUP | WEFT_EDGE)
-#define BACKGROUND 0x10000u /* in flags: does not keep the loop alive, */
-#define CHOSEN     0x20000u /* as set by weft__watch_set_background(), */
+#define BACKGROUND 0x10000u /* in flags: does not keep the loop alive */
+#define CHOSEN     0x20000u /* weft__watch_set_background() has set or cleared BACKGROUND */
 #define SIGNAL     0x40000u /* the kind of watch, if not on a descriptor */
 #define CHILD      0x80000u
 #define KIND       (SIGNAL | CHILD)

@@ -19,7 +19,7 @@
  *      A wrote (or the addition of another reader, which continues A's release sequence).  So
  *      everything that the reader has read comes before the clearing.
  *   4. Otherwise the reader starts again.  That happens only to a reader that was delayed for
- *      the length of a slice: so long after it has left the window a slice is reused.
+ *      the length of a slice, because a slice leaves the window that long before it is reused.
  *
  * The lag of a post is measured where a thread has to wake the loop: the thread stores the
  * time in `posted` before it wakes the loop.  Posts that the loop finds while it is awake are

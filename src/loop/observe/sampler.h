@@ -60,11 +60,12 @@ struct weft__sampler {
 	/* Members of the runner. */
 	uint64_t at_ns;    /* the last clock reading; 0: none in this run */
 	uint64_t begin_ns; /* when the last timed iteration began */
-	uint64_t gap_ns;   /* time of the iterations between the last two; 0: unknown */
+	uint64_t gap_ns;   /* from the last reading in the timed iteration before this one to the
+	                    * beginning of this one; 0: unknown */
 	uint64_t woke_ns;  /* end of a wait since the last timed iteration, or 0 */
 	uint64_t slept_ns; /* when that wait began */
 	uint64_t posted_ns; /* when the post that ended the wait was made, or 0 */
-	uint64_t period_ns; /* mean duration of those iterations; 0: unknown */
+	uint64_t period_ns; /* mean duration of an iteration since that one began; 0: unknown */
 	uint64_t busy_ns;  /* of the present iteration, up to at_ns */
 	uint64_t tasks_ns; /* of microtasks since at_ns */
 	uint32_t drains;   /* drains of microtasks in this iteration */
@@ -74,13 +75,13 @@ struct weft__sampler {
 	bool     whole;    /* the present iteration was timed from its beginning */
 	uint64_t turns, calls; /* counted in slices already */
 	uint64_t turns_timed;  /* number of the last iteration that is in `turn` */
-	struct weft__times *times; /* the present slices, or NULL; and their ends */
+	struct weft__times *times; /* the present slices, or NULL; their ends follow */
 	struct weft__rates *rates;
 	uint64_t times_end_ns, rates_end_ns;
 
 	/* Read by any thread. */
 	weft__a64 born_ns; /* when the window began */
-	weft__a64 posted; /* when the loop was last woken; stored by the waking thread; or 0 */
+	weft__a64 posted; /* when a thread last woke the loop; stored by that thread; or 0 */
 	weft__a64 phase_ns[WEFT_PHASES];
 	struct weft__gauge inbox, internal, tasks;
 	struct weft__times all_times[WEFT__TIMES + 1];

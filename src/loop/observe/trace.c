@@ -16,7 +16,7 @@
  *   3. A chunk belongs to one thread, so its events need no further ordering.
  *   4. Marks contain the recording's ID, too.  A mark of an earlier recording counts as none.
  *   5. Writers count themselves in one of several words, chosen by thread, so that threads
- *      seldom share one.  The words are static, because a writer that counts itself in does
+ *      rarely share one.  The words are static, because a writer that counts itself in does
  *      not know yet whether there is a recording.
  *   6. The lock serializes begin and end.
  */

@@ -1,14 +1,14 @@
 /* watchdog.c - a thread that detects blocked loops.
  *
- * A loop counts its iterations, and in each the threadlets it may still switch to; both with
- * plain stores, which it makes anyway.  The watchdog reads them now and then.  If neither has
- * changed for the loop's limit, while the loop runs and does not sleep, then a callback or a
- * threadlet holds it.  Only the loop's thread knows which one, so the watchdog sends it a
- * signal: the handler records the running threadlet and its stack frames.
+ * A loop counts its iterations, and in each the threadlet switches that are left; both with
+ * plain stores, which it makes anyway.  The watchdog reads the two counts now and then.  If neither
+ * has changed for the loop's limit, while the loop runs and does not sleep, then a callback or a
+ * threadlet blocks the loop.  Only the loop's thread knows which one, so the watchdog sends that
+ * thread a signal: the handler records the running threadlet and its stack frames.
  *
  *   1. There is one such thread in the process while there are loops to watch: it is started
  *      with the first and ended with the last, under the lock.
- *   2. It visits every loop that it checks (registry.c), so no loop is freed meanwhile.
+ *   2. The thread visits every loop that it checks (registry.c), so no loop is freed meanwhile.
  *   3. There is one answer: free, requested, being written, or complete (enum below).  One
  *      thread at a time requests it, under `request_lock`.  The signal handler on the thread
  *      that runs the loop claims the right to write it (W); a handler that comes too late finds

@@ -13,8 +13,8 @@
 enum {
 	WEFT__AWAKE = 0,
 	WEFT__IN_PARK = 1,     /* futex wait on the head word itself */
-	WEFT__IN_BACKEND = 2,  /* in the backend's wait(); its wake() ends that */
-	WEFT__IN_FOREIGN = 3,  /* in a foreign loop that polls our descriptor */
+	WEFT__IN_BACKEND = 2,  /* in the backend's wait(), which its wake() ends */
+	WEFT__IN_FOREIGN = 3,  /* in a foreign loop, which polls the loop's descriptor */
 };
 
 #define WEFT__INBOX_MARKS ((uintptr_t)7) /* the bits of head that are not the node pointer */
@@ -32,14 +32,14 @@ struct weft__inbox {
 	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
 	weft__a32  wakes_done;  /* wakes finished by producers that removed a sleep mark */
 	weft__aptr producers;   /* producer queues, one per posting thread; only grows */
-	weft__a32  slots_left;  /* shares still available */
+	weft__a32  slots_left;  /* entries that are not in the share of a producer queue yet */
 	char pad_after[64];
 	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that producers removed */
 	struct weft__producer_list listed; /* the loop's: producer queues that it must read */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
 	uint32_t   hot_after;   /* entries run without a sleep that make a queue hot; producers.c */
 	uint64_t   sleeps;      /* number of sleeps */
-	uint32_t   slots_max;   /* set once, like the next */
+	uint32_t   slots_max;   /* limit of waiting entries; set once, like the next */
 	uint64_t   id;          /* of this inbox; never reused */
 };
 
@@ -61,8 +61,8 @@ void weft__inbox_wake_done(struct weft__inbox *inbox);
 void weft__inbox_close(struct weft__inbox *inbox);
 bool weft__inbox_is_closed(const struct weft__inbox *inbox);
 
-/* The loop has producer queues to read.  And: one of them probably holds an entry; a very busy
- * queue is assumed to, and not checked. */
+/* The loop has producer queues to read.  And: one of them probably holds an entry.  A very busy
+ * queue is not checked, but assumed to hold one. */
 static inline bool
 weft__inbox_has_producers(const struct weft__inbox *inbox)
 {
@@ -70,7 +70,7 @@ weft__inbox_has_producers(const struct weft__inbox *inbox)
 }
 bool weft__producers_peek(const struct weft__inbox *inbox);
 
-/* The second, without the call if no queue is listed. */
+/* Like weft__producers_peek(), without the call if no queue is listed. */
 static inline bool
 weft__producers_may_have(const struct weft__inbox *inbox)
 {

@@ -42,8 +42,8 @@ weft__mailbox_init(struct weft__mailbox *box, weft_loop *loop,
  * The caller makes sure that the loop exists until the call returns. */
 bool weft__mailbox_post(struct weft__mailbox *box, struct weft__letter *letter);
 
-/* Take the letters that are there now, ahead of the node.  `take` may call it, too: afterwards no
- * letter that was posted before is left. */
+/* Take the letters that are there now, before the node arrives.  `take` may call this function,
+ * too: when it returns, no letter that was posted before the call is left. */
 void weft__mailbox_drain_now(struct weft__mailbox *box);
 
 static inline void

@@ -41,7 +41,7 @@ struct weft__producer {
 	struct weft__producer_piece *fill;
 	uint32_t  at;      /* index in `fill` */
 	uint32_t  share;   /* entries that may wait */
-	bool      lent;    /* one entry of the share is beyond the limit */
+	bool      lent;    /* one entry of the share is beyond the inbox's limit */
 	uint64_t  full_at; /* number of the first entry without room, as last read */
 
 	/* What both sides need for a single post, in one cache line. */
@@ -65,7 +65,7 @@ struct weft__producer {
 	uint64_t  slept;   /* the inbox's `sleeps` at that time */
 	uint32_t  idle;    /* checks in a row that found nothing */
 	bool      hot;
-	bool      due;     /* its node is on its way, or the producer withdraws */
+	bool      due;     /* the node is on its way, or the producer withdraws its entry */
 };
 
 /* --- both sides --------------------------------------------------------- */
@@ -129,8 +129,8 @@ int weft__producer_signal(struct weft__inbox *inbox, struct weft__producer *prod
 
 /* --- the loop ----------------------------------------------------------- */
 
-/* Take the next queue off the list and read how much it holds; and, when `ran` entries of it
- * have been run, list it again or put it to rest. */
+/* begin: take the next queue off the list and read how much it holds.  end: `ran` of its entries
+ * have run; list the queue again or put it to rest. */
 struct weft__producer *weft__producer_begin(struct weft__inbox *inbox);
 void weft__producer_end(struct weft__producer *producer, uint32_t ran);
 
@@ -153,7 +153,7 @@ weft__producer_next(struct weft__producer *producer, weft_fn *fn, void **arg)
 	return true;
 }
 
-/* Replace the guess that a busy queue holds more by what it really holds. */
+/* Check the busy queues that weft__producers_peek() assumes to hold more. */
 void weft__producers_check(struct weft__inbox *inbox);
 
 /* The calling thread, which runs the loop, has unread entries in a queue to that same loop. */

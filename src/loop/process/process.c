@@ -1,8 +1,8 @@
 /* process.c - the end of child processes: reported by a pidfd, else by SIGCHLD.
  *
  * Where the kernel has descriptors for processes, the loop watches one, which becomes readable
- * when the process has ended.  Elsewhere a loop that waits for processes uses SIGCHLD, and
- * checks all of them at each: signals are not counted.
+ * when the process has ended.  Elsewhere a loop that waits for processes uses SIGCHLD.  Signals are
+ * not counted, so the loop checks all its processes at each SIGCHLD.
  *
  *   1. A process that is waited for has a watch on pid.fd, or is listed, or has ended.
  *   2. It is reaped only here, right before on_end is called.
@@ -84,8 +84,8 @@ loop_process_has_ended(struct weft__process *process, int *status)
 	int rc;
 
 	*status = 0;
-	/* It is not reaped yet: so its pid still belongs to it, and so does the ID of its
-	 * process group. */
+	/* The process is not reaped yet: so its pid is still its own, and the ID of its process
+	 * group, too. */
 	if (process->sweep && weft__process_reap(process, WEFT__REAP_KEEP, status) == 1)
 		(void)loop_process_kernel(process)->kill(&process->pid, SIGKILL, true);
 	rc = weft__process_reap(process, 0, status);
@@ -147,7 +147,7 @@ weft__processes_end(struct weft__signals *s)
 	}
 }
 
-/* A process that ended before the loop handled SIGCHLD is found, because the loop checks once. */
+/* The process may have ended before the loop handled SIGCHLD, so make the loop check once. */
 static int
 enlist(struct weft__process *process)
 {

@@ -22,8 +22,8 @@ struct weft__process {
 	weft_loop            *loop;
 	weft__process_fn      on_end; /* NULL: the program's watch on the pid is called */
 	weft_watch            watch;  /* on pid.fd, if there is one */
-	struct weft__process *next;   /* in the list of those that SIGCHLD reports, */
-	bool                  listed; /* if it is there */
+	struct weft__process *next;   /* in the list of the processes that SIGCHLD reports */
+	bool                  listed; /* in that list */
 	bool                  sweep;  /* when the leader ends, kill the rest of its process group */
 };
 
@@ -31,7 +31,7 @@ struct weft__process {
 int  weft__process_watch(weft_loop *loop, struct weft__process *process, int pid,
                          weft__process_fn on_end);
 
-/* Check now; true if it has ended, and on_end, which it must have, was called. */
+/* Check now; true if the process has ended, and on_end, which must not be NULL, was called. */
 bool weft__process_poll(struct weft__process *process);
 
 /* Like reap() of the sys table: 1, 0 or -ECHILD, unless the kernel keeps failing. */

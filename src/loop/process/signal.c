@@ -27,8 +27,8 @@
 #define READS_MAX  64        /* of the pipe, per callback */
 
 static struct {
-	struct weft__lock lock; /* for all but the two that handlers use */
-	weft__aptr first;       /* struct weft__signals */
+	struct weft__lock lock; /* for writing the list and each `wanted`, and for `taken` */
+	weft__aptr first;       /* the list of struct weft__signals; handlers read it */
 	weft__a32 inside;       /* handlers that are running */
 	struct {
 		uint32_t loops;

@@ -27,9 +27,9 @@ struct weft__signals {
 	struct weft__process *processes; /* those whose end only SIGCHLD reports */
 	struct weft__process *process_cursor;
 	struct weft__node_list waiting;  /* ops; each has its signal set as cancel_arg */
-	uint64_t    keep;    /* waited for once: used until the loop ends */
-	uint64_t    kept;    /* of those, what arrived while no op waited */
-	uint64_t    due;     /* taken, and watches not called yet */
+	uint64_t    keep;    /* signals that were waited for once: used until the loop ends */
+	uint64_t    kept;    /* those of `keep` that arrived while no op waited for them */
+	uint64_t    due;     /* signals that were taken, but whose watches were not called yet */
 	bool        busy;    /* watches are being called: do not free */
 	uint32_t    uses[WEFT__SIGNALS]; /* uses by watches and processes */
 };

@@ -10,15 +10,15 @@
  *   POLL  Each iteration polls the kernel, until one poll has fetched all that is ready.
  *   RUN   A few iterations run what these results lead to, without further polls.
  *
- *   1. A wheel entry with WEFT__ENTRY_DEADLINE expires only if it was due before `ns` and armed
- *      before `seq`.  These are the time and the wheel's count of starts at the first poll of
- *      the last completed delivery: so the loop polled the kernel after the deadline had
- *      passed, and after the call had begun to wait.
+ *   1. A wheel entry with WEFT__ENTRY_DEADLINE expires only if it was due by `ns` and armed
+ *      before `seq`.  `ns` is the time at which the last completed delivery began, and `seq` the
+ *      wheel's count of starts at the first poll of that delivery: so the loop polled the kernel
+ *      after the deadline had passed, and after the call had begun to wait.
  *   2. The wheel's run stays in order: a deadline that may not expire yet holds back the
  *      entries behind it.  All of the run was armed before the poll, so all of it can expire
  *      when the delivery is complete.
- *   3. A delivery ends.  If the kernel always has more, the loop polls as often as it takes to
- *      report each descriptor once, and the iterations of RUN are limited.
+ *   3. A delivery ends, even if the kernel always has more: there are only as many polls as it
+ *      takes to report each descriptor once, and the iterations of RUN are limited.
  *   4. A sleep that ended by its timeout counts as a delivery of nothing: a loop that is not
  *      late needs no further poll.
  *   5. Many deadlines cost no more than one: no poll is made for a single deadline.

@@ -9,11 +9,11 @@
  *   1. A handle is `live` exactly while it is in the table.  It leaves the table under the
  *      lock, once: by a clear, or by its expiry, before the callback.  That makes the result of
  *      a clear exact.
- *   2. Other threads post it, under the lock, at most once at a time (`queued`).  The loop clears
- *      the flag under the lock when it settles.  Only for lack of memory does the loop post it
- *      again itself.
- *   3. The memory returns to the spare list when the handle is not live, not queued and not in
- *      the list of immediates.  So memory that is still to be read is not reused.
+ *   2. Other threads post a handle to the mailbox, under the lock, at most once at a time
+ *      (`queued`).  The loop clears the flag under the lock when it settles the handle.  Only for
+ *      lack of memory does the loop post the handle again itself.
+ *   3. The memory of a handle returns to the spare list when the handle is not live, not queued and
+ *      not in the list of immediates.  So memory that is still to be read is not reused.
  *   4. Other threads count as visitors of the loop, so the loop is not freed during their
  *      calls.  The thread that runs the loop need not count itself.
  *   5. A loop that stops clears the table.  Under the lock, a call either comes before that, or
@@ -186,8 +186,8 @@ schedule_settle(weft_loop *loop, struct weft__timer_handle *n)
 	}
 }
 
-/* Settle here, or have the loop do it.  Returns 1 if the caller must announce the mailbox once it
- * has given the lock; else 0, or WEFT_ENOMEM.  Lock held. */
+/* Settle here, or have the loop do it.  Returns 1 if the caller must announce the mailbox after it
+ * has released the lock; else 0, or WEFT_ENOMEM.  Lock held. */
 static int
 settle_somewhere(weft_loop *loop, struct weft__timer_handle *n)
 {

@@ -14,7 +14,7 @@ is_free_for(const weft_loop *loop, const weft_timer *timer)
 	return !timer->block || timer->owner == loop;
 }
 
-/* The slow path: the caller's own loop, a hook with next_changed, or an error. */
+/* The slow path: `loop` is NULL, the loop has a hook with next_changed, or there is an error. */
 static __attribute__((noinline, cold)) int
 start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
              weft_timer_fn fn, void *arg)
