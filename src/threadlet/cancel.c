@@ -5,7 +5,7 @@
  * of the topmost level applies to the threadlet's own waits.
  *
  *   1. A level keeps the first reason it was given.  From then on all levels above it, up to a
- *      shield, and all children have one.
+ *      shield, and all children have a reason, too.
  *   2. Children are canceled one after the other, from a list, not by recursion: the tree may
  *      be as deep as there are threadlets, and stacks are small.
  */
@@ -96,8 +96,8 @@ weft__scope_end(struct weft__scope *scope, int why)
 	cancel_all(&cancellation);
 }
 
-/* A call that returns WEFT_EINTR clears the mark: the current one, or the next if the current
- * one already has its result. */
+/* The call that returns WEFT_EINTR clears the mark: the current call, or the next one if the
+ * current call already has its result. */
 static void
 interrupt(struct weft__threadlet *t)
 {
@@ -181,8 +181,9 @@ why_over(const struct weft__scope *scope, uint64_t now_ns)
 	return scope->tie ? scope->tie->check(scope->tie) : 0;
 }
 
-/* A scope around `t`, up to a shield, that has to end, with the reason.  Includes the scopes of
- * the threadlet that opened the scope of `t`, and so on, as far as they are on the same loop. */
+/* Find a scope around `t` that has to end, and the reason; NULL: none.  Continues with the
+ * scopes of the threadlet that opened the scope of `t`, and so on, as far as they are on the same
+ * loop.  Stops at a shield. */
 static struct weft__scope *
 find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 {
@@ -203,7 +204,8 @@ find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 	}
 }
 
-/* Do now what the loop would do in its next iteration, so that the answer stays true. */
+/* Does now what the loop would do in its next iteration, so that later waits of `self` return the
+ * same error. */
 int
 weft__threadlet_recheck(struct weft__threadlet *self)
 {

@@ -17,15 +17,15 @@
  *      suspends, if its loop has nothing else to run: a wake by another thread takes longer
  *      than that thread needs to fill or empty the buffer.  One long spin finds many values;
  *      many short ones would pull the other direction's cache line over for each value.
- *   7. The length of a spin adapts to the machine.  If the whole buffer has moved, the other
- *      direction has stalled and waited for this one: spin shorter.  If less than half of it
- *      has moved, the next check came too soon: spin longer.
+ *   7. The length of a spin adapts to the machine.  If nearly the whole buffer has moved, the
+ *      other direction has probably stalled and waited for this one: spin shorter.  If less than
+ *      half of the buffer has moved, the check came too soon: spin longer.
  */
 #include "threadlet/chan.h"
 
 #define BYTES_MAX  ((size_t)1 << 40) /* of a whole channel */
-#define CHECKS     2
-#define PAUSES     64u /* of a spin, at first: about 800 ns */
+#define CHECKS     2                 /* in one spin */
+#define PAUSES     64u               /* before each check, at first: about 800 ns */
 #define PAUSES_MIN 8u
 #define PAUSES_MAX 256u
 #define WORD       sizeof(uint64_t)
@@ -131,8 +131,8 @@ chan_finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 }
 
 /* Is the count of this direction ahead of the other's by `by`?  Loads the other count only
- * if the last value seen does not already say no.  Inside the waitable, counts advance
- * without this check. */
+ * if the last value seen does not already say no.  Callers inside the waitable do not update
+ * that value, so it may be any number of values behind. */
 static bool
 is_ahead(struct weft__chan_direction *direction, const struct weft__chan_direction *other,
          uint64_t by)
@@ -326,8 +326,8 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadl
 }
 
 /* Through the buffer, which has room, or a value.  Most values are pointers and numbers, which
- * are copied without a call.  The fast paths below handle only those, so they need not save
- * registers for a call; all other sizes go through these two. */
+ * are copied without a call.  The fast paths below handle only values of that size, so they need
+ * not save registers for a call; values of other sizes go through these two functions. */
 __attribute__((noinline)) static int
 send_bytes(weft_chan *chan, const void *value, struct weft__threadlet *self)
 {
@@ -442,7 +442,8 @@ weft_chan_ref(weft_chan *chan)
 	return chan;
 }
 
-/* Waiters hold references, or their callers do: at the last unref nothing waits. */
+/* The caller of send and recv has a reference until the call returns.  So at the last unref
+ * nothing waits. */
 weft_chan *
 weft_chan_unref(weft_chan *chan)
 {

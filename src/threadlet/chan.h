@@ -1,6 +1,7 @@
 /* chan.h - a channel, as select and the channel's own calls share it.  Private.
  *
- * Needs: waitable.h.  Thread: inside the waitable, but for what is set once.
+ * Needs: waitable.h.  Thread: inside the waitable, except for members that are set once, and
+ * where invariant 4 of chan.c allows one lock.
  */
 #ifndef WEFT_THREADLET_CHAN_H
 #define WEFT_THREADLET_CHAN_H
@@ -15,12 +16,12 @@ struct weft__chan_direction {
 	uint64_t          other; /* a lower bound of the other direction's count */
 	struct weft__lock lock;  /* of a shared channel that has a buffer */
 	struct weft__spin_backoff backoff;  /* adaptive spin before a wait, */
-	weft__a32         pauses; /* and its length in pauses */
+	weft__a32         pauses; /* and its pauses between two checks */
 } __attribute__((aligned(64))); /* each direction works in its own line */
 
 struct weft_chan {
 	struct weft__waitable_pair pair;
-	struct weft__waits senders, receivers; /* at most one is not empty */
+	struct weft__waits senders, receivers; /* one is empty, unless one select is in both */
 	size_t    value_bytes; /* set once, as the next three */
 	size_t    capacity;
 	char     *end;         /* of the values */

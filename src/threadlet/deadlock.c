@@ -2,7 +2,7 @@
  *
  * The check runs when a loop is about to sleep without a deadline, while no op, no watch and no
  * timer is there to wake it.  A post is always possible, so a deadlock is never certain.  But
- * if all that keeps a run from ending are threadlets that wait for their own loop's thread,
+ * if only threadlets keep the loop alive, and each of them waits for code on its own loop,
  * something is most likely wrong.
  *
  * The loops of a runtime are checked together (runtime/quiet.c), when all of them sleep.

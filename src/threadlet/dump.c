@@ -1,13 +1,13 @@
 /* dump.c - threadlets as text.
  *
- * Text is first put together in memory, a threadlet at a time.  So a block is one write, and a
- * slow descriptor never blocks a loop.
+ * The text about each threadlet is first put together in memory.  So a block is one write, and a
+ * slow descriptor blocks only the calling thread, not the loops that are listed.
  */
 #include <poll.h>
 #include "base/os.h"
 #include "threadlet/threadlet.h"
 
-#define ANSWER_NS WEFT_S /* for a loop to answer */
+#define ANSWER_NS WEFT_S /* how long to wait for a loop's answer */
 #define SLICE     16u
 #define BLOCK     ((size_t)4096) /* of text about one threadlet */
 

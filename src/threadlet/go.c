@@ -1,9 +1,9 @@
 /* go.c - a threadlet from its start to its end.
  *
- *   1. A start on another loop allocates all it needs here, so that it fails here or not at
- *      all.  The threadlet itself is the node that is posted to that loop.
+ *   1. A start on another loop allocates all it needs on the calling thread, so that it fails
+ *      there or not at all.  The threadlet itself is the node that is posted to that loop.
  *   2. A threadlet ends in this order: scopes left open, cleanups, notification of the
- *      joiner, and the stack, which the next to run gives back (sched.c).
+ *      joiner, and the stack, which the threadlet or loop that runs next gives back (sched.c).
  *   3. A dead threadlet that is joined on another loop is posted there, with its stack.
  */
 #include "base/os.h"
@@ -134,7 +134,7 @@ end_failed(struct weft__threadlet *self, char *text)
 WEFT__COLD static void
 end_all(struct weft__threadlet *self)
 {
-	/* Before scopes and cleanups fail for reasons of their own. */
+	/* Copied first: scopes and cleanups may fail with texts of their own. */
 	char *text = self->result < 0 ? weft__copy_detail(self->result) : NULL;
 	int error = weft__scopes_close(self);
 

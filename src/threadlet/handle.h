@@ -23,13 +23,13 @@ struct weft__waits {
  * the handle of its ID. */
 struct weft__handle {
 	weft__a64  id;   /* the current ID; 0: free */
-	weft__aptr sched; /* the scheduler that runs its threadlet; set before the id */
+	weft__aptr sched; /* runs its threadlet, or joins it after the end; set before the id */
 
 	/* Used by the thread of `sched`. */
 	struct weft__threadlet *threadlet; /* NULL: ended */
 
 	/* Used by the thread of the loop of `scope`. */
-	weft__aptr           scope_sched; /* the scheduler of `scope`, or 0 */
+	weft__aptr           scope_sched; /* the scheduler of `scope`, or 0; read by any thread */
 	struct weft__scope  *scope; /* that joins it, or NULL */
 	struct weft__handle *next, *prev; /* in the scope; next: also in a free list */
 	struct weft__waits   joiners;
@@ -38,10 +38,10 @@ struct weft__handle {
 	char                *text;  /* of the result, a failure; NULL: none.  Set on the */
 	                            /* threadlet's loop as it ends, if a scope joins it */
 
-	int64_t              next_id; /* the owner's */
+	int64_t              next_id; /* the ID of its next use; used by the handle's owner */
 
-	/* Under the lock of handle.c, but any thread may read whether there are requests. */
-	weft__a32            requests; /* for the threadlet `wanted` */
+	/* Under the lock of handle.c. */
+	weft__a32            requests; /* WEFT__REQUEST_*, for the threadlet with the ID `wanted` */
 	bool                 posted;   /* `letter` is in the mailbox of a scheduler */
 	int64_t              wanted;
 	struct weft__letter  letter;
@@ -67,13 +67,14 @@ void weft__handles_fini(struct weft__sched *sched);
 #define WEFT__HANDLE_STEP (INT64_C(1) << WEFT__HANDLE_BITS) /* between two IDs of one handle */
 #define WEFT__HANDLE_KEEP 1024u                       /* free handles in a cache */
 
-/* For a cache that is empty, or too full; without a cache. */
+/* The slow paths: the cache is empty, or NULL; the cache is too full; the cache is NULL. */
 WEFT__COLD struct weft__handle *weft__handle_fetch(struct weft__handles *cache);
 WEFT__COLD void weft__handle_unload(struct weft__handles *cache);
 WEFT__COLD void weft__handle_give_to_all(struct weft__handle *handle);
 
 /* Take a handle. next_id is its new ID, which is not published yet.  NULL: no memory, or no
- * more handles.  Without a cache (NULL) it can be called from any thread. */
+ * more handles.  With a cache of NULL, any thread may call it.  For pop, the cache must not be
+ * empty. */
 static inline struct weft__handle *
 weft__handle_pop(struct weft__handles *cache)
 {
@@ -129,14 +130,15 @@ WEFT__COLD void weft__handle_move(struct weft__handle *handle, struct weft__sche
  * Thread: that of `sched`. */
 struct weft__handle *weft__handle_find(const struct weft__sched *sched, int64_t id);
 
-/* The same in any scheduler, if there is one at all. */
+/* The same in any scheduler.  The caller makes sure that at least one scheduler exists, or has the
+ * lock of handle.c. */
 struct weft__handle *weft__handle_find_any(int64_t id);
 
 /* Send requests to a threadlet of another scheduler.  Returns 0, or WEFT_ESRCH. */
 int weft__handle_request(int64_t id, unsigned requests);
 
 /* The receiving end: the requests that a letter brings to `sched`, for the threadlet of `*out`.
- * 0: none, or the threadlet belongs to another scheduler by now, which gets the letter. */
+ * 0: none, or the threadlet now belongs to another scheduler, which gets the letter. */
 unsigned weft__handle_receive(struct weft__sched *sched, struct weft__letter *letter,
                               struct weft__handle **out);
 

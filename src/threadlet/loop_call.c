@@ -3,9 +3,11 @@
  * The function runs in a threadlet of that loop.  The caller and that threadlet share the call.
  *
  *   1. `state` decides whether the function runs: the threadlet changes NEW to BEGUN, or a caller
- *      that stops waiting changes NEW to WITHDRAWN.  Then `arg` may be gone, and is not used.
+ *      that stops waiting changes NEW to WITHDRAWN.  After WITHDRAWN nothing uses `arg`, which
+ *      may be gone.
  *   2. Once the function has begun, the caller waits until it has returned, because `arg` is in
- *      use.  What ended the caller's wait is requested of the threadlet: its waits end likewise.
+ *      use.  If the caller is canceled or interrupted, or times out, the same is requested of the
+ *      threadlet, so that its waits end with the same error.
  *   3. The threadlet writes `result` and `text` before it sets `over`, and the caller reads them
  *      after it has waited for `over`.
  */
@@ -42,7 +44,8 @@ call_decide(struct call *call, uint32_t state)
 	return weft__cas(&call->state, &before, state, WEFT__ACQ_REL);
 }
 
-/* A loop that stops cancels its threadlets.  The caller has not been canceled. */
+/* A loop that stops cancels its threadlets.  For the caller, which was not canceled, that is
+ * WEFT_ESHUTDOWN. */
 static int
 call_run(const struct call *call)
 {

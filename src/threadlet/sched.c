@@ -227,7 +227,8 @@ sched_cancel(weft_loop *loop)
 		weft__threadlet_end(t, WEFT_ECANCELED);
 }
 
-/* Not before the scheduler ends: a scope that was left open may still point to its record. */
+/* Not before the scheduler ends: a weft_scope that was never closed may still point to its
+ * struct. */
 static void
 free_scopes(struct weft__sched *sched)
 {

@@ -3,9 +3,9 @@
  *   1. A child is in `live` until it has ended.  Then it is in `ended`, where its result can be
  *      joined, until the scope is closed or ENDED_MAX later children have ended.  The handle of
  *      the last child of a closing scope may be given back at once.
- *   2. Children may run on other loops.  Except for `threadlet`, the members of their handles
- *      belong to the scope's loop.
- *   3. The owner returns only when no child is left; so the scope outlives all pointers to it.
+ *   2. Children may run on other loops.  The scope's loop uses those members of their handles
+ *      that handle.h assigns to it, and it alone gives the handles back.
+ *   3. A scope is closed only when no child is left; so it outlives all pointers to it.
  */
 #include "threadlet/threadlet.h"
 
@@ -286,7 +286,7 @@ clear(struct weft__scope *scope)
 	scope->tie = NULL;
 }
 
-/* The scope is closed with its error.  If `reports`, it becomes the failure of its owner. */
+/* The scope is closed with its error.  If `reports`, the error becomes its owner's failure. */
 WEFT__COLD static void
 take_error(struct weft__threadlet *self, struct weft__scope *scope, bool reports)
 {
@@ -358,8 +358,8 @@ weft__scopes_close(struct weft__threadlet *self)
 
 /* --- joining ------------------------------------------------------------ */
 
-/* The handle of a threadlet that was started in a scope of this loop.  By invariant 2 its ID
- * does not change while the loop of its scope reads it. */
+/* The handle of a threadlet that was started in a scope of this loop.  By invariant 2 the handle
+ * keeps its ID while the loop of its scope reads it. */
 static int
 threadlet_scope_find(int64_t id, struct weft__handle **out)
 {

@@ -1,7 +1,7 @@
 /* select.c - wait for the first of several events.
  *
  *   1. All waitables are entered, in the order of their addresses, before the first case is tried.
- *      They are left when one case was done or all have been queued.  So nothing can happen
+ *      They are left when one case was done or all have been queued.  So no waitable changes
  *      between checking and queueing, and when two selects meet, neither has to undo a claim.
  *   2. One waiter is in all queues: the claimer of the waiter chooses the case.
  *   3. Before select returns, the waiter is out of every queue.  Claiming happens inside the
@@ -25,7 +25,7 @@ struct choice {
 	struct entry *entries;
 	struct weft__waitable **waitables; /* in order, each once */
 	size_t waitables_count;
-	bool shared;             /* all sources are */
+	bool shared;             /* all sources are: a plain thread may wait */
 	struct weft__wait *wake; /* to be woken after leaving the waitables */
 };
 
@@ -102,7 +102,7 @@ try_join(weft_case *c)
 	return rc == WEFT_ETIMEDOUT ? WEFT_EAGAIN : 0;
 }
 
-/* 0: done; WEFT_EAGAIN: not possible now. */
+/* 0: done; WEFT_EAGAIN: not possible now; else an error of weft_select(). */
 static int
 try_case(struct choice *choice, weft_case *c)
 {

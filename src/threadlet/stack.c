@@ -1,32 +1,34 @@
 /* stack.c - memory for threadlets.
  *
- * Stacks come in slabs; each slab is one mapping.  Every stack has a guard below it, so that an
- * overflow ends the process instead of writing into the neighbor.  A guard is address space
- * only: the kernel marks its pages (MADV_GUARD_INSTALL), which takes no memory and no mapping,
- * so that a million guarded stacks need at most 15,625 mappings.  A loop keeps free stacks in a
- * cache, last in, first out, so that the next threadlet finds warm memory.  Surplus stacks go
- * to the depot, which all loops share.
+ * Stacks come in slabs, each allocated as one mapping.  Every stack has a guard below it, so that
+ * an overflow ends the process instead of writing into the neighbor.  A guard takes no memory.
+ * If the kernel can mark its pages (MADV_GUARD_INSTALL), it takes no mapping of its own either:
+ * then a million stacks of the default size need at most 15,625 mappings on x86-64.  Otherwise
+ * each guard splits the mapping of its slab (mprotect).
+ *
+ * A loop keeps free stacks in a cache, last in, first out, so that the next threadlet finds warm
+ * memory.  Surplus stacks go to the depot, which all loops share.
  *
  *   1. A stack is in use, in one cache, or in the depot.
  *   2. Stacks in the depot are cold: their pages have been released.
  *   3. A slab whose stacks are all in the depot may be unmapped.  The end of a cache does that,
  *      under the lock.
  *
- * The stride is an odd number of pages, and the tops of neighboring stacks have different
- * offsets.  So the data that threadlets keep there, and use at every switch, does not compete
- * for the same few cache sets.
+ * On x86-64 the stride is an odd number of pages.  Everywhere the tops of neighboring stacks have
+ * different offsets.  So the data that threadlets keep there, and use at every switch, does not
+ * compete for the same few cache sets.
  */
 #include "base/lock.h"
 #include "threadlet/stack.h"
 
 #define SLAB_MAX   64u
-#define SLAB_BYTES ((size_t)9 << 20)  /* fits SLAB_MAX of the default size */
+#define SLAB_BYTES ((size_t)9 << 20)  /* fits SLAB_MAX of the default size, on x86-64 */
 #define KEEP_BYTES ((size_t)64 << 20) /* of a class, in a cache, */
-#define KEEP_MAX   1024u              /* or so many stacks */
-#define KEEP_MIN   4u
-#define COLOR      ((size_t)128) /* tops differ by multiples of this, */
-#define COLORS     12u           /* and there are so many different ones */
-#define REFILL     32u           /* stacks that a cache takes from the depot at once */
+#define KEEP_MAX   1024u              /* but at most so many stacks, */
+#define KEEP_MIN   4u                 /* and at least so many */
+#define COLOR      ((size_t)128)      /* tops differ by multiples of this, */
+#define COLORS     12u                /* and there are so many different ones */
+#define REFILL     32u                /* stacks that a cache takes from the depot at once */
 
 struct weft__stack_slab {
 	struct weft__stack_slab *next;
@@ -273,7 +275,7 @@ weft__stacks_fini(struct weft__stacks *cache)
 	weft__lock_give(&depot.lock);
 }
 
-/* The child may run on one of the parent's stacks: they are all leaked. */
+/* The child may run on one of the parent's stacks, so it leaks them all. */
 void
 weft__stacks_forked(void)
 {

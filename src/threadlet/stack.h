@@ -49,13 +49,13 @@ weft__stack_bytes(int class)
 	return WEFT__STACK_MIN << class;
 }
 
-/* For a cache that is empty, or too full; without a cache. */
+/* The slow paths: the cache is empty, or NULL; the cache is too full; the cache is NULL. */
 WEFT__COLD struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int class);
 WEFT__COLD void weft__stack_unload(struct weft__stacks *cache, int class);
 WEFT__COLD void weft__stack_give_to_depot(struct weft__stack *stack);
 
 /* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL means
- * the depot, which any thread may use. */
+ * the depot, which any thread may use.  For pop, the cache must have a stack of the class. */
 static inline struct weft__stack *
 weft__stack_pop(struct weft__stacks *cache, int class)
 {
@@ -91,7 +91,7 @@ weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
 /* The stack's pages are about to be released: finish the threadlet in it.  In go.c. */
 void weft__threadlet_unprepare(struct weft__stack *stack);
 
-/* Free what a cache and the depot hold. */
+/* Empty a cache, and unmap the slabs of which no stack is in use or in another cache. */
 void weft__stacks_fini(struct weft__stacks *cache);
 
 /* In a forked child: start over. */

@@ -3,7 +3,8 @@
  * The files: stack.c (memory), handle.c (IDs), sched.c (the threadlet scheduler of a loop),
  * wait.c (suspending and waking), go.c (start and end of a threadlet), scope.c, cancel.c,
  * call.c (yield, sleep, waiting for descriptors and ops), threadlet_list.c (listing threadlets),
- * dump.c and unfinished.c (the listing as text), threadlet_trace.c, deadlock.c and overflow.c.
+ * dump.c and unfinished.c (the listing as text), threadlet_trace.c, deadlock.c, overflow.c and
+ * layout.c (for debuggers).  Locks, channels and similar objects: waitable.h.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -24,8 +25,8 @@ struct weft__waiter;
 
 /* One wait.  It is on the stack of the waiting threadlet or thread until the wait ends.
  *
- *   1. A value, a deadline or a cancellation can end a wait.  The first of them to claim the
- *      waiter ends the wait; the others must not touch the waiter.
+ *   1. A value, a deadline, a cancellation or an interrupt can end a wait.  The first of them to
+ *      claim the waiter ends the wait; the others must not touch the waiter.
  *   2. If only the loop's own thread can claim the waiter, the claim is a plain word.  If other
  *      threads can (`shared`), it is a compare-exchange.  The claim orders no memory: the
  *      waitable whose queue holds the waiter, and the wake, order the waiter's contents.
@@ -34,8 +35,8 @@ struct weft__waiter {
 	struct weft__threadlet *threadlet; /* NULL: a plain thread */
 	const char *what;      /* for the dump: "chan", "mutex", ... */
 	int64_t     on;        /* the fd, threadlet or address */
-	/* Requests an early end of the wait; a wake must follow.  NULL: the wait can end at
-	 * once. */
+	/* Requests an early end of the wait; a wake must follow, at once or later.  NULL: the
+	 * request claims and wakes the waiter itself. */
 	void      (*request_end)(struct weft__waiter *waiter, int why);
 	int64_t     result;
 	struct weft__wait *chosen; /* the queue entry that ended the wait, or NULL */
@@ -53,10 +54,10 @@ struct weft__wait {
 	void                *value; /* source or destination of the value */
 };
 
-/* Lets the layer above end a scope, too.  The scope calls cut() as it closes. */
+/* By this an abort signal (promise/abort.c) ends a scope.  The scope calls cut() as it closes. */
 struct weft__scope_tie {
 	void (*cut)(struct weft__scope_tie *tie);
-	int  (*check)(const struct weft__scope_tie *tie); /* 0, or the error to end it with */
+	int  (*check)(const struct weft__scope_tie *tie); /* 0, or the scope's new error */
 };
 
 /* A scope.  The public struct only points here, because it may be in a stack frame that is gone
@@ -108,7 +109,7 @@ struct weft__threadlet {
 	struct weft__threadlet *older, *newer; /* in the scheduler's list */
 	int         result;
 	bool        background;
-	struct weft__threadlet *next_canceled; /* that a cancellation has yet to reach */
+	struct weft__threadlet *next_canceled; /* in the list of a cancellation: cancel.c */
 	struct weft__node node; /* carries it to another loop */
 	uint64_t    seq;       /* order of arrival in the scheduler, from 1 */
 	const void *spawned_at;
@@ -141,7 +142,8 @@ struct weft__sched {
 	struct weft__threadlet *newest;
 	struct weft__threadlet *mark;    /* where the last listing continues, or NULL */
 	struct weft__threadlet *witness; /* see deadlock.c; or NULL */
-	uint64_t                stuck_at; /* runs counted at the deadlock report, plus 1; or 0 */
+	uint64_t                stuck_at; /* switches counted at the deadlock report, plus 1; */
+	                                  /* 0: no report */
 	bool                    woken_by_posts; /* a threadlet has run after that report */
 	uint64_t                seq;     /* of the newest threadlet */
 	struct weft__stacks     stacks;
@@ -184,16 +186,18 @@ weft__threadlet_id(const struct weft__threadlet *t)
 /* In a forked child: forget the parent's threadlets.  A fork handler. */
 void weft__threadlets_forked(void);
 
-/* The scheduler of a loop, made on first use; NULL without memory.  Thread: any. */
+/* Make the scheduler of a loop, unless another thread was first.  Returns the loop's scheduler;
+ * NULL without memory.  Thread: any. */
 WEFT__COLD struct weft__sched *weft__sched_make(weft_loop *loop);
 
+/* The scheduler of a loop; NULL if it has none yet. */
 static inline struct weft__sched *
 weft__sched_at(const weft_loop *loop)
 {
 	return (struct weft__sched *)(void *)weft__loop_part(loop, WEFT__PART_SCHED);
 }
 
-/* The same; without one it is made.  NULL without memory. */
+/* The scheduler of a loop, made on first use; NULL without memory. */
 static inline struct weft__sched *
 weft__sched_of(weft_loop *loop)
 {
@@ -262,8 +266,8 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 	return weft__wait_as(self, waiter, deadline_ns);
 }
 
-/* Let all ready threadlets run first, and the loop when this phase is over.  Returns 0, so that
- * it can be a tail call. */
+/* Go to the end of the ready queue: all ready threadlets run first, and the rest of the loop if
+ * this phase ends before.  Returns 0, so that the call can be a tail call. */
 __attribute__((noinline)) int weft__yield(struct weft__threadlet *self);
 
 /* For a call that did not suspend: yields if too many calls in a row have not
@@ -344,7 +348,8 @@ weft__wait_pop(struct weft__waits *queue)
 	return wait;
 }
 
-/* Remove entries up to the first whose waiter can be claimed, and claim it; or NULL. */
+/* Remove entries until the waiter of one can be claimed.  Returns that entry, with the waiter
+ * claimed; NULL if there is none. */
 static inline struct weft__wait *
 weft__wait_claim(struct weft__waits *queue)
 {
@@ -376,24 +381,26 @@ struct weft__start {
 	const void         *from; /* return address of the call */
 };
 
-/* Start a threadlet on that loop. */
+/* Start a threadlet on `loop`. */
 WEFT__SHARED weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
 
-/* How to start a threadlet from a thread without a loop: on the runtime that was started first.
- * A weft__go_fn, or 0 before any runtime was started. */
+/* Starts a threadlet for a thread without a loop: on the first started runtime that is not
+ * stopping.  A weft__go_fn, or 0 before any runtime was started. */
 typedef weft_threadlet (*weft__go_fn)(const struct weft__start *start);
 extern weft__aptr weft__go_anywhere;
 
-/* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
+/* Reap a dead threadlet: give its stack back, or send the threadlet, with the stack, to the loop
+ * of its scope. */
 void weft__threadlet_reap(struct weft__sched *sched, struct weft__threadlet *dead);
 
 /* --- cancel.c ------------------------------------------------------------ */
 
-/* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on. */
+/* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on; except
+ * in shielded scopes, and where an earlier reason applies: see cancel.c. */
 void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
 void weft__scope_end(struct weft__scope *scope, int why);
 
-/* Other threads request something of a threadlet of the scheduler; for its mailbox. */
+/* The mailbox of a scheduler has a letter: another thread cancels or interrupts a threadlet. */
 void weft__on_request(struct weft__mailbox *box, struct weft__letter *letter);
 
 /* Check whether `self` has to end, as the loop would in an iteration.  Returns 0, or the error
@@ -424,9 +431,9 @@ weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
 void weft__scope_remove(struct weft__handle *handle);
 void weft__scope_child_ended(struct weft__handle *handle, int result, bool canceled);
 
-/* The same as child_ended for the usual case, the last child of a scope that is
- * closing: no threadlet can join it, so its handle is given back at once.  Returns
- * false in all other cases. */
+/* Like child_ended, for the usual case: the last child of a scope that is closing, which no
+ * threadlet waits to join.  Its handle is given back at once.  Returns false in all other
+ * cases, and does nothing. */
 static inline bool
 weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, int result)
 {
@@ -455,10 +462,10 @@ weft__scope_of(const weft_scope *handle)
 /* Queue a wait for the end of a threadlet in a scope of this loop.  For select. */
 void weft__join_push(weft_threadlet id, struct weft__wait *wait);
 
-/* Close the scopes that its function left open.  Returns 0, or the first failure. */
+/* Close the scopes that a threadlet's function left open.  Returns 0, or the first failure. */
 int weft__scopes_close(struct weft__threadlet *self);
 
-/* --- threadlet_list.c, dump.c -------------------------------------------- */
+/* --- threadlet_list.c, dump.c, unfinished.c ------------------------------ */
 
 /* Answer the pending requests to list the threadlets of this loop. */
 void weft__sched_answer_listings(weft_loop *loop);
@@ -466,15 +473,16 @@ void weft__sched_answer_listings(weft_loop *loop);
 /* Describe a threadlet that is suspended, or the caller itself. */
 void weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *out);
 
-/* Add its name, or that of its function if it has none. */
+/* Add the name of a threadlet, or that of its function if it has none. */
 void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 
-/* Add one block of text about a threadlet; about as many as fit. */
+/* Add one block of text about a threadlet; about the threadlets of a scheduler, as many as
+ * fit. */
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
 void weft__add_sched(struct weft__text *text, const struct weft__sched *sched);
 
-/* The same about a loop that has not stopped in time, in one line.  In unfinished.c. */
+/* Add one line about the threadlets of a loop that has not stopped in time.  In unfinished.c. */
 void weft__sched_add_unfinished(weft_loop *loop, struct weft__text *text);
 
 /* What a waiter waits for, as a short static text. */
@@ -521,7 +529,7 @@ struct weft__gdb_entry {
 
 extern const struct weft__gdb_entry weft_gdb_layout[];
 
-/* --- call.c, local.c ----------------------------------------------------- */
+/* --- call.c, threadlet_list.c -------------------------------------------- */
 
 /* The op that a waiter waits for, or NULL. */
 const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);

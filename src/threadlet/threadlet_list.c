@@ -11,7 +11,7 @@
  *      is short, and then the state of the loop is checked again.
  *   3. The scheduler's list is in order of arrival.  A cursor is the `seq` of the last threadlet
  *      that was read.  `mark` says where the list continues, and moves if that threadlet ends.
- *      With several readers it may be another reader's; then the position is searched for.
+ *      With several readers `mark` may be another reader's; then the position is searched for.
  *   4. The requester is a visitor of the loop (life.c) while it reads the loop, and while its
  *      request is pending.  The thread that takes the request ends that visit: so a requester that
  *      is suspended never delays weft_loop_free(), which may run on the requester's own thread.

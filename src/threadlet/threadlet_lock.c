@@ -10,7 +10,7 @@
 struct mutex {
 	struct weft__waitable waitable;
 	struct weft__waits waits;
-	void *owner; /* or NULL; a waiter passes its own as value */
+	void *owner; /* NULL: unlocked.  The value of a waiter is the owner it will be */
 };
 WEFT_STATIC_ASSERT(sizeof(struct mutex) == sizeof(weft_mutex), "one layout");
 
@@ -110,8 +110,8 @@ weft_mutex_unlock(weft_mutex *handle)
 
 /* --- condition variable ------------------------------------------------- */
 
-/* Called inside the waitables of both, which it leaves.  The caller is queued before the mutex
- * is unlocked, so that no wake can miss it. */
+/* Called inside both waitables, which it leaves.  It queues the caller before it unlocks the
+ * mutex, so that no wake can miss the caller. */
 static int
 unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 {

@@ -3,8 +3,9 @@
  * The loop's track shows when a threadlet runs; the threadlet's own track shows what it waits
  * for.  So work that spans several waits, such as a step of a graph, can have a span there.
  *
- *   1. The mark of an earlier threadlet on the same stack is cleared at the start of the next
- *      one if a trace is recorded then; else the mark belongs to an earlier trace.
+ *   1. `trace_mark` is left over from the threadlet that was on the same stack before.  If a trace
+ *      is recorded as a threadlet starts, its mark is cleared.  Otherwise the mark is of an
+ *      earlier trace, and is not valid in a later one.
  */
 #include "threadlet/threadlet.h"
 
@@ -42,7 +43,8 @@ weft__trace_start(struct weft__threadlet *t)
 	t->trace_what = started;
 }
 
-/* The first time a threadlet is seen, the reason why it suspended is not known. */
+/* A wait that began before the trace is not recorded: trace_what is NULL, or weft__trace_note()
+ * refuses the old time. */
 void
 weft__trace_resume(struct weft__threadlet *t)
 {

@@ -2,8 +2,8 @@
  *
  * A waiter says what the threadlet waits for, and carries the result.  The code that ends the
  * wait claims the waiter first; see threadlet.h.  Deadlines, cancellation and interruption are
- * requests to end early.  A waiter with a function request_end(), such as that of an op, passes
- * the request on, and the wait ends when the op has finished.  All other waits end at once.
+ * requests to end early.  A waiter with a function request_end() decides what follows: that of an
+ * op cancels the op, and the wait ends when the op has finished.  All other waits end at once.
  *
  * A wait that fails leaves a text for weft_detail(): the call and the error, from a table,
  * unless the error came with its own text.
@@ -125,7 +125,7 @@ weft__may_wait(uint64_t deadline_ns)
 	return rc;
 }
 
-/* An interrupt ends one wait only, so it is left to that wait. */
+/* An interrupt ends one wait only.  So this leaves it to the next wait, and does not report it. */
 int
 weft_can_suspend(void)
 {

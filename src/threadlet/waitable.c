@@ -1,14 +1,16 @@
 /* waitable.c - waitables: what locks, channels and similar objects have in common.
  *
- *   1. Queues are changed, and their waiters claimed, only inside the waitable.  So every
- *      waiter in a queue still exists: before it returns, its owner removes it, inside, unless
- *      the claimer has done so.
+ *   1. Queues are changed only inside the waitable.  Code that takes a waiter from a queue claims
+ *      the waiter there.  A deadline or a cancellation claims the waiter elsewhere, and leaves it
+ *      in the queue; its owner then removes it, inside, before the wait returns.  So every
+ *      waiter in a queue still exists.
  *   2. A claimed waiter is woken outside of the waitable, so that the wake delays no other
  *      caller.  After the wake its memory, and perhaps the waitable's, may be gone.
  *   3. The thread that wakes a waiter has written the result, and the value, before.  For a
- *      loop that sleeps, the inbox orders that; for all others W does (release, acquire).
- *   4. A waiter spins for a moment first: if another thread is about to wake it, that takes
- *      less time than to suspend and resume.  Then the waiter exchanges SLEEPS in, and the
+ *      threadlet that has suspended, the inbox of its loop orders that; for all other waiters W
+ *      does (release, acquire).
+ *   4. A threadlet may spin for a moment first: if another thread is about to wake it, that
+ *      takes less time than to suspend and resume.  Then the waiter exchanges SLEEPS in, and the
  *      waking thread exchanges WOKEN in.  Whichever comes second sees the other: either the
  *      waiter does not sleep, or the waking thread wakes it.
  */
@@ -208,7 +210,7 @@ weft__waitable_wake_all(struct weft__wait *list, int64_t result)
 	while (list) {
 		struct weft__wait *wait = list;
 
-		list = weft__get(wait->next); /* it may be gone once woken */
+		list = weft__get(wait->next); /* `wait` is invalid after the wake */
 		weft__waitable_wake(wait->waiter, result);
 		count++;
 	}
@@ -256,7 +258,7 @@ wait_shared(struct weft__waitable *waitable, const struct weft__waitable_wait *h
 {
 	struct {
 		struct weft__shared_waiter w;
-		struct weft__wait wait; /* next to `w`: see the comment at its struct */
+		struct weft__wait wait; /* next to `w`, for the waking thread's cache */
 	} here;
 	int rc;
 
@@ -266,7 +268,7 @@ wait_shared(struct weft__waitable *waitable, const struct weft__waitable_wait *h
 	weft__wait_push(how->queue, &here.wait);
 	weft__waitable_leave(waitable);
 	rc = (int)weft__shared_wait(&here.w, deadline_ns);
-	if (weft__get(here.w.waiter.chosen)) /* then the waitable may be gone */
+	if (weft__get(here.w.waiter.chosen)) /* by a claimer: the waitable may be gone */
 		return rc;
 	(void)weft__waitable_enter(waitable); /* invariant 1 */
 	weft__wait_drop(&here.wait);

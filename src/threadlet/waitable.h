@@ -31,24 +31,24 @@ struct weft__waitable_pair {
 
 /* How often a caller tries the lock of a shared waitable before it parks.  The pause
  * doubles before each try, so that the holder can work without losing its cache lines.
- * With WEFT__HOOK_ATOMICS each try is a step of its own, and no tries already show all
- * that can happen. */
+ * Not with WEFT__HOOK_ATOMICS: each try would be one more step to schedule, and would show
+ * nothing that parking at once does not show. */
 #ifdef WEFT__HOOK_ATOMICS
 #define WEFT__WAITABLE_TRIES 0
 #else
 #define WEFT__WAITABLE_TRIES 8
 #endif
 
-/* May the caller spin before it suspends?  Not if its loop has other work.  A caller whose spin
- * succeeds yields as if it had suspended, so the loop gets its next iteration after as many
- * spins as threadlets may run in one. */
+/* May the caller spin before it suspends?  Only a threadlet, and only if its loop has no other
+ * work.  A caller whose spin succeeds yields as if it had suspended.  So spins count against the
+ * number of threadlets that may run before the loop goes on. */
 #define WEFT__WAITABLE_SKIPS_MAX 64u
 bool weft__waitable_may_spin(struct weft__spin_backoff *backoff);
 
 /* The slow part of entering: 0, or an error. */
 int weft__waitable_enter_slow(struct weft__waitable *waitable);
 
-/* The waitable belongs to the loop that runs on this thread. */
+/* Whether a local waitable belongs to the loop that runs on this thread. */
 static inline bool
 weft__waitable_is_of(const struct weft__waitable *waitable, const struct weft__thread *thread)
 {
@@ -68,7 +68,8 @@ weft__waitable_is_open(const struct weft__waitable *waitable)
 	return self;
 }
 
-/* Enter and leave.  Returns 0, WEFT_EWRONGLOOP (it belongs to another loop) or WEFT_EINVAL. */
+/* Enter and leave.  Returns 0; WEFT_EWRONGLOOP if the waitable is local, and belongs to another
+ * loop or no loop runs on this thread; WEFT_EINVAL if it was not initialized. */
 static inline int
 weft__waitable_enter(struct weft__waitable *waitable)
 {
@@ -131,8 +132,8 @@ enum {
 	WEFT__WAIT_SLEEPS,
 };
 
-/* A waiter that another thread can wake, and that may be a plain thread.  It holds all that the
- * waking thread reads, so that that thread fetches few cache lines. */
+/* A waiter that another thread can wake, and that may be a plain thread.  All that the waking
+ * thread reads of it is here, in few cache lines. */
 struct weft__shared_waiter {
 	struct weft__waiter    waiter;
 	weft_loop             *loop;  /* of its threadlet; NULL: a plain thread */
@@ -148,11 +149,12 @@ void weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
 /* As weft__may_wait(); a plain thread may wait, too, if `shared`. */
 int weft__waitable_may_wait(bool shared, uint64_t deadline_ns);
 
-/* The `request_end` of a waiter that something else than threadlets will wake: for deadlock.c it
- * is no sign of a deadlock.  The wait ends at once, as without that. */
+/* The `request_end` of a waiter that something other than a threadlet will wake.  It ends the
+ * wait at once, as NULL would; but deadlock.c takes a waiter with a `request_end` for proof that
+ * there is no deadlock. */
 void weft__waitable_end_wait(struct weft__waiter *waiter, int why);
 
-/* Wait until it is woken. */
+/* Suspend, or park a plain thread, until the wait ends.  Returns the result of the wait. */
 int64_t weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns);
 
 void weft__waitable_wake_shared(struct weft__shared_waiter *w, int64_t result);
@@ -168,7 +170,7 @@ weft__waitable_wake(struct weft__waiter *waiter, int64_t result)
 }
 
 /* Called inside a waitable: leave it and wait in `queue` for `value`.  Returns 0, or the error
- * that ended the wait.  The waitable is left in any case. */
+ * that prevented or ended the wait.  The waitable is left in any case. */
 struct weft__waitable_wait {
 	const char         *what;
 	struct weft__waits *queue;
@@ -178,18 +180,19 @@ struct weft__waitable_wait {
 int weft__waitable_wait(struct weft__waitable *waitable, const struct weft__waitable_wait *how,
                     uint64_t deadline_ns);
 
-/* The same for a waitable that weft__waitable_is_open() has found open for `self`.  Make it a tail
- * call, so that it returns to the user's code and every waiter returns through the same frames.
+/* The same for a waitable that weft__waitable_is_open() has found open for `self`.  Make this a
+ * tail call, so that it returns to the user's code.
  *
  * A CPU predicts that a return goes back to the latest unreturned call.  After a switch that is
- * the call by which the other threadlet waits.  The prediction is right if both wait in the same
- * code.  Between a sender and a receiver it is wrong each time; a jump, which is predicted by
- * its last target, makes the whole exchange a third faster.  So weft__waitable_wait_here(), in
- * assembly, passes its return address to weft__waitable_wait_from() and returns as that
- * requests. */
+ * the call by which the previous threadlet waits.  The prediction is right if both threadlets
+ * wait in the same code.  Between a sender and a receiver it is wrong each time.  A jump is
+ * predicted by its last target instead, and makes the whole exchange a third faster.  So
+ * weft__waitable_wait_here(), in assembly, passes its return address to
+ * weft__waitable_wait_from(), which compares it with that of the last wait and requests a jump
+ * if the two differ.  On arm64 it always returns. */
 struct weft__waitable_return {
 	int64_t  result;
-	uint64_t by_jump;
+	uint64_t by_jump; /* 1: return by a jump */
 };
 int weft__waitable_wait_here(struct weft__waits *queue, const char *what, void *value,
                          uint64_t deadline_ns, struct weft__threadlet *self);
@@ -198,7 +201,7 @@ weft__waitable_wait_from(struct weft__waits *queue, const char *what, void *valu
                      uint64_t deadline_ns, struct weft__threadlet *self,
                      const void *site);
 
-/* As weft_group_wait(), but not cancelable. */
+/* Like weft_group_wait(), but not cancelable, and without a deadline. */
 int weft__group_join(weft_group *group);
 
 /* Inside the waitable of an event: whether the event is set, and its waiters. */
