@@ -6,13 +6,14 @@
  *   1. The list of listeners is changed under its lock.  A listener in the list will be
  *      called, or its owner takes it out.
  *   2. Owners of listeners are on the signal's loop, which calls the listeners: so a listener
- *      that was taken out is not being called.  Signals of other loops are the exception; they
- *      listen by links of their own.  Such a signal is referenced, under the lock, before it
- *      is called, unless it is ending; and it ends only after it has left the list.
+ *      that was taken out is not being called.  Signals that depend on this one are the
+ *      exception: they may be of other loops, and listen by links of their own.  The loop takes
+ *      a reference to such a signal, under the lock, before it calls the link, unless the signal
+ *      is ending; and the signal ends only after its link has left the list.
  *   3. A signal whose deadline has passed, or a source of which has fired, has fired for a
  *      thread that checks it: the check does what the loop would do in its next iteration.  So
  *      a threadlet that computes without suspending sees it.
- *   4. The timer is cleared as the signal fires, and as it ends without having fired, both on
+ *   4. The timer is cleared as the signal fires, and as the signal ends without having fired, both on
  *      the loop's thread: so the timer needs no reference until it fires.  Then it takes one:
  *      another thread may have dropped the last one.  That thread does not free a signal with a
  *      timer, but sends it to the loop.
@@ -141,7 +142,7 @@ on_fired(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* A listener was added after all others had been called. */
+/* A listener was added after the signal had called its listeners. */
 static void
 call_late(void *arg)
 {
@@ -377,7 +378,7 @@ fire_by_source(void *arg)
 	(void)weft_abort_unref(abort);
 }
 
-/* Begin to listen to a source.  One that has fired may never call its listeners again. */
+/* Begin to listen to a source.  A source that has fired may never call its listeners again. */
 static void
 tie_link(struct link *link)
 {

@@ -3,9 +3,9 @@
  * An awaiter is among the promise's reactions.  The thread that settles the promise wakes it
  * directly, without a detour over the owner loop.
  *
- *   1. The settling thread takes awaiters out, with the lock held, and claims them there.  It
- *      wakes an awaiter that it has claimed, and owns the awaiter's memory until then.  Any
- *      other awaiter leaves the ring by itself, with the lock held, before it returns.
+ *   1. The settling thread takes awaiters out of the ring, with the lock held, and claims them
+ *      there.  It wakes an awaiter that it has claimed, and may use the awaiter's memory until
+ *      then.  Any other awaiter leaves the ring by itself, with the lock held, before it returns.
  */
 #include "promise/promise.h"
 

@@ -1,16 +1,17 @@
-/* combine.c - one promise of many.
+/* combine.c - one promise of many: all, all_settled, any, race.
  *
  * Each of the many has a reaction, all in one block.  A promise that has settled is referenced
  * until all have settled, so that values need not be copied before they are needed.  A pending
- * one is not, so that the loss of the last reference that could settle it is noticed.
+ * promise is not referenced, so that the loss of the last reference that could settle it is
+ * noticed.
  *
  *   1. `left` counts the promises that have not settled, plus one for the call that makes the
  *      block.  The thread that decrements it to 0 settles the result and frees the block: the
  *      promises may belong to several loops, so that may be any thread (L: released by each,
  *      acquired by the last).  If all belong to the loop that combines them, only that loop's
  *      thread counts.
- *   2. The first promise that decides the result settles it early, and the last one late.  The
- *      first of these wins, as always.
+ *   2. A promise whose outcome alone decides the result settles it at once.  Otherwise the last
+ *      promise settles it, through finish().  The first to settle it wins, as always.
  */
 #include "promise/promise.h"
 
@@ -40,7 +41,7 @@ is_alone(const weft_promise *promise)
 	return weft__load(&promise->refs, WEFT__ACQUIRE) == 1;
 }
 
-/* Move a value that nothing else can reach; else share it. */
+/* Move the value if nothing else can reach it; else share it. */
 static int
 take_value(weft_promise *promise, weft_value *out)
 {

@@ -17,11 +17,11 @@
  *      its last reference is dropped (WEFT_ECLOSED), or as the loop stops (WEFT_ESHUTDOWN).
  *   4. An unhandled rejection is reported where the promise landed; later, if another thread
  *      may be about to handle it (promise_owner.c).  A thread that handles it after the report
- *      reports that, too, wherever that thread runs.  `handled` orders nothing: it is changed
+ *      reports that, too, on whatever thread it runs.  `handled` orders nothing: it is changed
  *      with the lock held, so before there is anything to report (I, S), or by a thread that
- *      has found the promise settled, and so sees what it is settled with (S).
- *   5. After a promise has landed, its loop is touched only by calls that add reactions, which
- *      are documented to do so.
+ *      has found the promise settled, and so sees its value (S).
+ *   5. After a promise has landed, only calls that add reactions access its loop, and their
+ *      documentation says so.
  *   6. The job for the reactions holds a reference: one that was given with a reaction or by
  *      the settling call, if there was one, else a new one.
  */
@@ -149,8 +149,8 @@ weft__promise_mark_handled_slow(weft_promise *promise)
 
 /* --- landing ------------------------------------------------------------ */
 
-/* The last reaction gets the job's reference.  So the promise has only the references of those
- * that can reach it. */
+/* The last reaction gets the job's reference.  So while it runs, the job holds no reference of its
+ * own: a reaction that has the only one may move the value (combine.c). */
 void
 weft__promise_run(void *arg)
 {

@@ -6,7 +6,7 @@
  * abort.c (abort signals).
  *
  * A promise belongs to a loop, its owner loop.  It is settled once, by any thread; it has
- * landed when its owner loop knows that.
+ * landed when its owner loop knows that it has settled.
  *
  * Needs: threadlet, loop, base.
  */
@@ -20,9 +20,10 @@
 #include "loop/post/mailbox.h"
 #include "threadlet/waitable.h"
 
-/* A reaction: what to do when a promise has settled; embedded in the object that wants to know.
- * `run` is called once, in a microtask of the owner loop, with a reference to the promise, which
- * it consumes; it also owns the memory.  NULL: the reaction is part of a struct weft__awaiter. */
+/* A reaction: a function to call when a promise has settled; embedded in another object.  The loop
+ * calls `run` once, in a microtask, with a reference to the promise.  `run` consumes the reference,
+ * and from then on the memory of the reaction belongs to it.  NULL: the reaction is part of a
+ * struct weft__awaiter. */
 struct weft__reaction {
 	struct weft__reaction *next;
 	void (*run)(struct weft__reaction *reaction, weft_promise *of);
@@ -45,8 +46,8 @@ enum {
 	WEFT__PROMISE_ABORT,   /* weft_abort, in abort.c */
 };
 
-/* Values of `outcome` besides weft_outcome: a thread holds the promise's lock; bit: it has a
- * source. */
+/* Values of `outcome` besides weft_outcome.  BUSY: a thread holds the promise's lock.  SOURCE, a
+ * bit: the promise has a source. */
 #define WEFT__PROMISE_BUSY   3u
 #define WEFT__PROMISE_SOURCE 4u
 
@@ -70,17 +71,18 @@ struct weft_promise {
 			                      * memory */
 			uint8_t landed : 1;  /* the loop's thread: the loop knows that it has
 			                      * settled, and has queued the job for all reactions
-			                      * until then */
+			                      * that were added before */
 			uint8_t sent : 1;    /* the loop's thread: another thread sent it here */
 		};
 	};
 	struct weft__promise_owner *owner; /* promise state of the owner loop; outlives the loop */
-	weft_value           value;   /* its own, unless it has a source */
+	weft_value           value;   /* owned; with a source only a copy of the source's */
 	union {
 		weft_promise *source; /* referenced: the promise whose value and text it shares */
 		char         *text;   /* of its own rejection, or NULL */
 	};
-	struct weft__reaction *last;  /* of a ring; locked, and the loop's thread once settled */
+	struct weft__reaction *last;  /* of the ring of reactions; locked, and the loop's thread
+	                               * once settled */
 	weft_promise        *next;        /* in one list of `owner` */
 	union {
 		weft_promise *prev;       /* in a list of pending promises */
@@ -110,10 +112,10 @@ struct weft__promise_owner {
 	weft_promise      *foreign; /* pending: made by other threads, or before the loop ran */
 	bool               closed;  /* the loop has stopped */
 	weft_promise      *own;     /* pending: made on the loop's thread */
-	weft_promise      *ready, **ready_end; /* landed, no memory for the job */
+	weft_promise      *ready, **ready_end; /* settled, but no memory to queue the job */
 	struct weft__promise_queue rejected; /* to be checked at the end of the checkpoint */
 	struct weft__promise_queue expected; /* another thread may be about to handle them */
-	weft_timer         report;  /* for the first of them */
+	weft_timer         report;  /* for the first promise in `expected` */
 	struct weft__mailbox settled; /* promises that other threads have settled or chained */
 	struct weft__mailbox chains;  /* of then.c: chains to settled promises */
 
@@ -230,8 +232,8 @@ weft_promise *weft__promise_alloc(struct weft__promise_owner *owner, bool here, 
                                   size_t size);
 void          weft__promise_release(weft_promise *promise);
 
-/* Add a new promise to the list of its owner loop, false if the loop has stopped; remove a
- * promise, if it is listed. */
+/* Add a new promise to the list of its owner loop; false if the loop accepts no more, because it
+ * ends or has stopped.  Remove a promise, if it is listed. */
 bool weft__promise_list(weft_promise *promise, bool here);
 void weft__promise_unlist(weft_promise *promise);
 
@@ -270,12 +272,12 @@ struct weft__settling {
 	weft_value    value;  /* taken */
 	weft_promise *source; /* instead of the value: settle like this promise; borrowed */
 	bool          keep_text; /* the value is an error: keep weft_detail() as it is now */
-	bool          follower;  /* by the promise that it follows, or as the loop ends */
+	bool          follower;  /* settle the promise even if it follows another one */
 	bool          gives;     /* consumes a reference to the promise; on the loop's thread */
 };
 
-/* Returns 0, WEFT_EALREADY; in either case it consumes the value, and the reference if it
- * `gives` one. */
+/* Returns 0, WEFT_EALREADY; in either case the call consumes the value, and with `gives` the
+ * reference. */
 int weft__promise_settle(weft_promise *promise, const struct weft__settling *how);
 
 /* Reject with an error and the present text of weft_detail(). */
@@ -321,7 +323,8 @@ void weft__promise_run(void *promise);
 /* The loop learns that a promise has settled. */
 void weft__promise_land(weft_promise *promise);
 
-/* A promise has arrived at the loop.  True if it was settled on the way, and has to land. */
+/* A promise has arrived at the loop, or need not be sent.  True if it was settled while it was
+ * marked as in transit, and so has to land. */
 bool weft__promise_end_transit(weft_promise *promise);
 
 /* Take a reference unless none is left; under a lock that keeps the memory valid. */
@@ -333,8 +336,8 @@ void weft__promise_ref_pending(weft_promise *promise);
 
 /* --- then.c ------------------------------------------------------------- */
 
-/* Make `promise` settle as `other` does; no other call can settle it, except a follower's.
- * WEFT_EALREADY if it is settled or follows already. */
+/* Make `promise` settle as `other` does; from then on only calls with `follower` settle it.
+ * Returns 0, WEFT_EALREADY if it is settled or follows already. */
 int weft__promise_follow(weft_promise *promise, weft_promise *other);
 
 /* --- abort.c ------------------------------------------------------------ */
@@ -355,7 +358,7 @@ void weft__abort_end(weft_promise *promise);
 /* --- make.c ------------------------------------------------------------- */
 
 /* On the loop's thread: give the op of a promise a reference, if the op is pending and has
- * none.  True if it has got one now. */
+ * none.  True if this call gave one. */
 bool weft__promise_op_keeps(weft_promise *promise);
 
 #endif

@@ -7,10 +7,10 @@
  *   3. A promise that another thread has settled is a letter in `settled`, with a reference.
  *      It is listed until the loop has taken the letter, so the loop does not end before.
  *   4. Promises made on the loop's thread have memory of the loop's slabs, which is kept for
- *      later ones.  Other threads return freed memory by a stack (R, in the same way).
+ *      later ones.  Other threads return freed memory by a stack (R: release, acquire).
  *   5. A rejected promise is reported at the end of the checkpoint, unless it is handled.  If
  *      another thread made or settled it and there are further references to it, that thread
- *      may be just about to attach a handler: such a promise is reported HANDLER_WAIT later.
+ *      may be about to attach a handler: such a promise is reported HANDLER_WAIT later.
  *   6. This state (struct weft__promise_owner) outlives its loop as long as a promise does.  `left`
  *      counts promises with memory of their own, plus ALIVE for the loop.  When the loop is
  *      freed, the slab promises that are not returned replace ALIVE in the count, and from
@@ -52,7 +52,7 @@ weft__promise_send(weft_promise *promise)
 	(void)weft__mailbox_post(&promise->owner->settled, &promise->letter);
 }
 
-/* For promises of a loop that stopped before its first one. */
+/* For promises of a loop that stopped before it had any. */
 static struct weft__promise_owner nowhere = { .closed = true, .left = { ALIVE } };
 
 static struct weft__promise_owner *

@@ -3,8 +3,8 @@
  *   1. The thread that decrements `refs` to 0 had the last reference, and ends the promise.
  *      Everything done under any reference comes before (released by each unref, acquired by
  *      the last).
- *   2. A pending promise without references is rejected, if anything has to be notified; on
- *      its loop, which gets a reference for that.
+ *   2. A pending promise without references is rejected, if anything has to be notified.  Its
+ *      loop does that, and gets a reference for it.
  *   3. Lists hold no reference.  A thread that walks a list takes one by
  *      weft__promise_try_ref(), while something keeps the memory valid: the list's lock, or
  *      being the list's only thread.
@@ -61,7 +61,7 @@ end_promise(weft_promise *promise)
 	weft__promise_release(promise);
 }
 
-/* Its end ends no other promise or value. */
+/* The end of this promise ends no other promise and drops no value. */
 static inline bool
 ends_alone(const weft_promise *promise)
 {

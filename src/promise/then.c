@@ -1,9 +1,9 @@
 /* then.c - resolving a promise, and chaining to it.
  *
- * A chained promise contains its reaction to the promise before, and that reaction holds a
- * reference to it until it has run.  A promise that is resolved with another promise follows
- * that one: it settles when and as the other does, with the same value, and nothing else can
- * settle it meanwhile.
+ * A chained promise contains its reaction to the promise before, and until that reaction has run
+ * it holds a reference to the chained promise.  A promise that is resolved with another promise
+ * follows the other one: it settles when and as the other does, with the same value, and resolve
+ * and reject have no effect on it meanwhile.
  *
  *   1. Following and passing on copy no value: the promise has the other one, or the other's
  *      own source, as its source.  So a chain of any length is one step deep.
@@ -40,7 +40,7 @@ run_follow(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* The same for a promise whose own reaction is in use. */
+/* A reaction by which a promise follows another one while its own reaction is in use. */
 struct apart {
 	struct weft__reaction reaction; /* first */
 	weft_promise *promise;
@@ -57,8 +57,8 @@ run_apart(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* From now on only the promise that it follows settles it; false if it is settled or follows
- * already. */
+/* From now on only the promise that it follows settles this one; false if it is settled or
+ * follows already. */
 static bool
 begin_to_follow(weft_promise *promise)
 {
@@ -365,7 +365,7 @@ weft__promise_on_chained(struct weft__mailbox *box, struct weft__letter *letter)
 	(void)weft_promise_unref(before);
 }
 
-/* On the loop's thread: chain behind what other threads have chained before.  Invariant 4. */
+/* On the loop's thread: first chain what other threads have chained before.  Invariant 4. */
 static int
 chain_in_order(weft_promise *promise, weft_promise *before)
 {
@@ -391,7 +391,7 @@ chain_by_letter(weft_promise *promise, weft_promise *before, struct chain_letter
 		(void)weft_promise_unref(promise);
 }
 
-/* --- chaining ----------------------------------------------------------- */
+/* --- the call ------------------------------------------------------------ */
 
 /* Drop a promise that was chained to nothing and that no other code has. */
 static WEFT__NOINLINE weft_promise *
