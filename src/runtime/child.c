@@ -8,8 +8,9 @@
  *   2. `waiting` is empty once the child has ended.
  *   3. Closing proceeds in steps: the process ends, ops close the descriptors, the closer is
  *      notified, and the memory is freed.  `left` counts the descriptors, plus one for the step
- *      before them.  A descriptor that belongs to a stream is closed with the stream, which
- *      notifies the child when it is gone and is not waited for.
+ *      before them.  A descriptor that belongs to a stream is closed by the stream.  Closing the
+ *      child does not wait for that.  A stream that the program closes first clears its entry in
+ *      `streams`.
  *   4. If the loop cannot wait, because it is stopping or there is no memory, the process is
  *      killed and reaped at once: after SIGKILL that does not take long.
  */
@@ -25,7 +26,7 @@
 #define KILLS_MAX 3
 
 struct weft_child {
-	struct weft__process process; /* must be first: runtime_child_on_end() casts it back */
+	struct weft__process process; /* must be first: runtime_child_on_end() casts it */
 	bool ended;
 	bool group;
 	bool closing;
@@ -48,7 +49,7 @@ runtime_child_kernel(const weft_child *child)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* 0, or an error if the process has ended or must not be killed. */
+/* 0, or an error if the process has ended or may not be killed. */
 static int
 kill_now(const weft_child *child)
 {
@@ -59,7 +60,8 @@ kill_now(const weft_child *child)
 	return rc;
 }
 
-/* Kill and reap the process; returns its status.  If it must not be killed, do not wait for it. */
+/* Kill and reap the process; returns its status, or an error.  Does not wait for a process that
+ * could not be killed. */
 static int
 end_now(const weft_child *child)
 {
@@ -197,7 +199,7 @@ make_fds(weft_child *child, const weft_child_opts *opts, struct weft__spawn *spa
 	return 0;
 }
 
-/* Start the process and watch for its end.  0, or an error and there is no process. */
+/* Start the process and watch for its end.  0; or an error, and then there is no process. */
 static int
 launch(weft_child *child, const struct weft__spawn *spawn)
 {
@@ -424,7 +426,8 @@ is_misuse(int rc)
 	return rc == WEFT_EINVAL || rc == WEFT_EBUSY || rc == WEFT_EWRONGLOOP;
 }
 
-/* `rc` is 0 if the loop can wait for the end; it then finishes `closer`, unless that is NULL. */
+/* `rc` is 0 if the loop can wait for the end; then the loop finishes `closer`, unless it is
+ * NULL. */
 static void
 close_child(weft_child *child, int rc, weft_op *closer)
 {

@@ -1,7 +1,7 @@
 /* child_wait.c - the calls of weft/child.h that suspend a threadlet.
  *
- * Each starts an op in its own stack frame and waits for it; child.c implements the ops.  With
- * WEFT_NOWAIT, no op is started that could be left behind.
+ * Wait and close start an op in their own stack frame and wait for it; child.c implements the ops.
+ * With WEFT_NOWAIT no op is started, because the call could not wait for its end.
  */
 #include "runtime/child.h"
 #include "threadlet/threadlet.h"

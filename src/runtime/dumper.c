@@ -1,7 +1,7 @@
 /* dumper.c - dumps all threadlets on a signal.
  *
- * It has a loop and a thread of its own.  So it works while all other loops are blocked, which
- * is when a dump is needed, and no other loop waits for standard error.
+ * The dumper has a loop and a thread of its own.  So it works while all other loops are blocked,
+ * which is when a dump is needed, and no other loop waits for standard error.
  */
 #include <weft/debug.h>
 #include "loop/core/access.h"
@@ -23,7 +23,7 @@ dump(void *arg)
 	return 0;
 }
 
-/* A callback must not wait for other loops, so a threadlet does it. */
+/* A callback must not wait for other loops, so a threadlet writes the dump. */
 static void
 dumper_on_signal(weft_watch *watch, int what, void *arg)
 {

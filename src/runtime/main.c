@@ -56,7 +56,7 @@ exit_by_signal(int signo)
 	weft__os_exit(128 + signo);
 }
 
-/* A threadlet, because a callback must not wait for other loops. */
+/* A threadlet, because the report waits for other loops, which a callback must not do. */
 static int
 end_grace(void *arg)
 {

@@ -9,7 +9,8 @@
  *      set, nothing is in flight between them, and none of their threadlets runs.
  *   2. Threads other than those of the loops can post, and can use shared objects.  The check
  *      assumes that they do not post, but that they do use shared objects if such threads
- *      exist.  Pool threads do neither, except in work, which is an op of some loop.
+ *      exist.  Pool threads are not counted: they do neither, except in work, which is an op of
+ *      some loop.
  *   3. A deadlock is reported once, unless the report hook resolves it.
  */
 #include "runtime/runtime.h"
@@ -131,8 +132,8 @@ runtime_quiet_report(weft_loop *loop, char *text)
 	weft__sys->release(text);
 }
 
-/* Whether the hook has sent anything to a loop.  Then that loop has woken since the report, or
- * is about to, and another deadlock is reported again: invariant 3. */
+/* If the hook has sent anything to a loop, then that loop has woken since the report, or is about
+ * to wake.  Then the next deadlock is reported again: invariant 3. */
 static void
 end_report(weft_loop *loop, uint64_t wakes)
 {

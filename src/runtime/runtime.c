@@ -4,7 +4,7 @@
  *      stopping receives the threadlets that plain threads start.
  *   2. Its loops are not freed while the list's lock is held, so a loop chosen from the list
  *      can be posted to before the lock is released.
- *   3. The dumper works until all loops have stopped: a dump is most useful if they do not.
+ *   3. The dumper works until all loops have stopped: a dump is most useful if they do not stop.
  */
 #include <stdio.h>
 #include <weft/runtime.h>
@@ -49,7 +49,7 @@ load_of(weft_loop *loop)
 	             : 0;
 }
 
-/* Loops with the same load take turns. */
+/* The search starts at another loop each time, so that loops with the same load take turns. */
 static weft_loop *
 least_loaded_of(weft_runtime *runtime)
 {

@@ -18,9 +18,9 @@ struct weft__quiet {
 	uint64_t   wakes;  /* how often a loop has stopped being quiet */
 	bool       over;   /* a deadlock was reported: do not check again */
 	bool       outside_wakers; /* other threads that can wake the loops were seen */
-	weft_loop *reporter; /* the loop that must report it, or NULL */
+	weft_loop *reporter; /* the loop that must report the deadlock, or NULL */
 	char      *text;   /* the text of the report; NULL: no memory */
-	weft__a32  main_waits; /* the thread of weft_main() only waits */
+	weft__a32  main_waits; /* 1: see weft__runtime_main_waits() */
 };
 
 struct weft_runtime {
