@@ -19,7 +19,7 @@ struct weft__file_job {
 	struct weft__waiter *waiter;       /* the caller; NULL: it has left */
 	struct weft__file_job *next_left;  /* next job that its caller left, on this loop */
 	struct weft__file_job **link_left; /* the pointer to this one in that list */
-	bool ran;                          /* the system call was made, or will be */
+	bool ran;                          /* the call was made, or given to the kernel */
 	char data[];                       /* a path, or bytes */
 };
 
@@ -252,7 +252,7 @@ await_left(weft_loop *loop, int fd)
 	}
 }
 
-/* The descriptor must be closed in any case, so if there is no other way the loop's thread does
+/* The descriptor must be closed in any case.  If there is no other way, the loop's thread closes
  * it: also if the kernel had no thread for the request.  An interrupted close has closed the
  * descriptor. */
 int

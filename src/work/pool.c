@@ -14,10 +14,10 @@
  *      belong to another thread.
  *   3. An op is in the queue exactly if op->queued, under the lock.  The thread or the revoke()
  *      that takes it out owns it exclusively.
- *   4. worker->op is the op it took last, and is only compared, never dereferenced: the op may
- *      have ended long ago.  If that op was started again, it is in the queue, or another
- *      worker has taken it since.  revoke() may then set `why` of the stale worker too; that
- *      has no effect, because the worker clears it with its next work.
+ *   4. worker->op is the op that the worker took last, and is only compared, never dereferenced:
+ *      the op may have ended long ago.  If that op was started again, it is in the queue, or
+ *      another worker has taken it since.  revoke() may then set `why` of the stale worker, too;
+ *      that has no effect, because the worker clears `why` when it takes its next work.
  *   5. Every work item and every call is a user, from before it accesses the pool until it is
  *      done with it.  An op is a user until its loop's thread has received the result (or has
  *      revoked it), so that on_cancel and the rest of a push, which run on that thread, find
@@ -26,19 +26,20 @@
  *      sending a result all happen while the pool exists.
  *   6. Entries of the queue are counted outside of the lock: at most queue_max, reserved before
  *      the op is started, so that a started op cannot fail for lack of an entry.
- *   7. Work that runs may push more while the pool ends.  No thread is started for it, because
- *      the existing ones have been counted; its own thread takes it before it exits.
+ *   7. Work that runs may push more while the pool ends.  No thread is started for that, because
+ *      it might not be joined; at the latest the thread that pushed the work takes it, before
+ *      that thread exits.
  *   8. At most one idle thread spins on its futex word before it sleeps, and only while that
- *      pays off (base/spin.h).  The word says so: a caller need not wake that thread.  The thread
- *      ends its spin with a compare-exchange: either it was called, or any later caller wakes
- *      it.
+ *      pays off (base/spin.h).  While it spins, its word is WEFT__WORKER_SPINS: a caller need not
+ *      wake that thread.  The thread ends its spin with a compare-exchange: either it was
+ *      called, or any later caller wakes it.
  */
 #include "base/os.h"
 #include "base/report.h"
 #include "loop/core/loop.h"
 #include "work/pool.h"
 
-#define SPIN_NS    (20 * WEFT_US) /* these three as for loops, in sleep.c */
+#define SPIN_NS    (20 * WEFT_US) /* these three as for loops, in loop/core/sleep.c */
 #define SHORT_NS   (50 * WEFT_US)
 #define SKIPS_MAX  1024u
 

@@ -35,7 +35,7 @@ struct weft__worker {
 
 	/* Under the pool's lock. */
 	struct weft__worker *below;  /* next in the idle or the spare list */
-	struct weft__op     *op;     /* taken last; only compared, never dereferenced */
+	struct weft__op     *op;     /* the op taken last; only compared, never dereferenced */
 	weft_fn              runs;   /* the function of its work while that runs; or NULL */
 	uint64_t             thread; /* to be joined */
 	bool                 has_thread; /* `thread` is valid */
@@ -88,7 +88,7 @@ void weft__pool_end(weft_pool *pool);
 /* Whether the pool belongs to a parent process, from before a fork. */
 WEFT__SHARED bool weft__pool_is_forked(const weft_pool *pool);
 
-/* Begin and end using the pool.  The caller must not access it before or after. */
+/* Begin and end using the pool.  A caller of leave must not access the pool afterwards. */
 WEFT__SHARED void weft__pool_enter(weft_pool *pool);
 WEFT__SHARED void weft__pool_leave(weft_pool *pool);
 

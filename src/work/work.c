@@ -8,8 +8,8 @@
  *      in on_worked(), or where the work could not be queued.  The lock decides between the
  *      first two (pool.c, invariant 3).
  *   2. While an op is pending its loop is not freed and does not finish stopping.  A stopping
- *      loop rejects new ops.  So when the count of pending ops is zero there, the loop has no
- *      work anywhere and none will come: the pool side needs no drain of its own.
+ *      loop rejects new ops.  So when its count of pending ops is zero, the loop has no work in
+ *      any pool and none will come: pools need no drain of their own.
  *   3. A waiting caller is notified under the pool's lock, and takes that lock before it
  *      returns: after that, no other thread accesses its stack.
  */
@@ -271,8 +271,8 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns
 	return rc;
 }
 
-/* The op is on the threadlet's stack, so it is always waited for: work that runs cannot be
- * stopped, and canceling is only a request. */
+/* The op is on the threadlet's stack, so the threadlet always waits for its end: work that runs
+ * cannot be stopped, and canceling is only a request. */
 static int
 work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
