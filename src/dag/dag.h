@@ -14,29 +14,30 @@
  * ended.  So there is one way to count, to stop and to end.
  *
  *   1. step->missing counts the sources of a step that have not ended.  The worker that lowers
- *      it to 0 is the only one to make the step ready (M: acquire and release, so it sees what
- *      all of the sources have written).
+ *      it to 0 is the only one to make the step ready (M: acquire and release, so that worker
+ *      sees what all of the sources have written).
  *   2. A step that is ready is in exactly one place: with a worker, in a run queue, or in the
- *      list of those that wait for a limit or a time.  It is removed under the lock of that
- *      place.  Only its holder writes its memory.
+ *      list of steps that wait for a limit or a time.  It is removed under the lock of that
+ *      place.  Only the worker that holds it, or the holder of that lock, writes its memory.
  *   3. frame->left counts the steps of a frame that have not ended, plus one while the frame is
  *      being started; in the run's own frame, also attempts that are late.  The worker that
  *      lowers it to 0 (L: acquire and release) ends the frame; if it is the run's own, the run.
  *   4. frame->stopped is set once, from 0 to an error.  A step in or below a stopped frame
  *      is no longer begun but ended as dropped, wherever it is found.  The worker that
  *      stops a frame removes the steps that wait for a limit or a time, and the loop
- *      cancels those that run there.
+ *      cancels the steps that run on the loop.
  *   5. An attempt with a timeout on a pool is ended either by its worker or by the loop's
  *      timer: the first to clear worker->timed, under the run's lock.  While an attempt is late,
  *      no value is moved: the attempt may still read a value that another step would take.
  *   6. The caller, and the run itself while it runs, hold its resources: values, template, loop
- *      (run->holders).  Its memory lasts longer, as long as a work item in a pool or a
- *      notification to the loop may still arrive, which will find nothing to do (run->users).
- *      So a template, loop or pool can be freed once its runs are.
+ *      (run->holders).  Its memory lasts longer (run->users): a work item in a pool or a
+ *      notification to the loop may still arrive, and will find nothing to do.  So a template,
+ *      loop or pool can be freed once its runs are freed.
  *   7. While run->alone, one thread has begun the run and no other was called: there is no loop,
  *      no limit for which another run could free a slot, and no work item was sent.  Then counts
  *      need no locked instruction.  That thread clears `alone` before it sends the first work
- *      item, and the pool's lock publishes that; also when a step adds a graph with limits.
+ *      item, and the pool's lock publishes that.  It also clears `alone` when a step adds a
+ *      graph with limits.
  */
 #ifndef WEFT_DAG_DAG_H
 #define WEFT_DAG_DAG_H
@@ -74,14 +75,14 @@ struct weft__dag_node {
 	uint32_t    in_at, in_count;   /* its sources, in dag->in */
 	uint32_t    out_at, out_count; /* its dependents, in dag->out */
 	uint32_t    missing;           /* sources that are nodes */
-	weft__a32   cost;              /* of an attempt in ns, as last measured; 0: not known */
+	weft__a32   cost;              /* expected time of an attempt in ns; 0: not known */
 	uint8_t     flags, place, level;
 	struct weft__dag_more *more;
 };
 
 /* What was measured of a node while runs were observed; dag_list.c. */
 struct weft__dag_measured {
-	weft__a64 count, failed; /* attempts; for a group the whole, once */
+	weft__a64 count, failed; /* attempts; a group counts once, as a whole */
 	weft__a64 sum_ns, max_ns, last_ns;
 };
 
@@ -169,8 +170,8 @@ struct weft__dag_frame {
 	struct weft__dag_step  *steps;
 	struct weft__dag_times *times; /* or NULL */
 	struct weft__dag_added *added; /* nodes added to this run, or NULL; dag_group.c */
-	weft_value      given;         /* the output of their owner, */
-	bool            given_on;      /* which has moved to the owner's step by now */
+	weft_value      given;         /* the output of the step that added them, */
+	bool            given_on;      /* and whether it has moved to that step */
 	uint64_t        deadline_ns;   /* or WEFT_NEVER; under the run's lock: */
 	struct weft__dag_frame *bounded, **bounded_link; /* in the list of frames with a deadline */
 };
@@ -204,8 +205,8 @@ struct weft__dag_worker {
 	weft_dag_run *run;
 	int           place;  /* of steps that it runs by itself; -1: none */
 	struct weft__dag_step *next; /* such a step, to be run at once */
-	struct weft__dag_list  taken;   /* more of them, queued or kept (short ones) */
-	uint64_t      kept_ns;          /* expected time of these */
+	struct weft__dag_list  taken;   /* more: from the run queue, or short ones kept */
+	uint64_t      kept_ns;          /* expected time of the kept ones */
 	struct weft__dag_list  ready;   /* to be queued */
 	struct weft__dag_list  own;     /* to be dropped, or opened as groups */
 	struct weft__dag_frame *frame;  /* of the steps that it has ended, */
@@ -214,15 +215,15 @@ struct weft__dag_worker {
 	struct weft__dag_work_item *work_item; /* the work item of a pool's thread, */
 	uint32_t      rounds;            /* and how often it has taken steps */
 	bool          is_waiter;
-	weft_dag_step *attempt;  /* that it runs, or NULL */
+	weft_dag_step *attempt;  /* the attempt that it runs, or NULL */
 	/* Under the run's lock, for an attempt with a timeout (invariant 5). */
 	struct weft__dag_worker *other, **link;
 	struct weft__dag_step *timed;
 	uint64_t      deadline_ns;
 	bool          late_limited; /* the late attempt still counts against the limit */
-	weft__a32     why;
-	int         (*outer)(void *arg); /* of a thread that waits inside a step: checks */
-	void         *outer_arg;         /* whether that step is to end */
+	weft__a32     why;       /* the error of an attempt that is late, or 0 */
+	int         (*outer)(void *arg); /* of a thread that waits inside a step or pool work: */
+	void         *outer_arg;         /* checks whether that has to end; NULL: none */
 };
 
 /* A step that runs on the loop, where it may suspend.  On the stack of its threadlet. */
@@ -239,9 +240,9 @@ struct weft_dag_run {
 	weft__a32  state;  /* WEFT__DAG_* */
 	bool       collect, timed;
 	bool       traced; /* made while a trace was recorded: it keeps times */
-	bool       observed; /* nodes record their times; then it is timed */
+	bool       observed; /* nodes record their times; then the run is `timed`, too */
 	bool       has_pools; /* it has entered its pools */
-	bool       alone;  /* one thread does it all: invariant 7 */
+	bool       alone;  /* one thread runs all steps: invariant 7 */
 	uint64_t   deadline_ns;
 	weft_dag_run_opts opts;
 	weft_op   *op;     /* the caller's, to be finished; or NULL */
@@ -297,14 +298,16 @@ void weft__dag_unref(weft_dag *dag);
 
 /* --- dag_list.c, dag_write.c --------------------------------------------- */
 
-/* Add a checked template to the list; remove it. */
+/* Add a checked template to the list. */
 void weft__dag_enlist(weft_dag *dag);
 
 /* A fork handler: no thread of the parent holds the list's lock in the child. */
 void weft__dags_forked(void);
+
+/* Remove a template from the list. */
 void weft__dag_delist(weft_dag *dag);
 
-/* Is a run that is made now to record the times of its nodes?  Record one. */
+/* Should a run that is made now record the times of its nodes?  Record one time. */
 bool weft__dag_is_observed(void);
 void weft__dag_measure(struct weft__dag_node *node, uint64_t took_ns, bool failed);
 
@@ -328,7 +331,7 @@ void weft__dag_run_over(struct weft__dag_worker *worker);
 /* Notify the caller of the end of a run.  `worker` has ended it; or NULL. */
 void weft__dag_run_notify(weft_dag_run *run, const struct weft__dag_worker *worker);
 
-/* Keep its pools from being freed while it runs. */
+/* Keep the pools of a run from being freed until the run ends. */
 void weft__dag_enter_pools(weft_dag_run *run);
 
 /* Fill the steps of a frame. */
@@ -374,7 +377,7 @@ weft__dag_lower(const weft_dag_run *run, weft__a32 *count, uint32_t by)
 /* The inputs of a step are complete, or its next attempt is due. */
 void weft__dag_ready(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
-/* An attempt has ended with `rc`, and with the value `out` (taken) if that is no error. */
+/* An attempt has ended with `rc`.  Takes `out`, its value if `rc` is no error. */
 void weft__dag_finish(struct weft__dag_worker *worker, struct weft__dag_step *step, int rc,
                       weft_value out);
 
@@ -537,12 +540,12 @@ enum {
 /* Notify the loop of a run, if it has one, that there is work; under the run's lock. */
 void weft__dag_notify_loop(weft_dag_run *run, uint32_t what);
 
-/* Begin a run: on the loop's thread, where an op holds it; or from another thread, which
- * returns 0, or WEFT_ESHUTDOWN if it was not begun. */
+/* Begin a run: on the loop's thread, where a pending op keeps the loop alive; or from another
+ * thread.  begin_there() returns 0, or WEFT_ESHUTDOWN if the run was not begun. */
 void weft__dag_begin_here(weft_dag_run *run);
 int  weft__dag_begin_there(weft_dag_run *run);
 
-/* The step waits for its next attempt. */
+/* Let a step wait for its next attempt. */
 void weft__dag_sleep(struct weft__dag_worker *worker, struct weft__dag_step *step);
 
 /* Record the new state of a step for on_progress, if there is one.  Report what was recorded. */
@@ -558,11 +561,11 @@ weft__dag_record_event(const struct weft__dag_step *step)
 
 /* --- dag_limit.c --------------------------------------------------------- */
 
-/* Take a slot for a step whose node has a limit; false if the step is queued for one. */
+/* Take a slot for a step whose node has a limit; false if the step was queued for a slot. */
 bool weft__dag_enter_limit(struct weft__dag_step *step);
 
-/* Free the slot; the next step gets it, and is ready. leave_late() does so for a late attempt,
- * whose step may have another attempt by now. */
+/* Free the slot of a step; the next waiting step gets it, and is ready.  leave_late() does so for
+ * a late attempt, whose step may have another attempt by now. */
 void weft__dag_leave_limit(struct weft__dag_worker *worker, struct weft__dag_step *step);
 void weft__dag_leave_late(struct weft__dag_worker *worker, const struct weft__dag_step *step);
 

@@ -1,7 +1,7 @@
 /* dag_build.c - building a template.
  *
- * Names are found through a hash table of indices, which runs use as well.  What the caller gives
- * is copied, so that a template depends on nothing of its caller's but the arguments of functions.
+ * Names are found through a hash table of indices, which runs use as well.  Names and lists of the
+ * caller are copied.  Types, subgraphs and the arguments of functions are borrowed.
  */
 #include "dag/dag.h"
 

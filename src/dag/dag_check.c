@@ -122,7 +122,7 @@ resolve_node(struct check *check, uint32_t index, uint32_t *at)
 	return 0;
 }
 
-/* Collect the dependents of each node: count them, give them room, fill it in. */
+/* Collect the dependents of each node: count them, make room for them, store them. */
 static void
 turn_edges(struct check *check)
 {
@@ -217,7 +217,8 @@ report_cycle(const struct check *check)
 	return weft_fail(WEFT_EINVAL, "%s: the nodes form a cycle: %s", dag->name, buffer);
 }
 
-/* Remove nodes whose sources are gone, until none is left. */
+/* Remove nodes all of whose sources are removed, until there is no such node.  Nodes that are left
+ * are in cycles, or depend on one. */
 static int
 find_cycles(struct check *check)
 {

@@ -1,10 +1,10 @@
 /* dag_group.c - steps that consist of other steps: items of a list, graphs, nodes added by a step.
  *
- * Each has a frame of its own below its step.  The frame is kept until the run is freed,
+ * Each such step has a frame of its own below it.  The frame is kept until the run is freed,
  * because a late attempt may still read it.
  *
- * Values from outside are borrowed, not shared: they exist until the owner's step has ended,
- * which is after all steps in its frame.
+ * Values from outside of the frame are borrowed, not shared: they exist until its owner, the step
+ * above it, has ended, which is after all steps in the frame.
  */
 #include "dag/dag.h"
 
@@ -47,7 +47,7 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 	return frame;
 }
 
-/* The frame becomes the run's.  Until it is started completely, that counts as one of its
+/* The run takes the frame.  Until the frame is started completely, its start counts as one of its
  * steps. */
 static void
 begin_frame(struct weft__dag_frame *frame)
@@ -103,7 +103,8 @@ dag_group_fail(struct weft__dag_worker *worker, struct weft__dag_step *step, int
 
 /* --- items --------------------------------------------------------------- */
 
-/* The items of a step's first input; none if it has no value.  False: it is not a list. */
+/* The items of a step's first input; none if the input has no value.  False: it is not a list, or
+ * is too long. */
 static bool
 items_of(const struct weft__dag_step *step, weft_list *out)
 {

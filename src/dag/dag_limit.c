@@ -1,7 +1,7 @@
 /* dag_limit.c - how many steps with the same named limit run at once, over all runs.
  *
  * A slot that is freed goes to the first waiting step, so no step overtakes another.  That step
- * may belong to another run, which cannot end before the step has.
+ * may belong to another run, which cannot end before the step has ended.
  *
  * A step that waits is first counted in its run (W), and then checks whether its frame was
  * stopped (S).  A worker that stops a frame sets S first, and then removes waiting steps if
@@ -42,7 +42,7 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 	if (enters) {
 		stop_waiting(step);
 		step->limited = true;
-		limit->used++; /* if it is stopped, this may exceed the limit for a moment */
+		limit->used++; /* of a stopped step it may exceed the limit for a moment */
 	} else {
 		wait = (struct weft__dag_list){ limit->first, limit->last };
 		weft__dag_append(&wait, step);

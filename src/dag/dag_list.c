@@ -110,7 +110,7 @@ weft__dag_is_observed(void)
 		return false;
 	if (weft__sys->now() < until_ns)
 		return true;
-	/* Later calls need not read the clock.  If it fails, the time was just extended. */
+	/* Later calls need not read the clock.  If the exchange fails, the time was extended. */
 	return !weft__cas(&observed_ns, &until_ns, 0, WEFT__RELAXED);
 }
 

@@ -1,9 +1,9 @@
 /* dag_loop.c - what is done for a run on its loop: steps that suspend, timers, progress, the end.
  *
- * Other threads notify the loop: under the run's lock they set what there is to do, and one
- * node goes to the loop for all of it.  The node holds the run while it is on its way.  A run
- * that has ended is no longer notified, and until then an op, the caller's or run->keep_alive,
- * keeps the loop alive.  So no notification reaches a loop that is gone.
+ * Other threads notify the loop: under the run's lock they set bits for what there is to do, and
+ * send run->node once for all bits.  The node holds a reference to the run until it has arrived.
+ * After a run has ended, nothing is sent.  Until then an op, the caller's or run->keep_alive,
+ * keeps the loop alive.  So no notification goes to a loop that is gone.
  */
 #include "dag/dag.h"
 #include "promise/promise.h"
@@ -15,7 +15,7 @@ struct weft__dag_event {
 
 /* --- progress events ----------------------------------------------------- */
 
-/* Without memory for it, the event is lost. */
+/* Without memory, the event is lost. */
 void
 weft__dag_record_event_slow(const struct weft__dag_step *step)
 {
@@ -178,7 +178,7 @@ backoff_of(const struct weft__dag_step *step)
 	if (ns > (UINT64_C(1) << 40)) /* 18 minutes: not doubled */
 		doublings = 0;
 	ns <<= doublings;
-	/* Between three quarters of it and all. */
+	/* Jitter: from three quarters of the delay to all of it. */
 	return ns - (ns / 4 * (weft__chance() >> 16) >> 16);
 }
 
@@ -326,7 +326,7 @@ keep_times(struct weft__dag_worker *worker)
 
 /* --- notifications ------------------------------------------------------- */
 
-/* Do all that there is to do. */
+/* Do all that WEFT__DAG_NOTIFY_CHECK stands for. */
 static void
 dag_loop_check(weft_dag_run *run)
 {

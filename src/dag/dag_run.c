@@ -11,7 +11,7 @@
 #define TIMED_FIRST 4u
 #define TIMED_EVERY 64u
 
-#define SPIN_NS     (5 * WEFT_MS) /* between checks of a thread that waits inside a step */
+#define SPIN_NS     (5 * WEFT_MS) /* between checks of a thread that parks inside a step */
 
 /* --- creation ------------------------------------------------------------ */
 
@@ -158,8 +158,8 @@ weft__dag_run_ref(weft_dag_run *run)
 	(void)weft__add(&run->users, 1, WEFT__RELAXED);
 }
 
-/* Drop one reference.  Returns whether it was the last.  The only holder needs no
- * locked instruction. */
+/* Drop one reference.  Returns whether it was the last.  A count of 1 is not lowered: nothing else
+ * reads it anymore, and this needs no locked instruction. */
 static bool
 is_last(weft__a32 *count)
 {
@@ -227,7 +227,7 @@ weft__dag_frame_start(struct weft__dag_worker *worker, struct weft__dag_frame *f
 		weft__dag_ready(worker, &frame->steps[dag->roots[i]]);
 }
 
-/* The start counts as a step, so that the run cannot end before that. */
+/* The start counts as a step, so that the run cannot end before it is complete. */
 void
 weft__dag_start(struct weft__dag_worker *worker)
 {
@@ -321,7 +321,7 @@ prepare_to_park(weft_dag_run *run)
 	return run->waiter_parked = true;
 }
 
-/* Under the lock: count this thread as active again, unless the one that woke it has. */
+/* Under the lock: count this thread as active again, unless the waking thread has done so. */
 static void
 end_park(weft_dag_run *run)
 {
@@ -331,7 +331,7 @@ end_park(weft_dag_run *run)
 	run->run_queues[WEFT_DAG_CPU].active++;
 }
 
-/* Is the step or pool work in which this thread waits to end?  Then the run is ended, too. */
+/* If the step or pool work in which this thread waits has to end, end the run, too. */
 static bool
 is_outer_canceled(struct weft__dag_worker *worker)
 {
@@ -344,7 +344,7 @@ is_outer_canceled(struct weft__dag_worker *worker)
 	return true;
 }
 
-/* Nothing wakes the thread when the outer step is canceled, so it checks at intervals. */
+/* Nothing wakes this thread when the outer step is canceled, so it checks at intervals. */
 static void
 park(struct weft__dag_worker *worker, uint64_t *deadline_ns)
 {
@@ -499,7 +499,7 @@ on_outcome(void *arg)
 	weft__op_take_result(op);
 }
 
-/* Notify the op's loop, which is another one. */
+/* Notify the op's loop, which does not run on this thread. */
 static void
 notify_other_loop(weft_dag_run *run)
 {

@@ -4,14 +4,15 @@
  * a work item in the queue of the pool has called, and, for the CPU, a plain thread that waits
  * for the run.  A work item only says "come and check".
  *
- *   1. A worker leaves a run queue under the lock, when the queue is empty (or another is
- *      called in its place).  Code that queues a step calls a worker if none is there, or if
- *      all that are there run long steps.  So no step is left without a worker.
- *   2. Waking a thread costs WAKE_NS.  As many threads are called as have more than that to do.
- *      The expected time of a step is what it took before, and long if that is not known.  For
- *      steps that take next to no time none is called: sharing the counters would cost more.
+ *   1. A worker leaves a run queue under the lock, when the queue is empty (or another worker
+ *      is called in its place).  Code that queues a step calls a worker if none is there, or if
+ *      all workers there run long steps.  So no step is left without a worker.
+ *   2. Waking a thread costs WAKE_NS.  For CPU steps, only so many threads are called that each
+ *      gets more than that to do.  The expected time of a step is what it took before, and long if
+ *      that is not known.  For steps that take next to no time no thread is called: sharing the
+ *      counters would cost more.
  *   3. A work item is with the pool, or with the thread that took it until the pool is done
- *      with it; or it is free.  One that becomes free is sent again, if by then a worker is
+ *      with it; or it is free.  An item that becomes free is sent again, if by then a worker is
  *      needed and no other item was free.
  */
 #include "dag/dag.h"
@@ -223,7 +224,8 @@ send_work_item(struct weft__dag_work_item *work_item)
 	return rc;
 }
 
-/* No thread comes.  If other workers are there, they take over; else the steps fail. */
+/* The pool did not take the work item.  Other workers of the run queue run its steps; if there are
+ * none, the steps fail. */
 static void
 fail_work_item(struct weft__dag_worker *worker, struct weft__dag_work_item *work_item, int rc)
 {
@@ -285,8 +287,8 @@ weft__dag_queue(struct weft__dag_worker *worker, struct weft__dag_list *steps)
 
 /* --- workers ------------------------------------------------------------- */
 
-/* Other work waits for this thread of a pool, and the worker has been here for long: send its
- * work item to the end of the pool's queue, if there is room. */
+/* If other work waits for this thread of a pool, and the worker has been here for long: mark its
+ * work item to be sent to the end of the pool's queue, if there is room.  Returns whether. */
 static bool
 yields_to_pool(struct weft__dag_worker *worker, const struct weft__dag_run_queue *run_queue)
 {
@@ -299,7 +301,7 @@ yields_to_pool(struct weft__dag_worker *worker, const struct weft__dag_run_queue
 	return true;
 }
 
-/* Outside of the lock, by a worker that continues, or leaves. */
+/* Call workers, outside of the lock, from a worker that then continues or leaves. */
 static void
 call_workers_of(weft_dag_run *run, struct call *call)
 {
@@ -418,7 +420,7 @@ weft__dag_work(struct weft__dag_worker *worker)
 	}
 }
 
-/* A thread of a pool has come.  A step that it runs may itself wait for another run. */
+/* A thread of the pool has taken the work item.  A step that it runs may wait for another run. */
 static int
 work_item_main(void *arg)
 {
@@ -451,7 +453,7 @@ on_work_item_done(weft_op *op, int64_t result, void *arg)
 
 	(void)op;
 	(void)result;
-	if (work_item->again) { /* its slot is reserved, and this thread is there */
+	if (work_item->again) { /* cannot fail: a slot is reserved, and this thread exists */
 		prepare_work_item(work_item);
 		(void)weft__pool_push(run_queue->pool, &work_item->op);
 		return;

@@ -1,8 +1,8 @@
 /* dag_step.c - one attempt at a step, and what its function can do.
  *
  * Most nodes are a function and nothing more; those take a short path.  The attempt, with its
- * output, is on the stack of the worker until it counts.  So one that is late (dag.h, invariant
- * 5) has changed nothing of the run.
+ * output, is on the stack of the worker until it counts.  So a late attempt (dag.h, invariant 5)
+ * has changed nothing of the run.
  */
 #include "dag/dag.h"
 
@@ -16,8 +16,8 @@ read_clock(struct weft__dag_worker *worker)
 }
 
 /* The end of the last step can serve as the beginning of the next.  Not in runs that are
- * observed or traced: the worker may have waited or reported progress since, and others may
- * have ended the sources of this step. */
+ * observed or traced: the worker may have waited or reported progress since, and other workers
+ * may have ended the sources of this step. */
 static bool
 is_clock_known(const struct weft__dag_worker *worker)
 {
@@ -156,7 +156,7 @@ dag_step_finish(weft_dag_step *attempt, int rc)
 	weft__dag_finish(attempt->worker, attempt->step, rc, attempt->out);
 }
 
-/* A condition's output and added nodes are dropped. */
+/* Drop the output that a condition has set, and the nodes that it has added. */
 static void
 forget(weft_dag_step *attempt)
 {
@@ -274,8 +274,8 @@ weft_dag_step_in(weft_dag_step *step, size_t index)
 	return value ? value : &none;
 }
 
-/* Can nothing else use the value?  There is no other dependent and no other attempt, and its
- * source is a node of the same frame. */
+/* Can nothing else use the value of an input?  Its source has no other dependent, this step has no
+ * other attempt, and the value is not borrowed from outside of the frame. */
 static bool
 is_last(const struct weft__dag_step *step, size_t index)
 {
@@ -287,7 +287,6 @@ is_last(const struct weft__dag_step *step, size_t index)
 	    || weft__load(&frame->run->late, WEFT__ACQUIRE) > 0) /* T */
 		return false;
 	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
-	/* Values from outside of a graph are borrowed: dag_group.c. */
 	return from->out_count == 1 && !((from->flags & WEFT__DAG_INPUT) && frame->owner);
 }
 

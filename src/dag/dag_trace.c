@@ -2,8 +2,8 @@
  *
  * A run that is made while a trace is recorded keeps times for it, with the track of the thread
  * or threadlet that ran each step.  When a step has ended, its span is recorded, and an arrow
- * from each of its sources: their times are known, since they ended before the step began.  An
- * arrow from a group begins at the step of the group that ended last.
+ * from each of its sources: the times of the sources are known, because they ended before the
+ * step began.  An arrow from a group begins at the step of the group that ended last.
  */
 #include "dag/dag.h"
 
@@ -62,7 +62,7 @@ weft__dag_trace_step(const struct weft__dag_step *step, bool failed)
 			      },
 	                      step->node->more->name))
 		return; /* without a span, edges cannot begin or end there */
-	/* At its end, but still inside. */
+	/* Arrows begin at the end of the span, but still inside it. */
 	times->edges_ns = times->end_ns - (times->end_ns > times->begin_ns);
 	note_edges(step, times);
 }

@@ -2,8 +2,8 @@
  *
  * A worker is what ends steps: a thread of a pool, a thread that waits for the run, a
  * threadlet, or the loop for timed steps.  A worker runs the steps that become ready itself, if
- * it can, or queues them.  Steps to be dropped, and groups to be opened, go into a list that
- * the worker then works off, so that graphs of any depth need little stack.
+ * it can, or queues them.  Steps to be dropped and groups to be opened go into a list, which
+ * weft__dag_settle() empties, so that graphs of any depth need little stack.
  */
 #include "dag/dag.h"
 
@@ -41,7 +41,8 @@ is_dropped(const struct weft__dag_step *step)
 	       || weft__dag_is_stopped(step->frame);
 }
 
-/* Can the step be queued?  It needs a slot of its limit, and must not be a group to be opened. */
+/* Can the step be queued?  If its node has a limit, the step needs a slot.  A group without a
+ * condition is not queued: the worker opens it. */
 static bool
 dag_worker_prepare(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
@@ -53,11 +54,11 @@ dag_worker_prepare(struct weft__dag_worker *worker, struct weft__dag_step *step)
 		return false;
 	if (kind == WEFT__DAG_CALLS || more->set.condition)
 		return true;
-	weft__dag_append(&worker->own, step); /* a group without a condition to check */
+	weft__dag_append(&worker->own, step);
 	return false;
 }
 
-/* Does the worker run the step itself?  It keeps the first one, and short ones. */
+/* Does the worker keep the step, to run it itself?  It keeps the first step, and short ones. */
 static bool
 dag_worker_keep(struct weft__dag_worker *worker, struct weft__dag_step *step)
 {
