@@ -132,7 +132,7 @@ TEST(a_combined_signal_fires_with_the_first_of_its_sources)
 	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
 	CHECK_STR(weft_detail(), "b");
 	(void)weft_abort_unref(any);
-	any = weft_abort_new_any(loop, sources, 3); /* one source has already fired */
+	any = weft_abort_new_any(loop, sources, 3); /* two sources have already fired */
 	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
 	(void)weft_abort_unref(any);
 	any = weft_abort_new_any(loop, sources + 2, 1); /* dropped before its source fires */

@@ -125,7 +125,7 @@ TEST(all_is_rejected_with_the_first_rejection)
 	in_both_ways(reject_second, check_first_rejection);
 }
 
-/* One promise decides early.  Of the others, one is never settled. */
+/* One promise decides at once.  The others can never be settled. */
 static void
 reject_early(void *arg)
 {
@@ -458,7 +458,7 @@ TEST(an_unshareable_value_that_arrives_later_moves_into_the_list)
 	in_both_ways(hand_over_pending, check_handed_over);
 }
 
-/* The values pass through promises that are gone by then. */
+/* The values come through promises that no longer exist when all have settled. */
 static void
 hand_over_passed_on(void *arg)
 {

@@ -223,7 +223,7 @@ TEST(the_error_of_work_on_a_pool_rejects_its_promise)
 	in_both_ways(work_in_vain, check_in_vain);
 }
 
-/* The op continues: its promise lives until the op has finished, and the result is ignored. */
+/* The op continues.  Its promise lives until the op has finished, and ignores the op's result. */
 static void
 settle_before_op(void *arg)
 {
@@ -275,7 +275,7 @@ drop_there(void *arg)
 	return NULL;
 }
 
-/* The thread that drops it does not run the loop. */
+/* The thread that drops the promise does not run the loop. */
 TEST(another_thread_may_drop_the_last_reference_while_the_op_runs)
 {
 	for (int settled = 0; settled < 2; settled++) {

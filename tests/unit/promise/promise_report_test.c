@@ -596,8 +596,8 @@ chain_to_p(void *arg)
 	return arg;
 }
 
-/* Another thread handles p, which is in the list before the rejection to be reported.  There is
- * no memory for the job of p, nor for that of s. */
+/* Another thread handles p, which was rejected before r, whose rejection is to be reported.  There
+ * is no memory to chain to q, nor for the jobs of p and s. */
 static void
 handle_without_room(void *arg)
 {

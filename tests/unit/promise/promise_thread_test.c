@@ -42,7 +42,7 @@ do_part(void *arg)
 		meet();
 		if (over)
 			return NULL;
-		/* Delay one of the two threads, alternately. */
+		/* Delay one of the two threads, in each round the other one. */
 		for (int i = now % 7 * (now % 2 == who) * 40; i > 0; i--)
 			weft__pause();
 		parts[who](MARK(who));
