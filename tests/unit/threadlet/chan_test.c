@@ -344,8 +344,8 @@ rest_some_times(void *arg)
 	return 0;
 }
 
-/* `here` makes at most `most` calls in a loop iteration, although another threadlet waits for
- * its turn. */
+/* Checks that `here` makes at most `most` calls in a loop iteration, so that the other threadlet
+ * of its loop gets its turn. */
 static void
 flow_between_loops(size_t capacity, weft_threadlet_fn there, weft_threadlet_fn here, uint64_t most)
 {
@@ -372,7 +372,7 @@ TEST(loops_that_exchange_values_do_not_starve_their_other_threadlets)
 {
 	/* 64 calls in a row that do not suspend, and 64 switches between threadlets. */
 	flow_between_loops(64, send_until_rested, recv_in_order, 64 * 64 + 64);
-	/* Each one waits for the other.  Sometimes the other one is already there. */
+	/* Each side waits for the other side, unless that is already there. */
 	flow_between_loops(0, send_each_back, send_one_at_a_time, 512);
 	flow_between_loops(1, send_each_back, send_one_at_a_time, 512);
 }

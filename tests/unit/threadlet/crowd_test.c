@@ -1,7 +1,7 @@
 /* crowd_test.c - very many threadlets: one after the other, and at the same time.
  *
- * The build sets CROWD and STARTS; a release uses a million.  The kernel's settings are its
- * defaults.
+ * The build sets CROWD and STARTS; a release uses a million.  The kernel's default settings
+ * suffice.
  */
 #include <sched.h>
 #include <unistd.h>

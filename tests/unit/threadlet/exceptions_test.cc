@@ -1,8 +1,8 @@
 /* exceptions_test.cc - C++ exceptions stay with the threadlet that has them.
  *
- * What a thread has caught, and how many fly, the C++ runtime keeps by thread.  Here
- * threadlets suspend in catch blocks and in destructors that an exception runs, and
- * each finds its own afterwards.
+ * The C++ runtime keeps for each thread which exceptions are caught, and how many are in
+ * flight.  Here threadlets suspend in catch blocks, and in destructors that run while an
+ * exception unwinds the stack.  Afterwards each threadlet must find its own exceptions.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace
 const int rounds = 20;
 int ended;
 
-/* Suspends while an exception flies past it. */
+/* Its destructor suspends while an exception unwinds the stack. */
 struct suspends_at_end {
 	int before = std::uncaught_exceptions();
 
@@ -45,7 +45,7 @@ throw_past(const std::string &text)
 	throw std::runtime_error(text);
 }
 
-/* The exception that is caught here is the one with this text. */
+/* Check that the exception that is being handled here has this text. */
 void
 check_current(const std::string &text)
 {
@@ -94,7 +94,7 @@ throw_often(void *arg)
 	return 0;
 }
 
-/* Rethrown without its name, after others have caught theirs. */
+/* Rethrows by `throw;` after other threadlets have caught their exceptions. */
 int
 rethrow(void *arg)
 {
@@ -115,7 +115,7 @@ rethrow(void *arg)
 	return 0;
 }
 
-/* What callbacks throw, and what was caught around the run, is of the loop. */
+/* Exceptions of callbacks, and the one caught around weft_loop_run(), belong to the loop. */
 void
 throw_in_callback(void *arg)
 {

@@ -271,7 +271,7 @@ TEST(slices_list_each_threadlet_once_although_some_end_meanwhile)
 		CHECK_EQ(seen[i].id, ids[99 - i]);
 	while ((count = weft__threadlet_list(loop, &cursor, seen, 10, WEFT_NEVER)) > 0) {
 		all += count;
-		/* The last one listed, and the next one that would be. */
+		/* The threadlet that was listed last, and the one to be listed next. */
 		OK(weft_cancel(ids[100 - all]));
 		if (all < 100)
 			OK(weft_cancel(ids[99 - all]));

@@ -214,7 +214,7 @@ TEST(interrupt_of_the_caller_reaches_the_function)
 	CHECK_EQ(call.rc, 5);
 }
 
-/* Longer and longer, until the function begins before the deadline. */
+/* Call with longer and longer deadlines, until the function begins before the deadline. */
 static void
 call_until_begun(struct call *call, bool from_threadlet)
 {

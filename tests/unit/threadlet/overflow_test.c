@@ -303,7 +303,7 @@ TEST(overflow_under_weft_main_is_reported)
 		CHECK(strstr(output, "stack overflow in threadlet "));
 }
 
-/* Its threads do not even have a signal stack for that handler, unless a sanitizer provides
+/* The threads of weft_main() have no signal stack for that handler, unless a sanitizer provides
  * one. */
 TEST(weft_main_does_not_replace_a_sigsegv_handler_of_the_program)
 {

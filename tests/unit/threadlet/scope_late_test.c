@@ -125,7 +125,7 @@ leave_cleanup_open(void *arg)
 	return 0;
 }
 
-/* It runs on the stack of the previous threadlet, whose deadline must not affect it. */
+/* Runs on the stack of an ended threadlet, whose deadline must have no effect here. */
 static int
 sleep_undisturbed(void *arg)
 {

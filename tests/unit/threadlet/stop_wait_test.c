@@ -154,7 +154,7 @@ wait_until_stopped(void *loop)
 	return NULL;
 }
 
-/* The loop runs nowhere, and the thread waits until it is stopped. */
+/* No thread runs the loop, and a plain thread waits until the loop is stopped. */
 TEST(loop_that_a_thread_waits_for_cannot_be_freed)
 {
 	weft_loop *loop = weft_loop_new(NULL);
@@ -168,7 +168,7 @@ TEST(loop_that_a_thread_waits_for_cannot_be_freed)
 	OK(weft_loop_free(loop));
 }
 
-/* The first that returns frees the loop, however many others are on their way. */
+/* The first waiter that returns may free the loop, even if other waits have not returned yet. */
 TEST(loop_can_be_freed_by_the_first_of_its_waiters)
 {
 	for (int round = 0; round < ROUNDS; round++) {

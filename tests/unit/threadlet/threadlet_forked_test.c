@@ -1,4 +1,4 @@
-/* threadlet_forked_test.c - a forked child starts afresh, whatever the parent was doing. */
+/* threadlet_forked_test.c - a forked child can use new loops, whatever the parent was doing. */
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>

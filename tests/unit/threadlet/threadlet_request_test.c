@@ -102,7 +102,7 @@ TEST(request_for_an_ended_child_of_an_idle_loop_does_not_block_its_stop)
 	OK(sem_wait(&a));
 	OK(weft_loop_run(far));
 	OK(sem_wait(&b));
-	OK(weft_cancel(first)); /* its scope still has it */
+	OK(weft_cancel(first)); /* its scope still has its handle */
 	OK(weft_interrupt(first));
 	weft_loop_shutdown(far);
 	CHECK_EQ(weft_loop_state(far), WEFT_STOPPED);
@@ -229,10 +229,10 @@ ask_while_far_is_blocked(bool free_far)
 	OK(weft_loop_start(near));
 	OK(sem_wait(&b));
 	OK(weft_loop_start(far));
-	OK(sem_wait(&a)); /* the first one runs, gets the request, and ends */
+	OK(sem_wait(&a)); /* the first threadlet runs; it gets the request, and ends */
 	OK(weft_cancel(first));
 	OK(sem_post(&c));
-	OK(sem_wait(&b)); /* the second one sleeps */
+	OK(sem_wait(&b)); /* the second threadlet sleeps */
 	OK(weft_cancel(second));
 	if (free_far)
 		weft_loop_shutdown(far);

@@ -339,14 +339,14 @@ TEST(errno_rounding_mode_and_detail_text_stay_with_their_threadlet)
 	for (int i = 0; i < 8; i++)
 		go_on(loop, keep_own, MARK(100 + i));
 	OK(weft_loop_run(loop));
-	CHECK(errno < 100 || errno >= 108); /* the loop does not get theirs */
+	CHECK(errno < 100 || errno >= 108); /* the loop does not get that of a threadlet */
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	OK(weft_loop_free(loop));
 }
 
-static void *where; /* the frame of the previous one */
+static void *where; /* the frame of the previous threadlet */
 
-/* Leaves behind everything that can be left behind. */
+/* Leaves behind all state that a threadlet can leave behind. */
 static int
 leave_much(void *arg)
 {
@@ -553,7 +553,7 @@ static struct weft__node nodes[3];
 static void
 sleep_and_note(void *arg)
 {
-	OK(weft_sleep_until(weft_after(1))); /* runs in a shield */
+	OK(weft_sleep_until(weft_after(1))); /* cleanups are shielded */
 	note(arg);
 }
 
