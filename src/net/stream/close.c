@@ -18,7 +18,8 @@ read_away(const weft_stream *stream)
 			return;
 }
 
-/* Everything has ended: close the descriptor, and notify.  The callback of `in`. */
+/* Everything has ended: close the descriptor, free the stream, and notify.  Also the callback of
+ * `in`, for finish_behind_results(). */
 static void
 on_gone(weft_op *op, int64_t result, void *arg)
 {
@@ -34,7 +35,7 @@ on_gone(weft_op *op, int64_t result, void *arg)
 	weft__fd_forget(loop, stream->fd);
 	if (!(stream->flags & WEFT__STREAM_BORROWED))
 		(void)weft__loop_kernel(loop)->close(stream->fd);
-	else /* io_uring may have made it blocking */
+	else /* io_uring may have made the descriptor blocking */
 		(void)weft__loop_kernel(loop)->set_nonblock(stream->fd);
 	weft__stream_free(stream);
 	if (closer && weft__claim(closer))
@@ -43,9 +44,9 @@ on_gone(weft_op *op, int64_t result, void *arg)
 		on_close(arg);
 }
 
-/* Results of ops on the stream may be on their way to the program, and the caller may be the
- * program itself.  So the end is delivered as one more result.  A loop that has stopped has
- * delivered all results, and delivers no more: then the end comes at once. */
+/* Results of ops on the stream may be on their way to the program, and a call of the program may be
+ * on the stack.  So the end is delivered as one more result.  A loop that has stopped has delivered
+ * all results, and delivers no more: then the caller ends the stream at once. */
 static bool
 finish_behind_results(weft_stream *stream)
 {
@@ -121,8 +122,8 @@ end_writes(weft_stream *stream)
 		write = next;
 	}
 	if (stream->tls) {
-		/* Send the close_notify.  If it is sent at once, the sender must not free the
-		 * stream, because the caller still uses it. */
+		/* Send the close_notify.  The in-flight count keeps the sender from freeing the
+		 * stream, which the caller still uses, if everything is sent at once. */
 		stream->in_flight++;
 		weft__send_flush(stream);
 		stream->in_flight--;

@@ -2,11 +2,13 @@
  * them (happy eyeballs), and the first that answers is used.
  *
  *   1. An attempt is one op on one socket.  While none has succeeded, a failure or the timer
- *      starts at most one more.  The name is resolved first; that counts as an attempt.
+ *      starts at most one more.
  *   2. The connection is decided once: by the first success, by the last failure, or by the
- *      cancellation of the op.  Then the remaining attempts are canceled.
- *   3. The op finishes when the connection is decided.  The memory of the connection is freed
- *      when the last attempt has ended.
+ *      cancellation of the op.  Then the remaining attempts are canceled.  With TLS the first
+ *      attempt that succeeds ends the others, and the result of its handshake decides.
+ *   3. The op finishes when the connection is decided.  `live` counts the attempts in progress,
+ *      the resolution of the name, and the handshake.  When all of them have ended, the memory of
+ *      the connection is freed.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -39,15 +41,15 @@ struct connection {
 	weft_addr local;
 	uint64_t stagger_ns;
 	weft_timer timer;
-	bool timed;
-	uint32_t count, next, live;
+	bool timed;                    /* `timer` was started */
+	uint32_t count, next, live;    /* addresses; the next to try; invariant 3 */
 	char text[WEFT_ADDR_TEXT_MAX]; /* the requested address */
 	weft_tls *tls;                 /* NULL: no TLS */
 	uint64_t handshake_ns;
 	weft_stream *stream;     /* its handshake is in progress, */
 	weft_threadlet securing; /* in this threadlet */
 	char why[WHY_SIZE];      /* text of the failure, or "" */
-	char *detail;            /* gets a copy of it, for a waiting caller; or NULL */
+	char *detail;            /* gets a copy of `why`, for a waiting caller; or NULL */
 	char name[256];
 	weft_op resolve;
 	weft_addr found[ADDRESSES_MAX];
@@ -334,9 +336,10 @@ stream_connect_make(weft_loop *loop, const char *address, const weft_stream_conn
 	return c;
 }
 
-/* The default context, which verifies peers by the system's CAs.  Kept once it is open.  Threads
- * that open it at the same time keep the first; a lock would be held long enough for a fork to
- * copy it. */
+/* The default context, which verifies peers by the system's CAs.  Once open, it is kept.  If
+ * several threads open one at the same time, the first to store its context wins, and the others
+ * close theirs.  There is no lock: opening takes long, and a fork meanwhile would leave the child
+ * with a lock that stays held. */
 static weft_tls *
 default_tls(void)
 {

@@ -1,7 +1,7 @@
 /* events.c - stream callbacks: received bytes, room to write, the end. */
 #include "net/stream/stream.h"
 
-/* From so many bytes on, on_buffer is called for memory. */
+/* on_buffer is called for memory only if at least this many bytes are queued. */
 #define MUCH 4096u
 
 static bool
@@ -40,7 +40,8 @@ weft__events_end(weft_stream *stream)
 
 /* --- reports ------------------------------------------------------------ */
 
-/* Move bytes into `buf`, the memory of on_buffer, unless its call has changed the stream. */
+/* Move bytes into `buf`, the memory of on_buffer, unless on_buffer has stopped the callbacks or
+ * skipped all bytes. */
 static weft_span
 stream_events_move(weft_stream *stream, void *buf, size_t size)
 {
@@ -64,8 +65,8 @@ stream_events_piece(const weft_stream *stream)
 	return (weft_span){ data, size };
 }
 
-/* Whether on_data is to report the end now: once, after all bytes were skipped; the stop of the
- * loop, at once. */
+/* Whether on_data is to report the end now.  It reports the end once, after all bytes were skipped,
+ * but the stop of the loop at once. */
 static inline bool
 stream_events_take_end(weft_stream *stream)
 {
@@ -156,8 +157,8 @@ weft__events_again(weft_stream *stream)
 		weft__stream_post(stream);
 }
 
-/* The callback may have skipped everything, and the end may have been reported, after
- * weft__events_again(). */
+/* The flag AGAIN may be out of date: since it was set, the callback may have skipped all bytes, or
+ * the end may have been reported.  So it is set again, if there is still something to report. */
 void
 weft__events_returned(weft_stream *stream)
 {

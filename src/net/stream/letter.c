@@ -9,11 +9,11 @@
  *   2. `lock` protects `loop` and `letter_state`.  The letter is posted at most once, and only
  *      while the stream has a loop and is not SEALED.  A thread that posts holds the lock, so the
  *      loop exists until the post is complete.
- *   3. The wait that ends with WEFT_EINTR clears the flag.  It is the current wait or the next.
+ *   3. The wait that ends with WEFT_EINTR clears the flag: the current wait, or else the next one.
  *   4. A stream that has a loop is freed only once it is SEALED.  If the letter is on its way
  *      then, its arrival continues the close, and until then the loop does not end (`awaited`).  A
- *      loop that has stopped takes no letters: there the close takes them itself.  No callback runs
- *      by that, because no stream of such a loop is started.
+ *      loop that has stopped takes no letters, so the close drains the mailbox itself.  That calls
+ *      no callback of the program, because no stream of such a loop is started.
  */
 #include "net/stream/stream.h"
 
@@ -99,8 +99,8 @@ weft__stream_end_wait(weft_stream *stream)
 		weft__send_request_cancel(stream->first, WEFT_EINTR);
 }
 
-/* A forked child only sets the flag: it has no thread that runs the loop, and a thread that held a
- * lock no longer exists. */
+/* A forked child only sets the flag: no thread there runs the loop, and the lock may be held by a
+ * thread that does not exist there. */
 void
 weft_stream_interrupt(weft_stream *stream)
 {

@@ -1,4 +1,4 @@
-/* option.c - stream options, by name; addresses and credentials of the peer. */
+/* option.c - stream options, by name; addresses; the descriptor. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

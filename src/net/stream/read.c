@@ -84,7 +84,7 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
 	int64_t n = weft__receive_state(stream);
 
-	weft__stream_fd_drop(stream); /* the wanted bytes are behind it */
+	weft__stream_fd_drop(stream); /* the wanted bytes are behind that descriptor */
 	if (n > 0) {
 		n = deadline_ns == WEFT_NOWAIT ? 0 : weft__receive_start(stream);
 		n = n < 0 ? n : weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOWAIT);
@@ -155,8 +155,8 @@ weft_stream_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t dea
 	return stream_read_take(stream, buf, size);
 }
 
-/* Search the first `max` bytes of the queue for `delimiter`.  Returns the length up to its end,
- * or 0.  The search starts at `*seen`, which is set for the next search. */
+/* Search the first `max` bytes of the queue for `delimiter`, starting at `*seen`, which is set for
+ * the next search.  Returns the length up to the end of the delimiter, or 0 if there is none. */
 static size_t
 stream_read_find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
 {

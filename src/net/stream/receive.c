@@ -213,7 +213,8 @@ weft__receive_start(weft_stream *stream)
 	return rc < 0 ? rc : throttle(stream);
 }
 
-/* A reader gets bytes when there is any room, callbacks when half of the queue is free again. */
+/* Receiving resumes for a reader as soon as the queue has room, for callbacks once half of the
+ * queue is free. */
 static bool
 has_room(const weft_stream *stream)
 {

@@ -6,7 +6,7 @@
  *   1. The session has its own copy of the bytes of a write once it has accepted them.  The
  *      kernel uses no memory but the session's, and that output stays in place while it is
  *      sent.
- *   2. A write ends when everything that the session accepted before was sent.
+ *   2. A write ends when the session has accepted all its bytes and has no output left to send.
  *   3. Reading may produce output, too (an answer, an alert).  It is sent like a write that has
  *      no waiter.
  *   4. Until the handshake is done, the stream is plain, and the threadlet that does the
@@ -158,8 +158,9 @@ secure_receive(weft_stream *stream, struct weft__session *s, uint64_t deadline_n
 	return fed == n ? 0 : fed < 0 ? (int)fed : WEFT_EPROTO;
 }
 
-/* The handshake is done.  A peer that has sent everything and closed needs no session tickets,
- * and what it has sent can still be read. */
+/* The handshake is done; `io_rc` is the result of sending its last output, the session tickets.  A
+ * peer that has already closed needs none, and what it has sent can still be read: so that result
+ * only closes our sending side. */
 static int
 end_handshake(weft_stream *stream, int io_rc)
 {

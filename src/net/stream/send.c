@@ -8,6 +8,7 @@
  *   3. An error of the connection ends all writes, and every later one.
  *   4. A file is in flight alone, and so is a descriptor.  An error of the file or descriptor
  *      itself ends only its own write.
+ *   5. With TLS no write is in flight: the op sends the session's output (secure.c).
  */
 #include <errno.h>
 #include "net/stream/stream.h"

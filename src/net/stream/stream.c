@@ -18,7 +18,8 @@ net_at(const weft_loop *loop)
 	return (struct weft__net *)(void *)weft__loop_part(loop, WEFT__PART_STREAMS);
 }
 
-/* A loop has not ended that has started streams, or streams being closed that wait for a letter. */
+/* Whether the loop has started streams, or closing streams that wait for their letter.  Until both
+ * are gone, the loop has not ended. */
 static bool
 net_has_streams(weft_loop *loop)
 {

@@ -1,22 +1,23 @@
 /* stream.h - streams: the definitions that the files of this layer share.  Private.
  *
- * The files: stream.c (creation, owner loop), receive.c (the receive op, and delivery of its
- * bytes), read.c (read calls), send.c (the write queue and the send op), write.c (write calls),
- * close.c (closing), events.c (callbacks), option.c (properties), queue.c (received bytes),
- * secure.c (TLS), stream_fds.c (descriptor passing), write_file.c (files), letter.c (interrupts,
- * and reports that come later).
+ * The files: stream.c (creation, owner loop), connect.c (outgoing connections), receive.c (the
+ * receive op, and delivery of its bytes), read.c (read calls), send.c (the write queue and the
+ * send op), write.c (write calls), close.c (closing), events.c (callbacks), option.c (properties),
+ * queue.c (received bytes), secure.c (TLS), stream_fds.c (descriptor passing), write_file.c
+ * (files), letter.c (interrupts, and reports in a later loop iteration).
  *
- *   1. A stream has no loop until the first call that waits on it.  From then on only the
- *      thread of that loop uses the stream, except to interrupt it, and the stream references
- *      the loop.
- *   2. From the first read on, `in` is pending at the backend while the queue has room.  It
- *      receives into memory of the loop, or into the buffer of a waiting reader.  The kernel
- *      uses no caller's buffer once the read has returned, so a read can end at any time.
- *   3. A write sends from the caller's memory, so it ends only when the kernel no longer uses
- *      that memory.
+ *   1. A stream has no loop until the first call that reads, writes or starts callbacks
+ *      (weft__stream_use()).  From then on only the thread of that loop uses the stream, except
+ *      to interrupt it, and the stream references the loop.
+ *   2. From the first read that may wait, or the start of callbacks, `in` is pending at the
+ *      backend while the queue has room.  The op receives into memory of the loop, or into the
+ *      buffer of a waiting reader.  The kernel uses no caller's buffer once the read has returned,
+ *      so a read can end at any time.
+ *   3. Without TLS, a write sends from the caller's memory, so it ends only when the kernel no
+ *      longer uses that memory.
  *   4. A stream is freed when `in` and `out` are not pending, no callback is on the stack, its
- *      letter is not on its way, and no woken threadlet still has to run.  `in_flight` counts such
- *      threadlets, the in-flight callers.
+ *      letter is not on its way, and there are no in-flight callers.  `in_flight` counts those:
+ *      threadlets that were woken and have not run yet, or that are between two waits of one call.
  *   5. on_close is called, and weft_stream_close() returns in a threadlet, after the results of all
  *      ops that the program has started on the stream.  No call of the program calls on_close,
  *      unless the loop has stopped.
@@ -109,7 +110,7 @@ enum {
 	WEFT__STREAM_BORROWED = 1 << 0, /* the caller owns the descriptor */
 	WEFT__STREAM_PLAIN = 1 << 1,    /* not a socket */
 	WEFT__STREAM_ENDED = 1 << 2,    /* the peer has closed its sending side */
-	WEFT__STREAM_PAUSED = 1 << 3,   /* `in` was canceled for now: the queue is full, ... */
+	WEFT__STREAM_PAUSED = 1 << 3,   /* `in` was canceled, to be started again later */
 	WEFT__STREAM_SHUT = 1 << 4,     /* our sending side is closed */
 	WEFT__STREAM_CLOSING = 1 << 5,
 	WEFT__STREAM_STARTED = 1 << 7,  /* callbacks are active */
@@ -140,7 +141,7 @@ struct weft_stream {
 	uint32_t    flags; /* WEFT__STREAM_* */
 	int         in_error, out_error; /* permanent errors, or 0 */
 	int         received_fd; /* or -1; see received_fd_at */
-	uint32_t    in_flight; /* callers that were woken, or are between two waits */
+	uint32_t    in_flight; /* in-flight callers; invariant 4 */
 	struct weft__session *tls; /* NULL: no TLS */
 	struct weft__write *first; /* head of the write queue */
 	struct weft__queue in_queue;
@@ -210,11 +211,11 @@ weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
 	return weft__stream_use_slow(stream, loop, call);
 }
 
-/* The same for a call that does not wait.  It does not bind the stream to a loop. */
+/* The same check for the calls of option.c.  It does not bind the stream to a loop. */
 int weft__stream_check(weft_stream *stream, const char *call);
 
-/* The same as weft__stream_use() for a call that may suspend.  Also returns the error that
- * would refuse a wait, and WEFT_EINTR for a pending interrupt. */
+/* The same as weft__stream_use() for a call that may suspend.  Unless `deadline_ns` is WEFT_NOWAIT,
+ * also returns the error that would refuse a wait, and WEFT_EINTR for a pending interrupt. */
 int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call);
 
 /* --- letter.c ----------------------------------------------------------- */
@@ -225,11 +226,12 @@ void weft__stream_bind(weft_stream *stream, weft_loop *loop);
 /* Post the letter, unless it is on its way.  Thread: any. */
 void weft__stream_post(weft_stream *stream);
 
-/* The stream is to be freed: post no letter from now on.  False if one is on its way: then its
- * arrival continues the close. */
+/* Before the stream is freed: forbid further posts of its letter.  False if the letter is on its
+ * way: then its arrival continues the close. */
 bool weft__stream_seal(weft_stream *stream);
 
-/* The letter has arrived.  False if the stream is sealed, and no longer interested. */
+/* The letter has arrived, and may be posted again.  False if the stream is sealed: then the letter
+ * is to be ignored. */
 bool weft__stream_open_letter(weft_stream *stream);
 
 /* If the stream was interrupted, end the wait of the reader, or else of the first write. */
@@ -256,7 +258,7 @@ int weft__stream_explain(const weft_stream *stream, const char *call, int error)
 /* Start receiving if the stream can receive and the queue has room.  Returns 0 or an error. */
 int weft__receive_start(weft_stream *stream);
 
-/* Receive without waiting, into the queue or into `buf`.  `must`: try even if the backend does
+/* Receive without waiting, into `buf` (NULL: into the queue).  `must`: try even if the backend does
  * not expect bytes.  Returns the count, 0 at the end, or an error; -EAGAIN if there are no
  * bytes. */
 int64_t weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must);
@@ -285,8 +287,8 @@ void weft__reader_end(weft_stream *stream, int64_t result);
 
 /* --- send.c ------------------------------------------------------------- */
 
-/* Send what the kernel accepts at once.  Returns the count, 0 for none, or an error.  `must`:
- * also where a queued write would be cheaper. */
+/* Send what the kernel accepts at once.  Returns the count, 0 for none, or an error.  `must`: try
+ * even if the backend expects no room, or if a queued write would be cheaper. */
 int64_t weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
                        bool must);
 
@@ -327,7 +329,7 @@ int  weft__stream_fd_enable(weft_stream *stream, const char *call);
 void weft__stream_fd_keep(weft_stream *stream, size_t before);
 
 /* skip: `size` bytes have left the queue; close the descriptor if its byte was one of them.
- * end: close the descriptor, if there is one. */
+ * drop: close the descriptor, if there is one. */
 void weft__stream_fd_skip(weft_stream *stream, size_t size);
 void weft__stream_fd_drop(weft_stream *stream);
 

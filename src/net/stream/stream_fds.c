@@ -1,10 +1,10 @@
 /* stream_fds.c - descriptor passing over Unix streams (SCM_RIGHTS).  Each descriptor comes with one
  * byte.
  *
- * To send a descriptor is a write of the queue.  A received descriptor is kept with the
- * position of its byte in the queue.  While it is there, nothing more is received, so a stream
- * holds at most one.  It is closed when its byte is read otherwise, or when a reader waits for
- * bytes behind it.
+ * A descriptor is sent by a write of the queue.  A received descriptor is kept with the position of
+ * its byte in the queue.  While the stream has a descriptor, it receives nothing more, so it holds
+ * at most one.  The descriptor is closed when another call than weft_stream_recv_fd() consumes its
+ * byte, or when a reader waits for bytes behind it.
  *
  * A stream accepts descriptors only on request.  Otherwise the kernel closes the descriptors
  * that a peer sends, as they arrive.

@@ -161,7 +161,7 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 	}
 	if (rc == 0) {
 		rc = weft__send_queue(stream, write);
-		if (rc < 0) /* else later writes would follow a gap */
+		if (rc < 0) /* fail later writes too: they would follow a gap */
 			stream->out_error = rc;
 	}
 	if (rc < 0) {
