@@ -117,7 +117,7 @@ name_size(const weft_addr *addr)
 	return size > 0 && un->sun_path[0] ? strnlen(un->sun_path, size) : size;
 }
 
-/* Put one NUL behind a path.  If sun_path had no room for it, no bind accepts the path. */
+/* Put one NUL behind a path.  If sun_path has no room for the NUL, no bind accepts the path. */
 static void
 trim_unix(weft_addr *addr)
 {

@@ -30,7 +30,7 @@ struct weft__addr_parts {
 	const char *path;      /* Unix, with the '@' of an abstract name; or NULL */
 	size_t      path_size; /* 0: a socket without a name */
 	int         fd;        /* of fd:N, else -1 */
-	bool        is_literal; /* `addr` is filled; else the host is a name, or it is fd:N */
+	bool        is_literal; /* `addr` is filled; else the host is a name, or this is fd:N */
 	weft_addr   addr;
 };
 
@@ -44,7 +44,7 @@ weft__addr_sockaddr(const weft_addr *addr)
 	return (const struct sockaddr *)(const void *)addr->bytes;
 }
 
-/* AF_INET, ..., or AF_UNSPEC if it holds no address. */
+/* AF_INET, ..., or AF_UNSPEC if `addr` holds no address. */
 int weft__addr_family(const weft_addr *addr);
 
 /* Get and set the port.  An address without a port has 0, and is not changed. */

@@ -44,7 +44,9 @@ struct reader {
 
 #define MASK "***"
 
-/* The name of a Unix socket may begin with "@", behind a colon: there it marks no password. */
+/* Masks what precedes the last "@" (after "://", if there is one): user and password.  In a URL it
+ * also masks the query, everything after "?".  In "unix:@name" the "@" marks an abstract name, so
+ * without "://" an "@" directly behind a colon masks nothing. */
 const char *
 weft_addr_mask(const char *text, char *out, size_t max)
 {

@@ -61,7 +61,7 @@ struct groups {
 	int gap;     /* bytes before the "::", or -1 */
 };
 
-/* Parse one group, or an IPv4 address at the end.  Returns the end of it, or NULL. */
+/* Parse one group, or an IPv4 address at the end.  Returns the byte after it, or NULL. */
 static const char *
 read_group(struct groups *groups, const char *at, const char *end)
 {
@@ -85,7 +85,7 @@ read_group(struct groups *groups, const char *at, const char *end)
 	return c;
 }
 
-/* Parse a colon before another group, or the "::".  Returns the end of it, or NULL. */
+/* Parse a colon before another group, or the "::".  Returns the byte after it, or NULL. */
 static const char *
 read_colons(struct groups *groups, const char *at, const char *end)
 {

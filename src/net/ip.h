@@ -22,7 +22,7 @@ bool weft__ip6_read(const char *text, size_t size, uint8_t out[16]);
 void weft__ip4_write(struct weft__text *text, const uint8_t ip[4]);
 void weft__ip6_write(struct weft__text *text, const uint8_t ip[16]);
 
-/* Whether it is an IPv4-mapped address: ::ffff:1.2.3.4. */
+/* Whether `ip` is an IPv4-mapped address: ::ffff:1.2.3.4. */
 bool weft__ip6_is_mapped(const uint8_t ip[16]);
 
 /* Parse a decimal number up to `max`, without leading zeros. */
