@@ -33,8 +33,9 @@ on_drained(weft_op *op, int64_t result, void *arg)
 		weft__listener_shut(listener);
 }
 
-/* Without weft_listener_serve() or a callback, no queued connection is accepted.  Where the
- * socket cannot ignore SYNs, there are always new handshakes to lose. */
+/* A listener without weft_listener_serve() or a callback needs no drain: it accepts no queued
+ * connection.  If the socket cannot ignore SYNs, a drain is of no use: at its end there are new
+ * handshakes to lose. */
 bool
 weft__listener_begin_drain(weft_listener *listener)
 {

@@ -1,9 +1,10 @@
 /* listen_handshake.c - TLS handshakes of accepted connections.
  *
  * Each handshake runs on a threadlet of its own, on any loop, and its struct is on the stack of
- * that threadlet.  A handshake may never end, so all of a set can be cut.  A handshake leaves
- * the set under its lock, and only then has succeeded: so a connection whose handshake was cut
- * is not used, and a connection in use is not interrupted.
+ * that threadlet.  A handshake may take long, so all handshakes of a set can be cut: interrupted,
+ * and made to fail.  A handshake leaves the set under the lock of the set, and has succeeded only
+ * after that: so a connection whose handshake was cut is not used, and a connection in use is not
+ * interrupted.
  */
 #include "net/listen/listener.h"
 #include "net/tls/tls.h"
@@ -31,7 +32,7 @@ handshake_begin(struct weft__handshakes *all, struct weft__handshake *handshake)
 	return may;
 }
 
-/* Returns whether it was not cut. */
+/* Remove the handshake from the set.  False if it was cut. */
 static bool
 handshake_end(struct weft__handshakes *all, struct weft__handshake *handshake)
 {

@@ -75,8 +75,8 @@ serve_acceptor(weft_listener *listener)
 		end_waiter(listener, listener->error);
 }
 
-/* What the callback is to be called with next: a connection or, once, the error; false if neither
- * is there.  If the callback closes the listener, the listener is freed later. */
+/* Get what the callback is to be called with next: a connection or, once, the error.  False if
+ * there is neither.  If the callback closes the listener, the listener is freed later. */
 static bool
 begin_call(weft_listener *listener, weft_stream **peer, int *error)
 {
@@ -420,7 +420,8 @@ weft__listener_halt(weft_listener *listener)
 	(void)weft__wait(&waiter, WEFT_NEVER);
 }
 
-/* Accept a connection that is queued now.  If an accept op is pending, the backend delivers it. */
+/* Accept a connection that is queued now.  If an accept op is pending, connections come only
+ * through that op. */
 static int
 accept_now(weft_listener *listener, weft_stream **out)
 {
@@ -606,7 +607,8 @@ weft_listener_local(weft_listener *listener, weft_addr *out)
 
 /* --- closing ------------------------------------------------------------ */
 
-/* Close the socket and remove its path: no new connections come. */
+/* Close the socket and remove its path: no new connections come.  A forked child leaves the path to
+ * its parent. */
 static void
 close_socket(weft_listener *listener)
 {

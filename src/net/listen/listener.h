@@ -3,13 +3,13 @@
  *   1. One accept op is pending at the backend while a threadlet or the callback wants
  *      connections and the quota has room.  A connection that is no longer wanted waits in
  *      `ready`.
- *   2. A connection is counted before it is accepted.  Its stream ends the count when it is
- *      freed.
- *   3. A listener is freed when it is closed, its ops have ended, weft_listener_serve() no
- *      longer uses it, and no threadlet does a handshake for it.  Its close cuts handshakes:
- *      it drops their connections.  Those of weft_listener_serve() are cut later, see serve.c.
+ *   2. The quota counts a connection before it is accepted, and until its stream is freed.
+ *   3. A listener is freed when it is closed, its ops have ended, its callback is not on the
+ *      stack, weft_listener_serve() no longer uses it, and no threadlet does a handshake for it.
+ *      Its close cuts the TLS handshakes in progress: it interrupts them, and their connections
+ *      are dropped.  The handshakes of weft_listener_serve() are cut later, see serve.c.
  *   4. A listener that shares its port drains before its socket is closed.  The kernel has
- *      answered SYNs, and the last ACK of some handshakes is still on its way.  These
+ *      answered SYNs, and the last ACK of some TCP handshakes is still on its way.  These
  *      handshakes belong to this socket alone, so its close would reset the peers.  While
  *      `drain` is pending the socket ignores new SYNs, and connections are accepted and
  *      delivered as before.
@@ -51,7 +51,7 @@ struct weft__handshakes {
  * was cut: the stream is to be reset. */
 bool weft__handshake(struct weft__handshakes *all, weft_stream *stream);
 
-/* Cut those in progress, and let none begin.  Thread: any. */
+/* Cut the handshakes in progress, and let no others begin.  Thread: any. */
 void weft__handshakes_cut(struct weft__handshakes *all);
 
 struct weft_listener {
@@ -102,11 +102,11 @@ int weft__listener_use(weft_listener *listener, weft_loop *loop, const char *cal
 /* Accept, if connections are wanted and there is room.  Or continue a close. */
 void weft__listener_go_on(weft_listener *listener);
 
-/* Begin the drain, if this listener needs one.  Returns whether it is in progress.  Its end
+/* Begin the drain, if this listener needs one.  Returns whether a drain is in progress.  Its end
  * continues the close if WEFT__LISTENER_DRAINS is set. */
 bool weft__listener_begin_drain(weft_listener *listener);
 
-/* Close it now; the rest follows when its ops have ended. */
+/* Close the listener now, without a drain; the rest follows when its ops have ended. */
 void weft__listener_shut(weft_listener *listener);
 
 /* Wait until the drain has ended, if this listener needs one.  Not cancelable. */
@@ -116,7 +116,8 @@ void weft__listener_drain(weft_listener *listener);
  * pending. */
 void weft__listener_leave(weft_listener *listener);
 
-/* Something has ended: free the listener, if that was the last. */
+/* Something that used a closed listener has ended: continue the close, and free the listener if
+ * nothing uses it any longer (invariant 3). */
 void weft__listener_end(weft_listener *listener);
 
 /* As weft_listener_accept(), for serve.c: after a close, queued connections come first. */

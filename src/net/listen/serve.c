@@ -1,12 +1,12 @@
 /* serve.c - serves each peer on a threadlet of its own, on the loop that has least to do.
  *
- * The threadlet of a peer does its TLS handshake.  A handshake may never end, so those left are
- * cut HANDSHAKE_NS after accepting has ended.  Until then neither the end of accepting nor a
- * cancellation of the caller disturbs a handshake.
+ * The threadlet of a peer does its TLS handshake.  A handshake may take long, so those that are
+ * still in progress HANDSHAKE_NS after accepting has ended are cut.  Until then neither the end of
+ * accepting nor a cancellation of the caller disturbs a handshake.
  *
- * The service is on the stack of the caller, which waits for all peers.  They are in a scope,
- * through which a cancellation of the caller reaches them.  With `on_end` they are in a group,
- * which only counts them.
+ * The service is on the stack of the caller, which waits for the threadlets of all peers.  They are
+ * in a scope, through which a cancellation of the caller reaches them.  With `on_end` they are in a
+ * group, which only counts them.
  */
 #include "net/listen/listener.h"
 #include "net/tls/tls.h"
@@ -16,14 +16,14 @@
 #define HANDSHAKE_STACK ((size_t)64 << 10)
 
 struct service {
-	weft_listener *listener; /* until accepting has ended */
+	weft_listener *listener; /* may be freed once the last peer was started */
 	const weft_listener_serve_opts *opts;
 	weft_peer_fn fn;
 	void *arg;
 	weft_scope scope; /* of all peers, without `on_end` */
 	weft_group group; /* of all peers, with `on_end` */
 	struct weft__handshakes handshakes;
-	weft_timer timer; /* until they are cut */
+	weft_timer timer; /* cuts the handshakes */
 };
 
 struct peer {
@@ -149,8 +149,8 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 	}
 }
 
-/* Serve the peers that were accepted.  The listener would drop them; the peer function, even if
- * canceled, can notify them. */
+/* Serve the peers that were accepted.  The listener would drop them.  The peer function can notify
+ * them, even if its threadlet is canceled. */
 static void
 start_last(struct service *service, int why)
 {
