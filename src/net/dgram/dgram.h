@@ -3,14 +3,14 @@
  * The files: dgram_open.c, dgram_recv.c, dgram_send.c, dgram_batch.c, dgram_face.c (callbacks),
  * and dgram.c (owner loop, closing).
  *
- *   1. `refs` counts what will still use the struct: a threadlet that waits to receive, and the
- *      ops `writer` and `life` while they are pending.  A closed socket is freed when there are
- *      none: at once, or by the last of them.
+ *   1. `refs` counts what will still use the struct: a threadlet that waits to receive, the ops
+ *      `writer` and `life` while they are pending, and the close itself.  A closed socket is freed
+ *      with the last reference.
  *   2. A threadlet that is woken with an error after a close uses the struct only to drop its
  *      reference.
- *   3. fn is not NULL from the first start until the last call was made.  `life` is pending
- *      during that time, and its end makes the last call: so that call comes from the loop,
- *      once.
+ *   3. `fn` is not NULL from the first start until the last call of the callback.  `life` is
+ *      pending during that time, and its end makes the last call: so that call comes from the
+ *      loop, once.
  *   4. `sends` are ops of threadlets that wait.  `writer` is pending while there are any.
  *
  * Needs: threadlet, loop.  Thread: the loop's, once it has one.
@@ -35,7 +35,7 @@
 #define WEFT__DGRAM_BATCH 32u
 
 struct weft_dgram {
-	weft__aptr loop;     /* its weft_loop, or 0; set by the first call that waits */
+	weft__aptr loop;     /* its weft_loop, or 0; set by weft__dgram_use() */
 	int        fd;
 	int        family;
 	bool       borrowed;
@@ -80,7 +80,7 @@ weft__dgram_kernel(const weft_dgram *dgram)
 /* Check that this thread may use the socket now.  Returns 0 or an error. */
 int weft__dgram_check(const weft_dgram *dgram, const char *call);
 
-/* The same, and check the messages. */
+/* The same check, and check the messages. */
 int weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *messages,
                             size_t count, const char *call);
 
@@ -100,7 +100,7 @@ weft__dgram_take_error(weft_dgram *dgram)
 	return error;
 }
 
-/* Return from a call that did not wait.  Sets the error text if it failed. */
+/* Return `rc` from a call that did not wait.  Sets the error text if the call has failed. */
 int weft__dgram_return(int rc, const char *call);
 
 /* Keep an error of the network that was read but could not be returned. */

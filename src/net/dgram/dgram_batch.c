@@ -1,13 +1,14 @@
 /* dgram_batch.c - one system call for many datagrams.
  *
  * Consecutive messages of one size to one address pass through the network stack as one train,
- * which is split where it leaves the stack (UDP_SEGMENT).  The way through the stack is most of
- * the cost of a small datagram.  The last message of a train may be shorter.
+ * which the kernel splits where it leaves the stack (UDP_SEGMENT).  The way through the stack is
+ * most of the cost of a small datagram.  The last message of a train may be shorter.
  *
  *   1. The kernel accepts a train as a whole or not at all.  So the result is counted in
  *      trains, and returned in messages.
- *   2. The kernel may refuse a train only because it is one: the device does not support it, or
- *      a message needs fragments.  So its messages are tried alone before an error is returned.
+ *   2. The kernel may refuse a train although it would send the messages alone: the device does
+ *      not support trains, or a message needs fragments.  So the messages are tried alone before an
+ *      error is returned.
  *      After EMSGSIZE, messages of that size or larger are not joined again; after other
  *      errors, none are.
  */

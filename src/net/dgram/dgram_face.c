@@ -1,8 +1,8 @@
 /* dgram_face.c - datagrams by callback.
  *
- * A watch on the socket, and a buffer for a batch of the largest messages.  The kernel backs
- * only the pages of the buffer that were ever used.  The op `life` represents the callback: it
- * ends when the socket is closed or the loop stops, and makes the last call.
+ * A watch on the socket reports messages, and a buffer has room for a batch of the largest ones.
+ * The kernel backs only the pages of the buffer that were ever used.  The op `life` represents the
+ * callback: it ends when the socket is closed or the loop stops, and makes the last call.
  */
 #include <errno.h>
 #include "net/dgram/dgram.h"

@@ -4,9 +4,9 @@
  * op `writer` sends from the queue when the socket has room.  The queue consists of the callers'
  * ops, in their memory, so nothing is allocated.
  *
- *   1. If the kernel has sent only a part of a batch, the rest is tried again until the kernel
- *      returns the reason.  The batch may have been stopped by an error of an earlier message,
- *      which is now read from the socket and gone; then the rest can be sent.
+ *   1. If the kernel has sent only a part of a batch, the rest is tried again until a call sends
+ *      nothing and returns the reason.  The batch may have been stopped by the pending error of an
+ *      earlier message, which the kernel has thereby consumed: then the rest can be sent.
  *   2. poll reports a Unix socket that is not connected as writable, even if the queue of the
  *      peer is full.  So after a report that was wrong, the writer sleeps for a moment instead.
  */
