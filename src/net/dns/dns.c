@@ -28,8 +28,8 @@ weft__dns_arm(struct weft__dns *dns)
 	return weft__timer_arm(weft__loop_wheel(dns->loop), &dns->timer, FAR, AGAIN, on_timer, dns);
 }
 
-/* 0: fire at once.  Else fire as the timeout of a query, after answers that have arrived by
- * then. */
+/* Move the timer.  With 0 it fires in the next loop iteration.  Any other time is the timeout of a
+ * query: the timer fires after the answers that have arrived by then. */
 static void
 aim_timer(struct weft__dns *dns, uint64_t due_ns)
 {
@@ -292,8 +292,8 @@ dns_refuse(int error, const char *host)
 		error, "resolve %s: too many names already wait to be resolved on this loop", host);
 }
 
-/* Add the wait to the query of `key`.  The op begins after that; if it fails, the wait is
- * removed. */
+/* Add the wait to the query of `key`.  The caller begins the op afterwards, and removes the wait if
+ * that fails. */
 static int
 want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wait *wait)
 {
@@ -397,7 +397,7 @@ resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *reque
 	return dns_begin(request, &key, deadline_ns);
 }
 
-/* The address parser reports what is wrong.  Only for non-ASCII letters there is a better hint. */
+/* The address parser reports what is wrong.  For non-ASCII letters there is a better hint. */
 static int
 split(const char *address, struct weft__addr_parts *out)
 {

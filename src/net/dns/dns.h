@@ -5,7 +5,7 @@
  * send the queries: dns_ares.c, on the loop's own descriptors, with dns_wire.c and
  * dns_ares_new.c or dns_ares_old.c, and dns_system.c, on threads that block.
  *
- *   1. A resolver is created when its loop first needs it, and ends with the loop.  Only its
+ *   1. A resolver is created when its loop first needs one, and ends with the loop.  Only its
  *      timer hands names to an engine, so engines run on the thread's own stack, and never
  *      inside a call of the user.
  *   2. A name is KNOWN, QUEUED or QUERIED, or none of them while its answer is delivered.  The
@@ -41,7 +41,7 @@ struct weft__dns;
 
 /* The answer of an engine. */
 struct weft__dns_answer {
-	int      error;  /* 0, or WEFT_ENONAME, WEFT_EAGAIN, WEFT_EPROTO, WEFT_ENOMEM */
+	int      error;  /* 0, or WEFT_ENONAME, _EAGAIN, _EPROTO, _EINVAL, _ENOMEM */
 	uint64_t ttl_ns; /* as the server gave it */
 	uint32_t count;  /* of addresses; 0 if the answer is a host name */
 	struct weft__host addrs[2 * WEFT__DNS_ADDRS_MAX];
@@ -49,7 +49,7 @@ struct weft__dns_answer {
 };
 
 enum {
-	WEFT__DNS_NEW,
+	WEFT__DNS_NEW,    /* in no list: just created, or its answer is being delivered */
 	WEFT__DNS_QUEUED, /* waits to be queried */
 	WEFT__DNS_QUERIED, /* the engine has it */
 	WEFT__DNS_KNOWN,  /* cached until until_ns */
@@ -60,8 +60,8 @@ struct weft__dns_wait {
 	struct weft__dns_wait *next, **link; /* in the list of its name; link NULL: in no list */
 	struct weft__dns_name *name;
 	weft_op   *op;
-	weft_addr *out;  /* array of `max`; NULL: a host name is wanted, */
-	char      *text; /* here */
+	weft_addr *out;  /* array of `max`; NULL: a host name is wanted */
+	char      *text; /* for the host name, of `max` bytes; or NULL */
 	size_t     max;
 	uint32_t   kind; /* of the addresses: SOCK_* */
 	uint16_t   port;
@@ -80,7 +80,7 @@ struct weft__dns_name {
 	int       error;
 	void     *job;           /* of the engine, while QUERIED */
 	uint8_t   state;
-	struct weft__host addr;  /* the address; family 0: it is a name */
+	struct weft__host addr;  /* the address; family 0: `host` is the name */
 	char      host[];        /* in lower case; or "" */
 };
 
@@ -120,7 +120,7 @@ struct weft__dns {
 struct weft__dns *weft__dns_of(weft_loop *loop);
 
 /* Resolve as weft_dns_resolve() does, as an op, which finishes with the number of addresses; `out`
- * belongs to it until then.  Returns as every start, or WEFT_EAGAIN. */
+ * belongs to the op until then.  Returns as every start, or WEFT_EAGAIN. */
 int weft__dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op,
                          uint64_t deadline_ns);
 
@@ -136,7 +136,7 @@ struct weft__dns_key {
 	const struct weft__host *addr;
 };
 
-/* The cached answer, if it is still valid, else NULL.  Marks it as used last. */
+/* The cached answer, if it is still valid, else NULL.  Marks it as the most recently used. */
 const struct weft__dns_name *weft__dns_known(struct weft__dns *dns,
                                              const struct weft__dns_key *key);
 
@@ -147,8 +147,8 @@ int  weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
 /* Remove a wait. */
 void weft__dns_unwant(struct weft__dns_wait *wait);
 
-/* Take the oldest name from the queue; it is QUERIED then.  NULL if there is none, or the engine
- * has enough. */
+/* Take the oldest name from the queue and make it QUERIED.  NULL if there is none, or if the engine
+ * takes no more. */
 struct weft__dns_name *weft__dns_next(struct weft__dns *dns);
 
 /* answered: the engine has an answer; deliver it, and cache it.  unasked: the engine gives the
@@ -164,8 +164,9 @@ void weft__dns_clear(struct weft__dns *dns);
 /* Deliver the result to a wait: finish its op, and free the wait. */
 void weft__dns_deliver(struct weft__dns_wait *wait, const struct weft__dns_name *name);
 
-/* arm: arm the timer; returns 0 or WEFT_ENOMEM.  Then the timer can be moved.  run_soon: to the
- * next loop iteration.  set_timer: to the time when something is due; disarms it if nothing is. */
+/* arm: arm the timer; returns 0 or WEFT_ENOMEM.  The others move an armed timer.  run_soon: to the
+ * next loop iteration.  set_timer: to the time at which the resolver has to act next; disarms the
+ * timer if no name is QUEUED or QUERIED. */
 int  weft__dns_arm(struct weft__dns *dns);
 void weft__dns_run_soon(struct weft__dns *dns);
 void weft__dns_set_timer(struct weft__dns *dns);
@@ -179,7 +180,7 @@ int  weft__dns_check(const char *host, size_t size, char out[WEFT__DNS_HOST_MAX]
 /* Fail because of non-ASCII letters in an address or name.  Returns WEFT_EINVAL. */
 int  weft__dns_refuse_foreign(const char *text);
 
-/* Whether it is localhost, or below it: never to be queried (RFC 6761). */
+/* Whether a name is localhost, or below localhost: never to be queried (RFC 6761). */
 bool weft__dns_is_local(const char *host);
 
 /* Make a weft_addr. */
@@ -194,18 +195,19 @@ void weft__dns_order(struct weft__host *hosts, uint32_t count);
 
 /* --- the engine --------------------------------------------------------- */
 
-/* How many names it takes at a time. */
+/* How many names the engine takes at a time. */
 extern const uint32_t weft__dns_engine_max;
 
-/* open: returns 0 or an error.  close: gives back the names that it has, or answers them later.
- * `alone`: in a forked child; it does not use the loop, and answers nothing. */
+/* open: returns 0 or an error.  close: gives back the names that the engine has, or lets it answer
+ * them later.  `alone`: in a forked child, where the close does not use the loop, and nothing is
+ * answered. */
 int  weft__dns_engine_open(struct weft__dns *dns);
 void weft__dns_engine_close(struct weft__dns *dns, bool alone);
 
 /* Send the query of a name, which is QUERIED.  The answer comes later, or at once. */
 void weft__dns_engine_query(struct weft__dns_name *name);
 
-/* tick: called when it is due.  due: the time of the next tick, or WEFT_NEVER. */
+/* tick: called at the time that due returned.  due: the time of the next tick, or WEFT_NEVER. */
 void     weft__dns_engine_tick(struct weft__dns *dns);
 uint64_t weft__dns_engine_due(struct weft__dns *dns);
 

@@ -7,12 +7,13 @@
  *   1. A socket of c-ares is in the list from its opening to its close, with its watch.  c-ares
  *      calls back inside ares_process_fd(), ares_getaddrinfo() and the like.  The socket that
  *      was ready may be gone after that.
- *   2. A name is an argument of c-ares as long as it is QUERIED.  A single query cannot be
- *      canceled.  A query without waits is answered, and its answer cached, all the same.
+ *   2. c-ares has a pointer to each name that is QUERIED, the argument of its callback.  A single
+ *      query cannot be canceled.  A query without waits is answered, and its answer cached, all
+ *      the same.
  *   3. When the channel is closed, c-ares gives back all names, by their callbacks.
  *   4. c-ares reads configuration files itself, when the channel is opened, and the hosts file
- *      for each query.  It allocates memory itself, too: its allocator is one for the process,
- *      and other code may use it.
+ *      for each query.  It also allocates memory itself: its allocator can only be replaced for
+ *      the whole process, where other code may use c-ares.
  */
 #include <netdb.h>
 #include <string.h>
@@ -350,8 +351,8 @@ error_of(int status)
 	}
 }
 
-/* Whether this is not an answer; then the name is given back.  While the channel is closed,
- * c-ares may report half of an answer. */
+/* Whether `status` is not an answer; then the name is given back.  While the channel is being
+ * closed, c-ares may report half of an answer. */
 static bool
 is_given_back(struct weft__dns_name *name, int status)
 {

@@ -8,7 +8,7 @@ weft__dns_set_sockets(ares_channel channel, void *engine)
 	return ARES_SUCCESS;
 }
 
-/* Before 1.31 there is no cache unless it is requested. */
+/* Before 1.31 c-ares caches only on request.  The cache of 1.31 to 1.33 stays on. */
 int
 weft__dns_no_cache(struct ares_options *options)
 {

@@ -35,7 +35,7 @@ is_of_label(char c)
 	       || c == '-' || c == '_';
 }
 
-/* The reason why it is not a host name, or NULL. */
+/* The reason why `host` is not a host name, or NULL. */
 static const char *
 fault_in(const char *host, size_t size)
 {

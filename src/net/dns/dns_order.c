@@ -91,7 +91,8 @@ scope_of(const uint8_t ip[16])
 	return ip[0] == 0xfe && ip[1] >> 6 == 3 ? SCOPE_SITE : SCOPE_GLOBAL;
 }
 
-/* Find the local address that the kernel would use.  False if the host cannot be reached. */
+/* Connect `fd` to find the local address that the kernel would use.  False if the host cannot be
+ * reached. */
 static bool
 find_source(int fd, const struct weft__host *host, uint8_t out[16])
 {

@@ -1,11 +1,12 @@
 /* dns_system.c - the engine that uses the system's resolver, in the blocking pool.
  *
- * The system's resolver cannot be interrupted, so a job is in library memory.  A canceled wait
- * leaves at once, and the answer is cached for the next.  At most half of the threads of the
- * pool are busy with names.
+ * The system's resolver cannot be interrupted, so a job has memory of its own, and outlives the
+ * waits.  A canceled wait leaves at once, and the answer is cached for the next.  The names of one
+ * loop keep at most half of the pool's 64 threads busy.
  *
- *   1. A job belongs to a name while that is QUERIED.  Its op does not keep the loop alive; the
- *      ops of the waits do.  But the loop does not stop before the call has returned.
+ *   1. A job belongs to a name while the name is QUERIED.  Its op does not keep the loop alive; the
+ *      ops of the waits do.  But a loop that stops waits until the call of the resolver has
+ *      returned.
  *   2. A job that never began, because the loop stops, gives its name back.
  */
 #include <weft/work.h>

@@ -47,7 +47,7 @@ take_number(struct cursor *c, size_t size)
 	return number;
 }
 
-/* Skip a name.  A compression pointer ends it here. */
+/* Skip a name, which ends with an empty label or a compression pointer. */
 static void
 skip_name(struct cursor *c)
 {

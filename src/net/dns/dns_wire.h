@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* How long a negative answer, no such name or record, may be cached (RFC 2308).  Returns
- * seconds, or -1 if the message is not one, or does not give the time. */
+ * seconds, or -1 if the message is no negative answer, or does not give the time. */
 int64_t weft__dns_negative_ttl(const void *message, size_t size);
 
 #define WEFT__DNS_QUESTION_MAX 256u
