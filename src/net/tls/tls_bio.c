@@ -6,8 +6,8 @@
  *
  *   1. A buffer has memory only while there are bytes in it, or while room is lent.
  *   2. While room is lent, its bytes do not move and its memory stays.
- *   3. Output is filled into one buffer and sent from another; they are swapped when the latter
- *      is empty.  So bytes that are being sent stay in place, too.
+ *   3. Output is collected in one buffer and sent from another.  When the buffer that is sent is
+ *      empty, the other one replaces it.  So bytes that are being sent stay in place, too.
  *   4. Output is bounded.  If there is no room, OpenSSL gets the result to try again, and keeps
  *      the rest of its record until then.
  */

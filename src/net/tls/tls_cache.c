@@ -4,9 +4,9 @@
  *      session checks no certificate.
  *   2. At most WEFT__TLS_CACHE_MAX hosts; the least recently used is replaced.
  *   3. A ticket of TLS 1.3 is used once, so that an observer cannot link connections of one
- *      client by it.
+ *      client by the ticket.
  *
- * The entries are searched one by one: there are few, compared with the cost of a handshake.
+ * The entries are searched one by one, which is cheap compared with a handshake.
  */
 #include <string.h>
 #include "net/tls/tls_set.h"

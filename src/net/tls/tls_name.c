@@ -73,8 +73,8 @@ hello_name(SSL *ssl, char out[WEFT__TLS_NAME_MAX])
 }
 
 /* A session is resumed only under the name that it was made for (RFC 6066, section 3): a client
- * that one host has accepted is not thereby accepted by another.  OpenSSL compares the context
- * of a session, so the name is part of that. */
+ * that one host has accepted is not thereby accepted by another.  OpenSSL resumes a session only
+ * under the same session ID context, so that context is the hash of the name. */
 int
 weft__tls_on_hello(SSL *ssl, int *alert, void *arg)
 {

@@ -1,6 +1,7 @@
 /* tls_none.c - replaces TLS in a build without OpenSSL.
  *
- * There is no context, so there is no session either: functions that take one are never called.
+ * There is no context, so there is no session either: functions that take one are never called,
+ * or only with NULL.
  */
 #include "base/thread.h"
 #include "net/tls/tls.h"

@@ -6,7 +6,7 @@
  *   3. A write begins only if there is room for all its records, and for messages that the peer
  *      may have made us send before them.  So a record is never left incomplete, and after a
  *      refusal the caller may come back with other bytes.
- *   4. The handshake of a client is done only if a certificate was verified, or its context
+ *   4. A handshake is done only if the certificate of the peer was verified, or if the context
  *      requires none.
  *   5. Handshake messages after the handshake, new tickets and keys, are counted: the session
  *      of a peer that sends nothing else is ended.

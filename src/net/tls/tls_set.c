@@ -5,8 +5,9 @@
  * has the keys of all tickets, and switches to another when the client names a host
  * (tls_name.c).
  *
- * The system's authorities are a folder, from which OpenSSL reads one file for each that it
- * needs, while it verifies.  OpenSSL reads no other files.
+ * The system's authorities are a file, which OpenSSL reads when a set is built, and a folder, from
+ * which it reads one file for each authority that it needs, while it verifies.  Either may be
+ * missing.  Apart from its own configuration, OpenSSL reads no other files.
  */
 #include <string.h>
 #include <openssl/err.h>
@@ -24,8 +25,8 @@
 static const uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION
                                 | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA;
 
-/* No partial writes: records that are begun always have room (tls_session.c).  If one call
- * writes everything, OpenSSL keeps its buffer from one record to the next. */
+/* Partial writes are not enabled: records that are begun always have room (tls_session.c).  A call
+ * that writes everything keeps OpenSSL's buffer from one record to the next. */
 static const long modes = SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS
                           | SSL_MODE_NO_AUTO_CHAIN;
 
@@ -232,7 +233,7 @@ same_name(const char *a, const char *b)
 	return a && b ? weft__tls_same_name(a, b) : a == b;
 }
 
-/* The context for that name: the existing one, or a new one. */
+/* The context for `name`, referenced: the existing one, or a new one. */
 static SSL_CTX *
 ctx_of(struct weft__tls_set *set, const struct load *load, const char *name)
 {

@@ -49,7 +49,7 @@ struct weft__tickets {
 	struct weft__ticket entries[WEFT__TLS_CACHE_MAX];
 };
 
-/* Keep `session` for `name`.  If true, the cache owns it. */
+/* Keep `session` for `name`.  Returns true if the cache owns it from now on. */
 bool weft__tickets_put(struct weft__tickets *t, const char *name, SSL_SESSION *session);
 
 /* Get a session to resume for `name`, which the caller frees; or NULL.  A ticket that must not
@@ -126,10 +126,11 @@ struct weft__session {
 
 BIO_METHOD *weft__tls_bio_new(void);
 
-/* Make room for `size` more bytes behind the tail, if the buffer stays within `max`. */
+/* Make room for `size` more bytes behind the tail.  False if the buffer would exceed `max`, or if
+ * out of memory. */
 bool weft__tls_buffer_reserve(struct weft__tls_buffer *b, size_t size, size_t max);
 void weft__tls_buffer_release(struct weft__tls_buffer *b);
-void weft__tls_in_release(struct weft__session *s); /* if it is empty and not lent */
+void weft__tls_in_release(struct weft__session *s); /* frees `in` if it is empty and not lent */
 
 /* How much more output is allowed. */
 size_t weft__tls_out_room(const struct weft__session *s);
@@ -143,7 +144,7 @@ bool weft__tls_no_memory(void);
 /* End the session with the error in the queue, and set its text.  Returns the error. */
 int weft__tls_break(struct weft__session *s);
 
-/* The same with an error and a text of our own, as printf(3). */
+/* End the session with an error and a text of our own, as printf(3).  Returns the error. */
 int weft__tls_break_by(struct weft__session *s, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -74,7 +74,7 @@ add_quoted(struct weft__text *text, const ASN1_STRING *name)
 	weft__text_add(text, "\"");
 }
 
-/* Add the hosts that it is for: the first of its alternative names. */
+/* Add the hosts that a certificate is for: the first of its alternative names. */
 static void
 add_names(struct weft__text *text, const X509 *cert)
 {
