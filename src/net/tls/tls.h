@@ -40,7 +40,7 @@ weft_tls *weft__tls_ref(weft_tls *tls);
  * certificates), WEFT_ENOMEM. */
 int  weft__session_open(weft_tls *tls, int role, const char *name,
                         struct weft__session **out);
-void weft__session_close(struct weft__session *s); /* in any state; NULL is fine */
+void weft__session_close(struct weft__session *s); /* unless room is lent; NULL is fine */
 
 /* Returns 0 when the handshake is done; WEFT_EAGAIN; WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED,
  * WEFT_ENOMEM. */
