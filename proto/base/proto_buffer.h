@@ -1,6 +1,6 @@
 /* proto_buffer.h - bytes in memory that grows.  Private to proto/ and bindings/.
  *
- * A zeroed buffer is empty.  It may be copied; then only one of the two may be used.
+ * A zeroed buffer is empty.  A buffer may be copied; then only one of the two may be used.
  */
 #ifndef WEFT_PROTO_BUFFER_H
 #define WEFT_PROTO_BUFFER_H

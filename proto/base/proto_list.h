@@ -39,7 +39,7 @@ weft__link_before(struct weft__link *at, struct weft__link *link)
 	at->prev = link;
 }
 
-/* Insert `link` after `at`; after the head is the begin of the list. */
+/* Insert `link` after `at`; after the head is the beginning of the list. */
 static inline void
 weft__link_after(struct weft__link *at, struct weft__link *link)
 {

@@ -30,8 +30,8 @@ weft__refs_drop(struct weft__refs *refs)
 	return __atomic_sub_fetch(&refs->count, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
-/* As weft__refs_drop(), without an atomic write if there is one reference only: nothing can add
- * a reference to that of a sole owner. */
+/* As weft__refs_drop(), without an atomic write if the caller has the only reference: then no other
+ * thread can add one. */
 static inline bool
 weft__refs_drop_sole(struct weft__refs *refs)
 {
