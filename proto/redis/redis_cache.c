@@ -1,11 +1,11 @@
 /* redis_cache.c - cached replies, valid until the server reports that their keys have changed.
  *
  * An entry is a command that reads one key, and its reply.  It is found by the encoded command,
- * and dropped by the key.  While its reply is on the way, all commands that want it wait at the
- * entry.  The entry has a command of its own that fetches the reply, so a caller that gives up
- * does not affect the others.
+ * and dropped by the key.  While its reply is on the way, all equal commands wait at the entry.
+ * The entry has a command of its own that fetches the reply, so a caller that gives up does not
+ * affect the others.
  *
- *   1. Only a connection with tracking fills entries, and they are dropped with it.
+ *   1. Only a connection with tracking fills entries, and they are dropped when it ends.
  *   2. An invalidation arrives on that connection, after the replies that it is about.
  *   3. The invalidation caused by a command of this client arrives after the command's reply,
  *      maybe in another read.  Therefore the reply itself drops all entries of keys that the
@@ -21,9 +21,9 @@ struct entry {
 	struct entry *next, *next_by_key; /* in the buckets */
 	uint64_t hash, key_hash;
 	struct weft__link by_use;
-	struct weft__link behind; /* commands that wait for it */
+	struct weft__link behind; /* commands that wait for the reply */
 	weft_redis *redis;
-	weft_redis_reply *reply; /* NULL: it is being fetched */
+	weft_redis_reply *reply; /* NULL: the reply is being fetched */
 	struct weft__redis_command fetch;
 	size_t cost;
 	char bytes[];

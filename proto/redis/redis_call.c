@@ -26,8 +26,9 @@ on_done(struct weft__redis_command *command, int rc)
 	(void)weft_op_finish(command->op, rc);
 }
 
-/* An event is faster than an op, and a canceled caller gives up the command itself.  The
- * endpoint may be freed when the wait is over, unless the command is not. */
+/* Waits by an event, which is faster than an op.  A caller that is canceled or late gives up the
+ * command itself.  After the wait the endpoint may have been freed, but only if the command is
+ * over: so `redis` is used only for a command that is not over. */
 static int
 redis_call_wait_for(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
                     uint64_t deadline_ns)
@@ -43,8 +44,8 @@ redis_call_wait_for(weft_redis *redis, struct weft__redis_command *command, weft
 	return weft__redis_report(command, command->rc, out);
 }
 
-/* A command that blocks at the server is over when its connection is closed.  Even a canceled
- * caller waits for an op. */
+/* A command that blocks at the server and is given up is over only when its connection is closed.
+ * So the caller waits by an op, even after it was canceled. */
 static int
 wait_by_op(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
            uint64_t deadline_ns)

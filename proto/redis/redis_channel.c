@@ -1,8 +1,8 @@
 /* redis_channel.c - the channels of all subscriptions, and the delivery of messages.
  *
- * Channels have a connection of their own.  SUBSCRIBE is sent by the first member of a channel,
- * and again whenever that connection was made.  It has no reply that could be paired: messages
- * confirm it.
+ * Channels have a connection of their own.  SUBSCRIBE is sent when a channel gets its first member,
+ * and again each time that connection is made.  Its reply is not paired with a pending entry: it
+ * arrives as a message, which confirms the channel.
  */
 #include "redis_subscription.h"
 
@@ -225,7 +225,7 @@ weft__redis_subscription_message(weft_redis *redis, const weft_redis_reply *mess
 		return;
 	}
 	if (!channel)
-		return; /* it is no longer wanted */
+		return; /* the last member has left the channel */
 	if (is(kind, "subscribe") || is(kind, "psubscribe"))
 		confirm(redis, channel);
 	else if (is(kind, "message"))

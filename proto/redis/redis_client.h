@@ -21,10 +21,11 @@
  *      the number of bytes handed to the stream.  A command with begin >= given was not sent.
  *   6. After a lost connection a command is sent again if it was not sent, or if it only reads
  *      and has not been repeated TRIES times; on a session, never.
- *   7. A reported error has its text: in `text`, or in the reply.
+ *   7. A reported error has a text: `text`, that of the reply, or the general text of its number.
  *   8. A connection is freed when its stream is closed, its write has finished and its flush
- *      has run; a slot when it has no connection and is not connecting; the endpoint when none
- *      of them is left and it was closed (`refs`).
+ *      has run; a slot when it was closed and is not connecting; the endpoint when it was closed
+ *      and no connection, attempt to connect, subscription, remote request or script call is left
+ *      (`refs`).  The shared slot is part of the endpoint.
  */
 #ifndef WEFT_REDIS_CLIENT_H
 #define WEFT_REDIS_CLIENT_H
@@ -73,10 +74,10 @@ struct weft__redis_command {
 	weft_redis_reply        *reply;
 	char                    *text;    /* error text of weft_alloc(), or NULL */
 	void                   (*done)(struct weft__redis_command *command, int rc);
-	weft_op                 *op;      /* used by done(), or these: */
-	weft_event               over;
-	int                      rc;
-	bool                     is_over;
+	weft_op                 *op;      /* finished by done(); or */
+	weft_event               over;    /* set by done(), */
+	int                      rc;      /* with this result, */
+	bool                     is_over; /* and this flag */
 	weft_redis              *redis;   /* for a command that blocks and is waited for on this
 	                                   * loop */
 };
@@ -87,6 +88,7 @@ int  weft__redis_command_init(const weft_redis *redis, struct weft__redis_comman
 /* Argument `index` (0 is the name), of `size` bytes, of an encoded command. */
 weft_span weft__redis_arg(const char *bytes, size_t index, size_t size);
 uint32_t weft__redis_flags(const weft_redis *redis, const weft_span *args, size_t count);
+/* Fill the hash table of command names (WEFT__REDIS_TABLE bytes). */
 void weft__redis_table_make(uint8_t *table);
 
 /* Whether a command can be accepted.  Returns 0, WEFT_EINVAL, WEFT_EAGAIN, WEFT_ESHUTDOWN.
@@ -97,7 +99,7 @@ int  weft__redis_admit(weft_redis *redis, const struct weft__redis_command *comm
 void weft__redis_submit(weft_redis *redis, struct weft__redis_command *command);
 /* Give up a command; `why` is passed to done(). */
 void weft__redis_give_up(weft_redis *redis, struct weft__redis_command *command, int why);
-/* The same for a command that is in no queue and no pending entry. */
+/* Give up a command that is in no queue and no pending entry. */
 void weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command,
                            int why);
 /* End a command; `text` (may be NULL) is copied. */
@@ -132,8 +134,9 @@ struct weft__redis_conn {
 	weft_op                  write;     /* writes `sending` */
 	weft_span                write_span;
 	weft_node                flush, closer;
-	bool                     flush_queued, gone;
-	bool                     is_resp3, tracks, fell_back;
+	bool                     flush_queued, gone; /* gone: the stream is closed */
+	bool                     is_resp3, tracks, fell_back; /* tracks: CLIENT TRACKING is on;
+	                                                       * fell_back: HELLO has failed */
 	uint8_t                  handshakes; /* handshake replies to come */
 	struct weft__buffer out, sending, in;
 	uint64_t                 put, given; /* bytes; invariant 5 */
@@ -161,7 +164,8 @@ weft__redis_pending_at(const struct weft__redis_conn *conn, uint64_t number)
 
 /* Make a connection of `slot` over `stream`, which is taken.  Returns 0 or an error. */
 int  weft__redis_conn_open(struct weft__redis_conn_slot *slot, weft_stream *stream);
-/* Separate a connection from its slot.  The connection then closes and frees itself. */
+/* Separate a connection from its slot.  The connection then closes and frees itself; `at_once`: by
+ * a reset, without sending queued commands. */
 void weft__redis_conn_detach(struct weft__redis_conn *conn, bool at_once);
 /* Queue a command's bytes, with a pending entry for the replies.  Returns the entry, or NULL
  * without memory. */
@@ -193,7 +197,7 @@ struct weft__redis_conn_slot {
 	uint32_t                 queued;
 	weft_op                  connect;
 	weft_stream             *connected;   /* result of `connect` */
-	weft_timer               timer;       /* of a pause, and of a handshake */
+	weft_timer               timer;       /* ends a pause, or a handshake that takes too long */
 	uint64_t                 handshake_by_ns;
 };
 
@@ -235,6 +239,7 @@ void weft__redis_dedicated_submit(weft_redis *redis, struct weft__redis_command 
 void weft__redis_dedicated_idle(struct weft__redis_conn_slot *slot);
 /* Close a dedicated slot that has nothing to do, if there is one. */
 bool weft__redis_dedicated_drop(weft_redis *redis);
+/* A dedicated slot is being closed: a command that waits for one may get a new slot. */
 void weft__redis_dedicated_ended(struct weft__redis_conn_slot *slot);
 /* An attempt to connect has failed: ends all commands that wait for a dedicated slot. */
 void weft__redis_dedicated_failed(struct weft__redis_conn_slot *slot, int error, const char *text);
@@ -283,7 +288,7 @@ struct weft_redis {
 	size_t            cache_bytes;
 	uint64_t          connect_ns, backoff_max_ns;
 	uint64_t          random;   /* state of the jitter */
-	uint64_t          retry_ns; /* no attempt to connect before that */
+	uint64_t          retry_ns; /* no attempt to connect before that time */
 	uint32_t          failures; /* in a row, without a reply in between */
 	struct weft__redis_conn_slot shared;
 	struct weft__link dedicated;     /* slots */

@@ -24,7 +24,8 @@ weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *co
 	return 0;
 }
 
-/* The arguments before it contain no line feeds, so counting those of the framing finds it. */
+/* The arguments before number `index` contain no line feeds, so the line feeds that are counted are
+ * those of the framing. */
 weft_span
 weft__redis_arg(const char *bytes, size_t index, size_t size)
 {

@@ -59,7 +59,7 @@ close_now(void *arg)
 	weft_stream_close(((struct weft__redis_conn *)arg)->stream);
 }
 
-/* In a threadlet weft_stream_close() would suspend, so it is posted. */
+/* In a threadlet weft_stream_close() would suspend, so the call is posted. */
 void
 weft__redis_conn_detach(struct weft__redis_conn *conn, bool at_once)
 {
@@ -257,7 +257,7 @@ redis_conn_start(struct weft__redis_conn *conn)
 	return rc;
 }
 
-/* A stream that was not started has no on_close. */
+/* A stream that was not started calls no on_close, so a failure frees the connection here. */
 int
 weft__redis_conn_open(struct weft__redis_conn_slot *slot, weft_stream *stream)
 {

@@ -3,7 +3,7 @@
  * A slot connects when a command waits for it.  An attempt that fails ends all waiting commands
  * with its error.  Later commands wait for the next attempt, which is made after a pause that
  * grows with each failure.  So a server that is down costs each caller one error, and no caller
- * hangs.  The first ordinary reply resets the pause.
+ * hangs.  The first ordinary reply, or the first confirmed channel, resets the pause.
  */
 #include "redis_client.h"
 

@@ -26,7 +26,7 @@ struct conversion {
 	size_t size;
 	char length; /* 'H': hh, 'q': ll, else the letter of the length, or 0 */
 	char letter;
-	const char *end; /* in the format */
+	const char *end; /* the byte of the format behind the conversion */
 };
 
 static int

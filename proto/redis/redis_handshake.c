@@ -107,7 +107,7 @@ begins(weft_span text, const char *with)
 	return text.size >= size && memcmp(text.data, with, size) == 0;
 }
 
-/* Whether an error of HELLO means that there is only RESP2. */
+/* Whether an error of HELLO means that the connection has to use RESP2. */
 static bool
 is_old(const weft_redis *redis, weft_span text)
 {

@@ -117,7 +117,7 @@ weft__redis_conn_slot_close(struct weft__redis_conn_slot *slot, int why)
 		weft__redis_dedicated_ended(slot);
 	if (slot->state == WEFT__REDIS_CONNECTING) {
 		weft_op_cancel(&slot->connect);
-		return; /* on_connected() frees it */
+		return; /* on_connected() frees the slot */
 	}
 	slot->state = WEFT__REDIS_DISCONNECTED;
 	weft__redis_conn_slot_free(slot);

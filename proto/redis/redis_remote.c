@@ -7,22 +7,24 @@
  * that needs no memory.  On the endpoint's loop it is a command like any other, with an op of
  * that loop.
  *
- *   1. The first to claim the request wins: the loop with the result, which it has written
- *      before, or the op that no longer wants it.  The atomic exchange orders the two.
+ *   1. The first to claim the request wins: the endpoint's loop with the result, which it has
+ *      written before, or the op that no longer wants the result.  The atomic exchange orders the
+ *      two.
  *   2. A caller's op is finished only on its own loop, by on_outer_cancel() or by a post that
  *      delivers the result.  So these two never race.  If the post is refused, that loop is
  *      stopping, and then on_outer_cancel() ends the op.
  *   3. The endpoint is referenced from the post until its loop has released the request, and
  *      that loop as long as the request exists.  The loop of a caller's op is referenced until
- *      the op is over; if the result was on its way, until it has arrived.
+ *      the op is over; if the result is on its way then, until the result has arrived.
  *   4. The endpoint's loop decides whether the deadline or the reply came first, because the
- *      reply may have arrived where only that loop can see it.  The caller waits for its
- *      decision and gives up on its own only if the loop is late by more than LATE_NS: the loop
- *      may never run, or even wait for the caller.
+ *      reply may have arrived where only that loop can see it.  The caller waits for this
+ *      decision and gives up on its own only if that loop is late by more than LATE_NS: that loop
+ *      may never run, or may even wait for the caller.
  */
 #include "redis_client.h"
 #include <weft/threadlet.h>
 
+/* The claim of a request: by nothing yet, by the endpoint's loop, by the op. */
 enum { OPEN, DONE, GONE };
 
 #define LATE_NS WEFT_S
@@ -66,8 +68,8 @@ request_unref(struct request *request)
 	weft_release(request);
 }
 
-/* weft__redis_arg() counts line feeds.  No command's name contains one, but a caller may pass
- * one. */
+/* weft__redis_arg() counts line feeds.  No command of Redis has a line feed in its name, but a
+ * caller may pass such a name. */
 static void
 copy_args(struct request *request, const struct weft__redis_command *from)
 {

@@ -31,7 +31,7 @@ weft_redis_script(weft_redis *redis, const char *script, const weft_span *args, 
 	all[1] = (weft_span){ hash, 40 };
 	if (count > 0)
 		memcpy(all + 2, args, count * sizeof(*all));
-	(void)weft__redis_ref(redis); /* it may be closed between the two calls */
+	(void)weft__redis_ref(redis); /* the endpoint may be closed between the two calls */
 	rc = redis_script_call(redis, all, count + 2, out, deadline_ns);
 	if (rc == WEFT_EREPLY && strncmp(weft_detail(), "NOSCRIPT", 8) == 0) {
 		all[0] = weft_text("EVAL");

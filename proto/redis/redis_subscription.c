@@ -1,7 +1,7 @@
 /* redis_subscription.c - subscriptions: open, receive, close.
  *
- *   1. All subscriptions share one connection slot, which exists while there are subscriptions.  It
- *      reconnects as long as one of them has been open.
+ *   1. All subscriptions share one connection slot, which exists while there are subscriptions.  If
+ *      an attempt to connect fails, another follows while at least one subscription has been open.
  *   2. A subscription is freed when it was closed and the last call on it has returned.
  */
 #include "redis_subscription.h"
@@ -19,7 +19,7 @@ subscription_leave(weft_redis_subscription *subscription)
 
 /* --- the connection slot ------------------------------------------------------- */
 
-/* It uses one of the connections that could be dedicated. */
+/* The slot counts in connections_max: there can be one dedicated connection less. */
 static int
 open_slot(weft_redis *redis)
 {
@@ -64,8 +64,8 @@ end_subscription(weft_redis_subscription *subscription, int error, const char *t
 #define SUBSCRIPTION(link) \
 	((weft_redis_subscription *)WEFT__LINK_OF(weft_redis_subscription, of_redis, link))
 
-/* Subscriptions that were open wait for the next attempt.  There is none if the loop stops or
- * memory is exhausted. */
+/* Subscriptions that were open wait for the next attempt; the others end.  If the loop stops or
+ * memory is exhausted, there is no other attempt, and all of them end. */
 void
 weft__redis_subscription_failed(weft_redis *redis, int error, const char *text)
 {

@@ -43,8 +43,8 @@ weft__resp_restart(struct weft__resp_scan *scan)
 	memset(scan, 0, offsetof(struct weft__resp_scan, left));
 }
 
-/* Continue a scan.  `data` is always the same reply from its first byte on; `size` is how much
- * has arrived of it, and maybe of later replies.
+/* Continue a scan.  `data` is always the same reply from its first byte on; `size` counts the bytes
+ * of it, and maybe of later replies, that have arrived.
  * Returns its size if it is complete, 0 if not; WEFT_EPROTO or WEFT_EMSGSIZE, with the reason
  * and the offset in weft_detail(). */
 ssize_t weft__resp_scan(struct weft__resp_scan *scan, const struct weft__resp_limits *limits,

@@ -198,7 +198,7 @@ resp_build_fill(struct weft__resp_block *block, char *data)
 		struct open_list *list = &b.open[b.depth - 1];
 		weft_redis_reply *node = list->next++;
 
-		/* Before its last item is read, which may open another list. */
+		/* Close the list before its last item is read, which may open another list. */
 		if (--list->left == 0)
 			b.depth--;
 		take_element(&b, node);

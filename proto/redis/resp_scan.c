@@ -2,7 +2,7 @@
  *
  * Every element begins with a line: a type byte, and a number or a text.  Some lines are
  * followed by as many bytes as the line announces; these are not searched.  For each open list
- * the scan stores the number of elements to come.  The reply itself is the first of them, a
+ * the scan stores the number of elements to come.  The first of these lists is the reply itself, a
  * list of one element.
  *
  * An attribute is a map before an element.  It adds its keys and values to the elements of the
@@ -10,7 +10,7 @@
  * not matter.
  *
  * Limits are checked as early as possible: the scan fails as soon as an announced length or
- * count must exceed one.
+ * count must exceed a limit.
  */
 #include "resp.h"
 
