@@ -104,7 +104,7 @@ dgram_release(weft_dgram *dgram)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
 
-	if (dgram->path.size > 0) /* it may have been removed already */
+	if (dgram->path.size > 0) /* the path may have been removed already */
 		(void)weft__dgram_kernel(dgram)->path_remove(
 			weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (!dgram->borrowed) {

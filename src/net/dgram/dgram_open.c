@@ -47,7 +47,7 @@ is_unnamed(const weft_addr *addr)
 	return weft__addr_family(addr) == AF_UNIX && addr->size <= sizeof(sa_family_t);
 }
 
-/* Whether it is a path in the file system, which this socket removes. */
+/* Whether `addr` is a path in the file system, which the close of the socket removes. */
 static bool
 is_path(const weft_addr *addr)
 {

@@ -82,8 +82,8 @@ stream_events_take_end(weft_stream *stream)
 /* Report received bytes, the end or an error.  A callback may close the stream, which is freed
  * after the callback has returned: so the stream may be gone afterwards.
  *
- * The loop calls the callers of this function, and it is a part of them: so there are no further
- * frames between the loop and the program. */
+ * Inlined into its callers, which the loop calls: so there are no further frames between the loop
+ * and the program. */
 static inline __attribute__((always_inline)) void
 stream_events_report(weft_stream *stream)
 {

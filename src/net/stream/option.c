@@ -236,8 +236,9 @@ weft__stream_explain(const weft_stream *stream, const char *call, int error)
 	char text[WEFT_ADDR_TEXT_MAX] = "the stream";
 	weft_addr peer;
 
-	/* After a reset getpeername(2) fails, but SO_PEERNAME works.  It refuses a buffer that
-	 * is larger than the name, so it gets the size of the local name, which is the same. */
+	/* After a reset getpeername(2) fails, but SO_PEERNAME works.  That option refuses a buffer
+	 * that is larger than the name, so `size` is the size of the local name: for TCP it is the
+	 * same.  The name of a Unix peer may be cut or missing. */
 	if (weft__sys->sockname(stream->fd, (struct sockaddr *)&name, &size) == 0
 	    && weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERNAME, &name, &size) == 0
 	    && name.ss_family != AF_UNSPEC) {

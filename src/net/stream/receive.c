@@ -129,7 +129,7 @@ stream_receive_take(weft_stream *stream, const char *bytes, size_t size)
 		weft_op_cancel(&stream->in);
 	}
 	if (stream->received_fd >= 0 && stream->min > stream->in_queue.size)
-		weft__stream_fd_drop(stream); /* the reader wants bytes behind it */
+		weft__stream_fd_drop(stream); /* the reader wants bytes behind the descriptor */
 	if (stream->received_fd >= 0 && stream->in.pending)
 		(void)weft__op_throttle(&stream->in, true);
 	pause_if_full(stream);

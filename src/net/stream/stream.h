@@ -103,7 +103,7 @@ struct weft__net {
 	char                *scratch; /* decryption buffer of secure.c */
 };
 
-/* Counts the open connections of a listener, which shares it with their streams. */
+/* Counts the open connections of a listener.  The listener and their streams share it. */
 struct weft__quota;
 
 enum {
@@ -268,7 +268,7 @@ int64_t weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must
 int64_t weft__receive_wait(weft_stream *stream, uint64_t deadline_ns);
 
 /* Take a result of the receive op: its bytes, or its end.  False if the stream is being closed:
- * then it may be gone. */
+ * then the stream may be gone. */
 bool weft__receive_result(weft_stream *stream, const weft_op *op, int64_t result);
 
 /* Bytes were consumed: resume receiving if the queue has room again. */
@@ -277,8 +277,8 @@ void weft__receive_more(weft_stream *stream);
 /* The state behind the bytes of the queue.  1: more may come, 0: the end, < 0: an error. */
 int weft__receive_state(const weft_stream *stream);
 
-/* End an in-flight call.  Returns 0, or WEFT_ESHUTDOWN if the stream is being closed: then it
- * may be gone. */
+/* End an in-flight call.  Returns 0, or WEFT_ESHUTDOWN if the stream is being closed: then the
+ * stream may be gone. */
 int weft__stream_leave(weft_stream *stream);
 
 /* serve: end the wait of the reader if it has what it waits for.  end: end it with `result`. */
