@@ -23,7 +23,7 @@ after_head(const char *data, const char *end)
 	return NULL;
 }
 
-/* Check the statuses of the available heads.  The parser reads them again later. */
+/* Check the statuses of the available heads.  The parser reads these heads again later. */
 static enum seen
 judge(const char *data, size_t size)
 {
@@ -39,8 +39,9 @@ judge(const char *data, size_t size)
 	return NOTHING_YET;
 }
 
-/* The same for the bytes that are available now.  `*min` becomes the number of bytes to wait
- * for, 0 if there is nothing to wait for. */
+/* Judge the bytes that are available now, once there are `*min`.  Also returns STOP if the
+ * connection has ended.  `*min` becomes the number of bytes to wait for, 0 if no more bytes need
+ * to be checked. */
 static enum seen
 early_check(weft_stream *stream, size_t *min)
 {

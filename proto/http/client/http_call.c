@@ -145,7 +145,7 @@ give_up_sending(struct weft__http_call *call)
 	call->io.error = 0;
 }
 
-/* Why a head with this status is not a reply and none can follow it; or NULL. */
+/* Why no final reply can follow a head with this status, which is below 200; or NULL. */
 static const char *
 why_unfit(struct weft__http_call *call, int status)
 {
@@ -306,8 +306,8 @@ may_keep(const struct weft__http_call *call)
 	       && head->framing != WEFT__HTTP_UNTIL_CLOSE && head->framing != WEFT__HTTP_TUNNEL;
 }
 
-/* Drop the rest of the reply.  A failure is not an error of the exchange and does not change
- * weft_detail(). */
+/* Drop the rest of the reply.  Returns whether its end was reached.  A failure is not an error of
+ * the exchange and does not change weft_detail(). */
 static bool
 drain(weft_http *http, uint64_t deadline_ns)
 {
@@ -369,8 +369,9 @@ weft__http_call_fail(struct weft__http_call *call, int error)
 	return fail_with_url(call, error, *text ? text : weft_strerror(error));
 }
 
-/* Errors of the stream come without a text of their own.  After a refusal each write returns
- * WEFT_EPIPE again, and by then weft_detail() may be about something else. */
+/* During fetch weft__http_call_fail() adds the URL.  Errors of the stream come without a text of
+ * their own.  After a refusal each write returns WEFT_EPIPE again, and by then weft_detail() may
+ * be about something else. */
 int
 weft__http_explain(weft_http *http, int error)
 {

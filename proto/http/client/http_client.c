@@ -156,7 +156,7 @@ end_call(struct weft__http_call *call)
 	weft_release(call);
 }
 
-/* How long to wait for the rest of a redirect's reply. */
+/* The time until which to wait for the rest of a redirect's reply. */
 static uint64_t
 drain_end(uint64_t deadline_ns)
 {
@@ -165,7 +165,7 @@ drain_end(uint64_t deadline_ns)
 	return end_ns < deadline_ns ? end_ns : deadline_ns;
 }
 
-/* Clear weft_detail(), so that after an error it is about that error. */
+/* Clear weft_detail(), so that after an error its text is about that error. */
 static void
 forget_detail(void)
 {
@@ -257,7 +257,7 @@ http_client_finish(struct weft__http_call *call, uint64_t deadline_ns)
 	return rc;
 }
 
-/* If the peer refused the request while it was sent, the reply is there already. */
+/* If the peer refused the request while its head was sent, fetch has received the reply already. */
 int
 weft_http_finish(weft_http *http, uint64_t deadline_ns)
 {

@@ -13,9 +13,11 @@
 #include "http/client/http_pool.h"
 #include "http/parse/url.h"
 
-#define WEFT__HTTP_DRAIN_MAX (64u << 10) /* unread bytes of a reply that are dropped */
-#define WEFT__HTTP_DRAIN_NS  WEFT_S      /* time to do so before a redirect */
-#define WEFT__HTTP_INTERIM   16          /* 1xx replies before the final one */
+/* A connection is closed, not kept, if more than DRAIN_MAX bytes of a reply are unread when the
+ * exchange ends, or if the rest of a redirect's reply does not arrive within DRAIN_NS. */
+#define WEFT__HTTP_DRAIN_MAX (64u << 10)
+#define WEFT__HTTP_DRAIN_NS  WEFT_S
+#define WEFT__HTTP_INTERIM   16          /* limit of 1xx replies before the final one */
 
 #define WEFT__HTTP_REFUSED   "the peer accepts no more of the request"
 
@@ -35,17 +37,17 @@ struct weft__http_call {
 	struct weft__http_io    io;
 	weft_http                *http;    /* of this attempt; NULL: none */
 	char     method[WEFT__HTTP_METHOD_MAX + 1];
-	bool     streamed;     /* and not finished yet */
+	bool     streamed;     /* the body is streamed, and weft_http_finish() has not succeeded */
 	bool     with_body;    /* false after a redirect that makes it a GET */
 	bool     with_secrets; /* false after a redirect to another origin */
 	uint32_t hops;         /* redirects so far */
 	/* of this attempt */
 	bool     sent;         /* the whole request; never set if http->out.cut is */
-	bool     refused;      /* the peer has replied or closed, and accepts no more of it */
+	bool     refused;      /* a reply, or the end of the connection, ended sending */
 	bool     prepared;     /* in.head is prepared for the reply */
-	bool     replied;      /* a part of the reply has arrived */
+	bool     replied;      /* a head has arrived, of the reply or a 1xx */
 	uint32_t interim;      /* 1xx replies so far */
-	const char *unfit;     /* why no reply can follow, final; or NULL */
+	const char *unfit;     /* why the 1xx heads received rule out a final reply; or NULL */
 };
 
 /* The call of a client's exchange. */
@@ -61,16 +63,17 @@ weft__http_call_of(weft_http *http)
  * the head of the reply, unless the body is streamed.  Returns 0, or an error. */
 int weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns);
 
-/* Receive the head of the final reply, once the request was sent or refused.  Returns 0, or an
- * error. */
+/* Receive the head of the final reply.  If the request was not sent completely, the rest of it is
+ * never sent.  Returns 0, or an error. */
 int weft__http_call_reply(struct weft__http_call *call, uint64_t deadline_ns);
 
-/* End this attempt and drop the rest of the reply.  The connection is kept if the rest is small
- * and arrives by the deadline, else closed. */
+/* End this attempt and drop the rest of the reply.  The connection is kept if rule 3 of
+ * http_call.c allows it and the rest of the reply, at most WEFT__HTTP_DRAIN_MAX bytes, arrives by
+ * the deadline; else it is closed. */
 void weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns);
 
-/* Put method and URL in front of weft_detail(), which was cleared before the call.  Returns
- * `error`. */
+/* Put method and URL in front of weft_detail(), which the public call cleared when it began.
+ * Returns `error`. */
 int weft__http_call_fail(struct weft__http_call *call, int error);
 
 /* Whether only the client may set this header. */
@@ -78,14 +81,17 @@ bool weft__http_is_ours(const char *name);
 
 /* --- early.c ----------------------------------------------------------------- */
 
-/* io->wait of a client: wait for a write op, or with NULL only check.  Returns WEFT_EPIPE and
- * sets call->refused once the peer has replied with an error or closed its direction. */
+/* io->wait of a client: wait until the write op has finished; with NULL as op, only check whether
+ * sending may continue.  If the peer sends a status of 300 or above, or bytes that are not HTTP,
+ * or closes the connection before all is sent, the call sets call->refused and returns
+ * WEFT_EPIPE.  Else it returns 0, or an error of the op or the wait. */
 int weft__http_call_wait(struct weft__http_io *io, weft_op *op, uint64_t deadline_ns);
 
 /* --- redirect.c -------------------------------------------------------------- */
 
-/* What to do with a reply.  Returns 0: hand it to the caller; 1: send the call, which was
- * updated, to the URL in `next`; or an error. */
+/* Decide whether to follow a redirect.  Returns 0 if not: fetch returns the reply to its caller;
+ * 1 if the request is to be sent to the URL in `next`, for which `call` was already updated; or
+ * an error. */
 int weft__http_redirect(struct weft__http_call *call, struct weft__http_url *next);
 
 /* Whether a header of the request may be sent in the current state of the call. */

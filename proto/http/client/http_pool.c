@@ -12,8 +12,9 @@
  *      failed but before it resumes, it passes the slot on.
  *   4. An idle connection expects no data: data, the end of the connection or the idle timeout
  *      closes it.  Idle connections do not keep the loop alive.
- *   5. Closing needs no memory.  A threadlet would have to wait, so there closing is deferred
- *      to the end of the loop iteration, when the connection's memory is freed too.
+ *   5. Closing needs no memory.  In a threadlet weft_stream_close() would suspend, so there it is
+ *      posted to a later point of the loop iteration, where it does not.  Until then the
+ *      connection's memory stays allocated.
  */
 #include "http/client/http_pool.h"
 #include <string.h>

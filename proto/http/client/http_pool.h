@@ -55,7 +55,7 @@ struct weft__http_pool {
 	struct weft__http_host *buckets[WEFT__HTTP_BUCKETS];
 };
 
-/* Initialize a pool, whose options the caller has filled in; and close it, with no slot taken. */
+/* Initialize a pool, whose options the caller has filled in; close it once no slot is taken. */
 void weft__http_pool_init(struct weft__http_pool *pool);
 void weft__http_pool_fini(struct weft__http_pool *pool);
 
@@ -68,8 +68,8 @@ int weft__http_pool_take(struct weft__http_pool *pool, const char *address,
 /* Connect a slot that has no connection.  Returns 0, or as weft_stream_connect(). */
 int weft__http_conn_slot_connect(struct weft__http_conn_slot *slot, uint64_t deadline_ns);
 
-/* Close the slot's connection, if it has one: gracefully, which continues in the background, or
- * by a reset. */
+/* Close the slot's connection, if it has one: with `at_once` by a reset; else gracefully, without
+ * waiting for the end of that. */
 void weft__http_conn_slot_close(struct weft__http_conn_slot *slot, bool at_once);
 
 /* Give a slot back and clear it.  Its connection, if it still has one, is kept. */

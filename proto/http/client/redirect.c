@@ -6,9 +6,9 @@
  *      cannot be sent again: the caller gets its reply, whatever the status.
  *   3. Credentials are sent only to the origin they were given for.  Once a redirect has left
  *      that origin they are no longer sent, even if a later redirect leads back.
- *   4. A redirect is not followed from https to http, nor to a Unix socket of this machine.
- *      These are errors instead of replies, because a caller that ignores the status would take
- *      the 302 for the final reply.
+ *   4. A redirect is not followed from https to another scheme, nor to a Unix socket, except
+ *      from a URL of the same socket.  Then the call fails instead of returning the reply,
+ *      because a caller that ignores the status would take the 302 for the final reply.
  */
 #include <errno.h>
 #include "http/client/http_client.h"
