@@ -1,12 +1,13 @@
 /* exchange.h - one exchange, a request and its reply, for server and client.  Private.
  *
  * The files: http_memory.c (per-loop slabs), http_io.c (bytes to and from the stream),
- * incoming.c (the incoming head), body.c and body_read.c (the incoming body), query.c
- * (parameters), fields.c (outgoing headers), outgoing.c (the outgoing message), phrase.c (status
- * lines and dates).
+ * http_io_file.c (files to the stream), incoming.c (the incoming head), body.c and body_read.c
+ * (the incoming body), query.c (parameters), fields.c (outgoing headers), outgoing.c (the
+ * outgoing message), http_abort.c (abort signals), phrase.c (status lines and dates).
  *
- *   1. An exchange and its allocations are in slabs of its loop, which are returned when it
- *      ends.  A connection without an exchange holds none.
+ *   1. An exchange is in a slab of its loop, together with its allocations as long as they fit;
+ *      others come from the allocator.  All are returned when the exchange ends.  A connection
+ *      that waits for its next exchange holds no slab.
  *   2. Output is buffered in struct weft__http_io, in the order in which it was made.  The buffer
  *      is sent before a call waits for the peer, so that no wait depends on data that was not
  *      sent.
@@ -24,12 +25,13 @@
 #include "http/parse/http_values.h"
 
 #define WEFT__HTTP_SLAB      8192u        /* bytes */
-#define WEFT__HTTP_SPARE     64u          /* spare slabs per loop */
+#define WEFT__HTTP_SPARE     64u          /* limit of spare slabs per loop */
 #define WEFT__HTTP_LINES_MAX (64u << 10)  /* bytes of outgoing headers */
-#define WEFT__HTTP_TRAILERS  64u          /* incoming trailers */
-#define WEFT__HTTP_PARAMS    16u          /* parameters in a pattern */
+#define WEFT__HTTP_TRAILERS  64u          /* limit of incoming trailers */
+#define WEFT__HTTP_PARAMS    16u          /* limit of parameters in a pattern */
 #define WEFT__HTTP_UNKNOWN   UINT64_MAX   /* an unknown length */
-#define WEFT__HTTP_DRAIN     (64u << 10)  /* bytes of an unread body that are read and dropped */
+#define WEFT__HTTP_DRAIN     (64u << 10)  /* bytes; if more of a request's body is unread, the
+                                           * server closes the connection */
 
 /* --- http_memory.c ---------------------------------------------------------------- */
 
@@ -43,7 +45,7 @@ struct weft__http_local {
 	char     date[40];      /* "Date: ...\r\n" */
 };
 
-/* The one of the caller's loop; NULL without memory. */
+/* The state of the caller's loop; NULL without memory. */
 struct weft__http_local *weft__http_local(void);
 
 void *weft__http_slab_take(struct weft__http_local *local);
@@ -64,7 +66,8 @@ char *weft__http_arena_copy(struct weft__http_arena *arena, const char *text, si
 
 /* --- http_io.c ------------------------------------------------------------------ */
 
-/* How long the peer may still stay without progress.  Each byte that it moves adds to it. */
+/* How long the peer may still make no progress: a time budget.  Each byte that moves adds to the
+ * budget, and each wait for the peer uses it up. */
 struct weft__http_pace {
 	uint64_t left_ns;
 };
@@ -76,10 +79,11 @@ struct weft__http_io {
 	uint32_t                 out_size; /* bytes in it */
 	uint32_t                 rate_min; /* bytes per second; 0: no minimum */
 	uint64_t                 grace_ns; /* initial value of a pace */
-	uint64_t                 pause_ns; /* its maximum, if that is more */
+	uint64_t                 pause_ns; /* maximum of a pace, if more than grace_ns */
 	uint64_t                 unsent;   /* bytes that the peer had not acknowledged at the
 	                                    * last count, plus those sent since */
-	const uint32_t          *draining; /* if set and not 0, each reply closes its connection */
+	const uint32_t          *draining; /* atomic; while not 0, a reply closes its connection;
+	                                    * or NULL */
 	bool                     slow;     /* the peer was too slow */
 	int                      error;    /* of output, final; or 0 */
 	struct weft__http_pace   out_pace;
@@ -97,7 +101,7 @@ int weft__http_io_init(struct weft__http_io *io, weft_stream *stream);
 void weft__http_io_fini(struct weft__http_io *io);
 
 /* Room for `size` bytes, at most a slab, in the buffer.  The caller writes there and then calls
- * _add().  NULL: the reason is io->error. */
+ * _add() with the end of what was written.  NULL: the reason is io->error. */
 char *weft__http_io_room(struct weft__http_io *io, size_t size, uint64_t deadline_ns);
 
 static inline void
@@ -128,7 +132,8 @@ void weft__http_io_rest(struct weft__http_io *io);
 ssize_t weft__http_io_peek(struct weft__http_io *io, size_t min, const void **out,
                              uint64_t deadline_ns);
 
-/* The same with a minimum pace.  If the peer is slower, io->slow is set. */
+/* The same, as long as `pace` lasts.  When it has run out, sets io->slow and returns
+ * WEFT_ETIMEDOUT. */
 ssize_t weft__http_io_peek_paced(struct weft__http_io *io, size_t min,
                                    const void **out, struct weft__http_pace *pace,
                                    uint64_t deadline_ns);
@@ -144,8 +149,8 @@ void weft__http_pace_spend(const struct weft__http_io *io,
 /* Account for a wait for output: query how much the peer has acknowledged meanwhile. */
 void weft__http_io_waited(struct weft__http_io *io, uint64_t waited_ns);
 
-/* When a wait for output that began at `now_ns` has to be accounted for: when its pace runs
- * out, or sooner, so that progress is noticed before pause_ns has passed. */
+/* The time at which to account for a wait for output that begins at `now_ns`: when the pace runs
+ * out, or earlier, so that progress is noticed before pause_ns has passed. */
 uint64_t weft__http_io_recheck(const struct weft__http_io *io, uint64_t now_ns);
 
 /* --- an exchange ------------------------------------------------------------- */
@@ -158,7 +163,7 @@ struct weft__http_in {
 	uint64_t                ready;    /* bytes of the body at the front of the queue */
 	struct weft__http_pace  pace;     /* for the body */
 	bool                    over;     /* the body was read to its end */
-	int                     lost;     /* the error after which it cannot be read; or 0 */
+	int                     lost;     /* the error after which the body cannot be read; or 0 */
 	bool                    expects;  /* the client waits for 100 Continue */
 	const char             *path;     /* decoded; NULL: not yet */
 	uint32_t                path_size;
@@ -172,13 +177,13 @@ struct weft__http_out {
 	char    *lines;       /* "Name: value\r\n" ..., of the head, then of the trailers */
 	uint32_t lines_size, lines_room;
 	uint64_t length;      /* from Content-Length, or WEFT__HTTP_UNKNOWN */
-	uint64_t left;        /* bytes of it not yet written */
+	uint64_t left;        /* bytes of the body not yet written, if its length is known */
 	int      status;      /* of a reply */
 	uint8_t  stage;       /* enum weft__http_stage */
 	uint8_t  framing;     /* enum weft__http_framing */
 	bool     bodyless;    /* what is written to the body is not sent */
-	bool     close;       /* it is the last message on its connection */
-	bool     cut;         /* the peer accepts no more of it; it has ended */
+	bool     close;       /* the message is the last on its connection */
+	bool     cut;         /* of a request: the rest is never sent; the stage is ENDED */
 	bool     has_date;
 };
 
@@ -215,8 +220,8 @@ struct weft__http_guard {
 	bool       is_open;
 };
 
-/* Begin such a call, and end it.  Begin returns 0, or the signal's error; then the call must
- * not be made. */
+/* Begin such a call, and end it.  Begin returns 0; or an error, such as the signal's, and then
+ * the call must not be made. */
 int  weft__http_guard_begin(struct weft__http_guard *guard, const weft_abort *abort);
 void weft__http_guard_end(struct weft__http_guard *guard);
 
@@ -231,7 +236,7 @@ int weft__http_receive(weft_http *http, uint64_t deadline_ns);
 /* The same from the bytes that are available; WEFT_EAGAIN if the head is incomplete. */
 int weft__http_receive_here(weft_http *http);
 
-/* Whether bytes of the next head are available. */
+/* Whether incoming bytes are available. */
 bool weft__http_has_more(struct weft__http_io *io);
 
 /* Read the rest of the incoming body and drop it, at most `max` bytes.  Returns 0 at the end of
@@ -256,7 +261,8 @@ int weft__http_decode_path(weft_http *http);
 
 /* Begin a reply, or a request with the given first line ("GET / HTTP/1.1\r\n"): decide how the
  * body is framed and put the head into the buffer.  `length` is the body's, or
- * WEFT__HTTP_UNKNOWN.  Return 0, WEFT_EALREADY, or an error of the output. */
+ * WEFT__HTTP_UNKNOWN.  Return 0, WEFT_EALREADY, WEFT_EINVAL for a bad status or type, or an error
+ * of the output. */
 int weft__http_begin_reply(weft_http *http, int status, const char *type, uint64_t length,
                            uint64_t deadline_ns);
 int weft__http_begin_request(weft_http *http, struct text line, uint64_t length,
@@ -266,14 +272,14 @@ int weft__http_begin_request(weft_http *http, struct text line, uint64_t length,
  * Returns 0; WEFT_ETRUNCATED if less than the length was written; or an error. */
 int weft__http_finish_message(weft_http *http, uint64_t deadline_ns);
 
-/* Add a header line, even if there is one of that name.  Name and value are checked. */
+/* Add a header line, even if there is another of that name.  Name and value are checked. */
 int weft__http_add_field(weft_http *http, const char *name, const char *value);
 
 /* Add lines that are known to be well-formed. */
 int weft__http_add_lines(weft_http *http, struct text lines);
 
-/* Remove every line of a name; whether there is one; and remove all lines, but not "Connection:
- * close". */
+/* cut_field: remove every line of that name.  has_field: whether there is a line of that name.
+ * cut_fields: remove all lines and the length that was set, but not "Connection: close". */
 void weft__http_cut_field(weft_http *http, const char *name);
 bool weft__http_has_field(weft_http *http, const char *name);
 void weft__http_cut_fields(weft_http *http);
@@ -283,8 +289,8 @@ bool weft__http_is_value(struct text value);
 
 /* --- http_call.c ------------------------------------------------------------------- */
 
-/* On a client, put the URL in front of the text of an error from reading or writing a body.
- * Returns `error`. */
+/* On a client, after fetch, put the URL in front of the text of an error from reading or writing
+ * a body.  Returns `error`. */
 int weft__http_explain(weft_http *http, int error);
 
 /* The method of a client's request, after redirects. */
@@ -292,7 +298,8 @@ const char *weft__http_request_method(weft_http *http);
 
 /* --- phrase.c ---------------------------------------------------------------- */
 
-/* "200 OK"; for a status without a name only the number.  At most 48 bytes. */
+/* "200 OK"; for a status without a name only the number and a space, in `number`.  At most 48
+ * bytes. */
 struct text weft__http_phrase(int status, char number[8]);
 
 /* "Date: ...\r\n" with the current time. */

@@ -1,8 +1,9 @@
 /* fields.c - outgoing headers: which are allowed, and the lines that hold them.
  *
  * The lines are stored in the form in which they are sent.  No byte that would end a line or
- * the head gets into one.  Callers cannot set the headers that frame a message, so no message
- * has two possible ends.
+ * the head gets into a line.  A handler's header that frames the message is not stored as a
+ * line: it is refused, or (Content-Length) decides the framing.  So no message has two possible
+ * ends.
  */
 #include "http/message/exchange.h"
 #include "http/parse/scan.h"
@@ -24,7 +25,7 @@ line_end(char *at, char *end)
 	return lf ? lf + 1 : end;
 }
 
-/* Find the line with that name, which is ended by NUL.  NULL if there is none. */
+/* Find the first line of the name, whose text is ended by NUL.  NULL if there is none. */
 static char *
 fields_find(struct weft__http_out *out, struct text name)
 {
@@ -39,7 +40,7 @@ fields_find(struct weft__http_out *out, struct text name)
 	return NULL;
 }
 
-/* Remove every line with that name. */
+/* Remove every line of the name, likewise. */
 static void
 cut(struct weft__http_out *out, struct text name)
 {
@@ -136,7 +137,7 @@ set_connection(struct weft__http_out *out, const char *value)
 	return 0;
 }
 
-/* Returns 1 for a header without special meaning; otherwise it was handled, or is an error. */
+/* Returns 1 if the header is to be stored as a line; 0 if it was handled here; or an error. */
 static int
 set_special(weft_http *http, struct text name, const char *value)
 {

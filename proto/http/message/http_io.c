@@ -3,8 +3,8 @@
  * Output is collected in a buffer, so that the replies to pipelined requests, or a head and its
  * body, leave in one write.
  *
- * A peer may stay without progress for some time: its pace, initially grace_ns.  Each wait uses
- * the pace up, and each byte that the peer moves adds to it, up to pause_ns.  So a transfer of
+ * A peer may make no progress for some time: its pace, initially grace_ns.  Each wait uses the
+ * pace up, and each byte that the peer moves adds to the pace, up to pause_ns.  So a transfer of
  * any length finishes if its average rate is above rate_min, and a peer that stops is dropped.
  * The kernels on both sides move bytes in bursts of up to a megabyte, which may be minutes
  * apart for a slow reader.  Therefore output counts as moved when the peer acknowledges it, not

@@ -1,7 +1,7 @@
-/* http_io_file.c - send a part of a file, with a minimum pace.
+/* http_io_file.c - send a part of a file, as long as the peer's pace lasts.
  *
- * The kernel sends the bytes.  A timer periodically checks how many are left, and interrupts
- * the write once the peer's pace has run out.
+ * One call of the stream sends all bytes.  A timer periodically checks how many the peer has
+ * acknowledged, and interrupts the call once the peer's pace has run out.
  */
 #include "http/message/exchange.h"
 #include <weft/loop.h>

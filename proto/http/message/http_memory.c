@@ -1,8 +1,8 @@
 /* http_memory.c - per-loop slabs, and arenas, which are freed all at once.
  *
- * Slabs have one size, and each loop has its own spare ones: taking one costs two instructions
- * and no lock.  An allocation that does not fit in the rest of an arena's slab comes from the
- * allocator and is freed with the arena.
+ * Slabs have one size, and each loop has its own spare slabs: taking a spare one needs a few
+ * instructions and no lock.  An allocation that does not fit in the rest of an arena's slab
+ * comes from the allocator and is freed with the arena.
  */
 #include "http/message/exchange.h"
 #include <weft/embed.h>

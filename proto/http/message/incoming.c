@@ -91,7 +91,7 @@ weft__http_value(weft_http *http, const char *name, struct text *out)
 	return true;
 }
 
-/* Whether decoding would not change the path. */
+/* Whether the path has nothing to decode.  False also for some paths that decode to themselves. */
 static bool
 http_incoming_is_plain(struct text path)
 {

@@ -7,7 +7,7 @@
 #include "http/message/exchange.h"
 
 #define TYPE_MAX  1024u
-#define LINES_PUT 2048u /* larger headers are not copied into the buffer */
+#define LINES_PUT 2048u /* bytes of headers for which room is reserved with the first line */
 
 static bool
 draining(const struct weft__http_io *io)
@@ -17,8 +17,9 @@ draining(const struct weft__http_io *io)
 
 /* Whether no other request can follow on this connection.  A client that still waits for 100
  * Continue may or may not send its body, so it is unknown what the next bytes are.  The next
- * request cannot be found behind a body that was lost either; nor, once the reply is `whole`,
- * behind one that is too large to be read and dropped. */
+ * request cannot be found behind a body that was lost either.  A `whole` reply is given in one
+ * call, after which the handler reads no more of the body: then a rest of the body that is too
+ * large to be read and dropped also hides the next request. */
 static bool
 is_stuck(const weft_http *http, bool whole)
 {
