@@ -23,8 +23,8 @@ close_scope(struct weft__http_conn *conn)
 	conn->endless = false;
 }
 
-/* Handlers of a batch share a scope.  How much of its time a handler may lose because the
- * deadline is not moved for each of them. */
+/* The handlers of a batch share a scope, whose deadline is not moved again before this time has
+ * passed.  So a handler may lose as much of its request_ns. */
 static uint64_t
 slack(const struct weft__http_conn *conn)
 {
@@ -55,8 +55,9 @@ open_scope(struct weft__http_conn *conn)
 	return 0;
 }
 
-/* With the slack, the pace of a peer that stops runs out before the handler's deadline.  The pace
- * uses the present time, and the loop's may be older by more than the slack. */
+/* The deadline includes the slack, so that the pace of a peer that stops runs out first.  The pace
+ * is measured by weft_now(), and so is the deadline here: the loop's time may be older by more
+ * than the slack. */
 void
 weft__http_conn_progress(struct weft__http_io *io)
 {
@@ -158,7 +159,7 @@ status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 	return 500;
 }
 
-/* Complete the reply, or make sure that the peer notices it is incomplete. */
+/* Complete the reply, or make sure that the peer notices that the reply is incomplete. */
 static void
 complete(struct weft__http_conn *conn, weft_http *http, int rc)
 {
@@ -166,8 +167,8 @@ complete(struct weft__http_conn *conn, weft_http *http, int rc)
 
 	if (out->stage == WEFT__HTTP_NOT_BEGUN) {
 		if (rc < 0)
-			close_scope(conn);   /* the error may be the scope's */
-		weft__http_cut_fields(http); /* they were for another reply */
+			close_scope(conn);   /* an ended scope would fail this reply too */
+		weft__http_cut_fields(http); /* the handler's were for another reply */
 		(void)weft__http_reply_status(http, status_of(conn, http, rc), WEFT_NEVER);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* conn.c - one connection: exchange after exchange, and its end.
  *
- * A batch is the requests between two waits for the peer: those that arrived together.  A batch
+ * A batch is the requests between two waits for a head: those that arrived together.  A batch
  * counts as active once, and its handlers share a scope whose deadline is moved only after
  * some time has passed.  So pipelined requests need neither atomics nor timers of their own.
  * Between batches a connection holds only its threadlet.

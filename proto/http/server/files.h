@@ -22,8 +22,9 @@ struct weft__http_file {
 	char                    names[];      /* root, name */
 };
 
-/* Get the file, open; the caller gives it back.  It is loaded if it is not cached or was loaded
- * more than a second ago.  `name` is as for weft__http_os_open().  Returns 0 or -errno. */
+/* Get the file, open; the caller gives it back.  The call loads the file if it is not cached, or
+ * if it was loaded a second ago or earlier and no other request is reloading it.  `name` is as for
+ * weft__http_os_open().  Returns 0 or -errno. */
 int weft__http_file_take(weft_http_server *server, const char *root, const char *name,
                          struct weft__http_file **out);
 void weft__http_file_give(struct weft__http_file *file);

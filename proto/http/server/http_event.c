@@ -2,10 +2,10 @@
  *
  * A handler that sends events mostly waits for something else, so it would notice only at its
  * next event that the peer is gone.  Therefore an op watches for the end of the connection.
- * When the connection ends, or the server drains, the op cancels the handler's scope.  The rest
- * of the incoming body is dropped as it arrives.  A peer may send at most AHEAD_MAX bytes of
- * later requests; with more, the handler is canceled too, since the end of the connection
- * would not be seen behind bytes that are not read.
+ * When the connection ends, or the server drains, the callback of that op cancels the handler's
+ * scope.  The rest of the incoming body is dropped as it arrives.  A peer may send at most
+ * AHEAD_MAX bytes of later requests; with more, the handler is canceled too, since the end of
+ * the connection would not be seen behind bytes that are not read.
  */
 #include "http/server/http_server.h"
 
@@ -16,8 +16,8 @@
 
 struct weft__http_watch {
 	weft_op op;
-	struct weft__http_conn *conn; /* NULL: the watch is to end, */
-	weft_op *ended;               /* and to finish this op, unless NULL */
+	struct weft__http_conn *conn; /* NULL: the watch ends when `op` finishes */
+	weft_op *ended;               /* the op to finish then, or NULL */
 	weft_http *http;              /* while its body is not at its end, else NULL */
 	size_t min;                   /* bytes to wait for; fewer means the end */
 };

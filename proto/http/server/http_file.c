@@ -11,9 +11,8 @@
 
 /* --- names -------------------------------------------------------------------- */
 
-/* Write `name` to `out` without empty and "." parts; if `index`, with index.html appended, the
- * only way in which it gets longer.  Returns WEFT_ENOENT for a name that cannot be a file below
- * the root. */
+/* Write `name` to `out` without empty and "." parts, and with index.html appended if `index`.
+ * `out` needs room for `name`, INDEX and a NUL.  Returns 0, or WEFT_ENOENT if a part is "..". */
 static int
 clean(const char *name, bool index, char *out)
 {
@@ -142,7 +141,7 @@ choose_part(weft_http *http, const struct weft__http_file *file, struct weft__ht
 
 /* --- sending ------------------------------------------------------------------- */
 
-/* "bytes 0-9/100"; without a part, an asterisk in place of the range. */
+/* Set Content-Range: "bytes 0-9/100"; without a part, an asterisk takes the place of the range. */
 static int
 set_range(weft_http *http, const struct weft__http_range *part, uint64_t total)
 {
@@ -162,7 +161,8 @@ set_range(weft_http *http, const struct weft__http_range *part, uint64_t total)
 	return weft_http_set_header(http, "Content-Range", text);
 }
 
-/* Send the body after the head in the buffer; a small one in the same write. */
+/* Send the body after the head in the buffer; in the same write if the body is small and in the
+ * page cache. */
 static int
 send_part(weft_http *http, const struct weft__http_file *file, struct weft__http_range part,
           uint64_t deadline_ns)
@@ -229,7 +229,7 @@ redirect(weft_http *http, uint64_t deadline_ns)
 	char *to, *at;
 	int rc;
 
-	/* Otherwise "//x" would be read as host x. */
+	/* A browser would take a Location of "//x" for the host x. */
 	if (path.size == 0 || (path.size > 1 && path.data[1] == '/'))
 		return weft__http_reply_status(http, 404, deadline_ns);
 	to = at = weft__http_arena_take(&http->arena, path.size + query.size + 3);
@@ -254,7 +254,7 @@ answer_error(weft_http *http, int error, uint64_t deadline_ns)
 	case -ENOTDIR:
 	case -ELOOP:
 	case -ENAMETOOLONG:
-	case -EXDEV: /* it would leave the root */
+	case -EXDEV: /* the name leads out of the root */
 	case WEFT_EINVAL:
 	case -ENXIO:
 		return weft__http_reply_status(http, 404, deadline_ns);

@@ -1,8 +1,8 @@
 /* http_server.c - create a server, serve a listener, drain.
  *
  * weft_listener_serve() accepts the connections, and starts a threadlet for each of them on the
- * loop with the least load.  It calls on_end() when accepting has ended, which begins the
- * drain, and returns when no connection is left.
+ * loop with the least load.  When accepting has ended it calls on_end(), which begins the drain.
+ * It returns when no connection is left.
  */
 #include "http/server/http_server.h"
 
@@ -165,8 +165,9 @@ wait_leave(struct weft__http_conn *conn)
 	conn->service->waiting_count--;
 }
 
-/* Choose the connection that has waited longest, but not `newest`, to be closed.  Returns its
- * threadlet, which the caller cancels after the lock is released. */
+/* Choose the connection to be closed, but not `newest`: of those that are not proven the one that
+ * has waited longest; if there are none, of the proven ones.  Returns its threadlet, which the
+ * caller cancels after it has released the lock; 0 if there is no other connection. */
 static weft_threadlet
 evict(struct weft__http_service *service, const struct weft__http_conn *newest)
 {
@@ -218,8 +219,9 @@ weft__http_wait_end(struct weft__http_conn *conn)
 
 /* --- draining --------------------------------------------------------------- */
 
-/* Interrupt an idle connection, under the lock: invariant 3.  Returns the threadlet to cancel
- * after the lock is released, or 0.  A threadlet that has ended meanwhile ignores it. */
+/* Without `force`, interrupt the connection if it is idle, under the lock: invariant 3.  Returns
+ * the threadlet to cancel after the lock is released, with `force` or if the stream is taken; else
+ * 0.  By then the threadlet may have ended: canceling it has no effect. */
 static weft_threadlet
 http_server_notify(struct weft__http_conn *conn, bool force)
 {
@@ -233,8 +235,8 @@ http_server_notify(struct weft__http_conn *conn, bool force)
 	return state == WEFT__HTTP_TAKEN ? conn->self : 0;
 }
 
-/* An interrupt is sent under the lock: once the lock was held, it has been sent.  A call that
- * has nothing to wait for then clears it, if no wait has. */
+/* An interrupt is sent under the lock: once this call has held the lock, the interrupt has been
+ * sent.  If no wait has consumed it, the peek, which has nothing to wait for, clears it. */
 void
 weft__http_conn_busy(struct weft__http_conn *conn)
 {

@@ -5,9 +5,10 @@
  * http_event.c (server-sent events), http_file.c and open_files.c (static files).
  *
  *   1. A connection is a threadlet of its own, and an entry in the list of its service.  It
- *      leaves the list before its stream is closed or given away.
+ *      leaves the list before it closes its stream.  After weft_http_upgrade() the handler owns
+ *      the stream, and the connection, still in the list, is WEFT__HTTP_TAKEN.
  *   2. A service lives until weft_listener_serve() returns, so longer than its connections.
- *   3. The draining threadlet interrupts a stream only while the state of its connection is
+ *   3. A drain interrupts a stream only while the state of its connection is
  *      WEFT__HTTP_IDLE, and a connection checks for a drain after it has set that state.  The
  *      interrupt is sent under the lock, after the state was set to WEFT__HTTP_NOTIFIED.  So a
  *      connection that is no longer idle either was not interrupted and will not be, or sees
@@ -17,8 +18,8 @@
  *      threadlet is canceled under the lock.
  *   5. With idle_max, a connection is in one of two waiting lists while no request of it is in
  *      progress: while it waits for a head, and while it waits for its peer to close.  The
- *      first of a list has waited longest.  A connection that is removed to be closed is
- *      canceled.
+ *      first of a list has waited longest.  To evict a connection, another one removes it from
+ *      its list and cancels its threadlet.
  *
  * Thread: a connection belongs to its loop; a service and the counters are shared by all
  * threads.
@@ -40,8 +41,8 @@ struct weft__http_route {
 	struct weft__http_route *next;
 	weft_http_fn             fn;
 	void                    *arg;
-	const char              *method; /* "" for all methods; its memory and that of the names */
-	const char              *names[WEFT__HTTP_PARAMS]; /* is behind the struct */
+	const char              *method; /* "" for all methods; in memory behind the struct */
+	const char              *names[WEFT__HTTP_PARAMS]; /* of parameters; likewise */
 	uint32_t                 method_size;
 	uint32_t                 count;  /* number of names */
 };
@@ -93,12 +94,12 @@ struct weft_http_server {
 
 /* --- connections -------------------------------------------------------------- */
 
-/* What a drain may do to a connection. */
+/* What a drain does to a connection. */
 enum weft__http_state {
 	WEFT__HTTP_BUSY,  /* nothing: it checks by itself */
 	WEFT__HTTP_IDLE,  /* interrupt its stream */
 	WEFT__HTTP_NOTIFIED,  /* nothing: it was interrupted */
-	WEFT__HTTP_TAKEN, /* cancel it: its handler has no deadline */
+	WEFT__HTTP_TAKEN, /* cancel it: its handler has no deadline, and no op watches its stream */
 };
 
 struct weft__http_conn {
@@ -111,10 +112,10 @@ struct weft__http_conn {
 	weft_threadlet             self;
 	uint64_t                   since_ns; /* when it began */
 	uint32_t                   state;    /* enum weft__http_state, atomic */
-	uint32_t                   round;    /* last round that notified it; under the list's
-	                                      * lock */
+	uint32_t                   round;    /* last round of a drain that notified it; under
+	                                      * the lock */
 	weft_scope                 scope;    /* for handlers */
-	uint64_t                   scope_since_ns;
+	uint64_t                   scope_since_ns; /* when its deadline was last set */
 	struct weft__http_watch   *watch;    /* for an event stream, or NULL */
 	uint32_t                   requests; /* not yet added to the counters */
 	bool  scoped;  /* the scope is open */
@@ -137,7 +138,7 @@ struct weft__http_service {
 	uint64_t                drained_ns; /* when the drain began; written before `draining` */
 	struct weft__spin       lock;     /* for the lists and `forced` */
 	bool                    forced;   /* connections have been canceled */
-	uint32_t                round;    /* of notifications */
+	uint32_t                round;    /* number of the last round of notifications */
 	struct weft__link       conns;
 	struct weft__link       waiting[2]; /* not proven, proven */
 	uint32_t                waiting_count;
@@ -149,7 +150,8 @@ struct weft__http_service {
 /* Run a connection on the calling threadlet; takes `peer`.  `service` is its service. */
 int weft__http_conn_run(weft_stream *peer, void *service);
 
-/* Add a connection to the list; and remove it.  One that is late is canceled. */
+/* Add a connection to the list; and remove it.  _enter() cancels the connection if the others were
+ * canceled already. */
 void weft__http_service_enter(struct weft__http_conn *conn);
 void weft__http_service_leave(struct weft__http_conn *conn);
 

@@ -1,8 +1,8 @@
 /* open_files.c - a cache of open files.
  *
- * The hash of a name selects its only slot, and a new entry replaces the slot's old one, so
- * there are at most SLOTS entries.  When an entry is a second old, one of the requests for it
- * reloads it, while the others continue to send the old one.
+ * The cache is direct-mapped: the hash of a name selects one slot, and a new entry replaces the
+ * slot's old one, so there are at most SLOTS entries.  When an entry is a second old, one of the
+ * requests for it reloads it, while the others continue to send the old one.
  *
  * Files are opened and inspected on the blocking pool, since both may wait for a disk.
  */
@@ -75,7 +75,7 @@ open_files_keep(struct weft__http_files *files, struct weft__http_file *file)
 	weft__http_file_give(old);
 }
 
-/* The file no longer exists. */
+/* Remove the entry of a file that no longer exists. */
 static void
 forget(struct weft__http_files *files, struct weft__http_file *file)
 {
@@ -101,7 +101,7 @@ weft__http_files_free(struct weft__http_files *files)
 	weft_release(files);
 }
 
-/* Created when a file is first sent; NULL without memory. */
+/* The server's cache, created when a file is first sent; NULL without memory. */
 static struct weft__http_files *
 files_of(weft_http_server *server)
 {

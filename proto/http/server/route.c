@@ -61,7 +61,7 @@ descend(struct weft__http_node *node, struct text segment, bool is_param)
 	return child;
 }
 
-/* Parse a segment of a pattern.  *name is that of a parameter, else empty. */
+/* Parse a segment of a pattern.  *name becomes the name of the parameter; empty for a literal. */
 static int
 read_segment(struct text segment, struct text *name, bool *is_rest)
 {
@@ -130,7 +130,7 @@ link_route(struct weft__http_route **list, struct weft__http_route *route)
 	return 0;
 }
 
-/* Insert the route at the end of its path, given without the first slash. */
+/* Insert the route at the end of `path`, which is given without its first slash. */
 static int
 insert_route(struct weft__http_node *node, struct weft__http_route *route, struct text path)
 {
