@@ -6,7 +6,7 @@
  *
  *   1. taken <= max at all times; one byte more is a 413.
  *   2. A chunk's size is 1 to 16 hexadecimal digits, so it fits in 64 bits.  No sign, prefix or
- *      space is allowed: a parser that skips bytes it does not know reads another size.
+ *      space is allowed: another parser, which skips such bytes, would read another size.
  *   3. Extensions are checked and ignored.  Their size is limited per chunk and per body, since
  *      body_max does not count them.
  */

@@ -78,7 +78,7 @@ weft__http_date_format(int64_t seconds, char out[WEFT__HTTP_DATE_SIZE])
 
 /* --- parsing ---------------------------------------------------------------- */
 
-/* The rest of the input; `bad` is set once it is not as expected. */
+/* The rest of the input; `bad` is set once the input is not as expected. */
 struct reader {
 	const char *at, *end;
 	bool bad;
@@ -124,7 +124,7 @@ name(struct reader *r, const char *names)
 	return 0;
 }
 
-/* The full year for one of two digits: the latest that is not more than 50 years after now. */
+/* The full year for a year of two digits: the latest not more than 50 years after `now`. */
 static int64_t
 full_year(int two, int64_t now)
 {
@@ -140,8 +140,8 @@ full_year(int two, int64_t now)
 	return year;
 }
 
-/* Read a date of a form: %d is a day, %e one that a space may begin, %b a month, %y and %Y a year,
- * and %T a time of day. */
+/* Read a date of a form: %d is a day of two digits, %e the same or a space and one digit, %b a
+ * month, %y and %Y a year of two and of four digits, %T a time of day. */
 static void
 read_form(struct reader *r, const char *form, int64_t now, struct moment *out)
 {

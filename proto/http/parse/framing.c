@@ -116,7 +116,7 @@ note_upgrade(struct weft__http_head *head, struct text value, struct weft__http_
 	return 0;
 }
 
-/* By the size of the name.  The size and the first letter spare most headers the comparison. */
+/* Indexed by the size of the name.  Size and first letter spare most headers the comparison. */
 static const struct {
 	const char *name;
 	int (*note)(struct weft__http_head *head, struct text value, struct weft__http_part part);

@@ -56,7 +56,7 @@ no_name(const char *data, uint32_t line, uint32_t at)
 	return at == line ? "empty header name" : "malformed header name";
 }
 
-/* Where the name at the beginning of the line ends.  That is at the CR at the latest. */
+/* Where the name at the beginning of the line ends: at the CR of the line at the latest. */
 static uint32_t
 name_end(struct text input, uint32_t line)
 {

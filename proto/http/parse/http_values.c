@@ -35,7 +35,7 @@ range_one(struct text spec, uint64_t total, struct weft__http_range *out)
 	return 1;
 }
 
-/* Parse a list of ranges.  Returns their count; 0 if none overlaps the body. */
+/* Parse a list of ranges.  Returns the count of those that overlap the body, or an error. */
 static int
 range_list(struct text list, uint64_t total, struct weft__http_range *out, int room)
 {

@@ -76,7 +76,7 @@ bool weft__http_is_token(struct text text);
 /* Whether the text equals `name`, ignoring case. */
 bool weft__http_same(struct text text, const char *name);
 
-/* Whether it equals one of the names, which NULL ends, ignoring case. */
+/* Whether the text equals one of the names, ignoring case.  NULL ends the array. */
 bool weft__http_is_one_of(struct text text, const char *const *names);
 
 /* Remove the next element of a comma-separated list from the front of `list`, without the white

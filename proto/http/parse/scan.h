@@ -4,7 +4,7 @@
  * where the CPU can (SSE2 is part of x86-64, NEON of arm64), else eight at a time in a word.
  * No byte outside the given range is read.
  *
- *   text   stops at a control byte other than HTAB: scans a header value
+ *   text   stops at a control byte other than HTAB: scans a line, or a value to send
  *   word   stops at a space, a control byte or a byte above 127: scans a request
  *          target
  *   name   stops at a byte that is not a letter or "-": header names rarely contain

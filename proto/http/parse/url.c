@@ -7,7 +7,8 @@
  *   1. The result contains no byte that could end a line or split a request line: neither in
  *      the target nor in Host.
  *   2. The host is the text between "//" and the next "/", "?" or "#".  It hides nothing: no
- *      user information, no backslash, no percent encoding.
+ *      user information, no backslash, no percent encoding.  The encoded path of a Unix socket
+ *      is exempt.
  *   3. Error texts show neither user information nor a query nor a fragment.
  */
 #include "http/parse/url.h"
