@@ -130,7 +130,7 @@ check_address(const char *address, const weft_admin *admin)
 }
 
 /* Close the listener, if it is not closed yet.  Both weft_admin_close() and the serving
- * threadlet do this: when that can no longer accept, no peer shall wait in vain. */
+ * threadlet do this: the latter when it can no longer accept, so that no peer waits in vain. */
 static void
 close_listener(weft_admin *admin)
 {
@@ -206,7 +206,7 @@ open_server(weft_admin *admin, const char *address)
 	return rc < 0 ? rc : admin_start(admin);
 }
 
-/* Whether it can be sent: a header allows no other bytes, and drops blanks at both ends. */
+/* Whether the token can be sent: a header allows no other bytes, and drops blanks at both ends. */
 static bool
 is_token(const char *token)
 {
@@ -322,8 +322,9 @@ weft_admin_mount(weft_admin *admin, weft_http_server *server, const char *prefix
 	mount->admin = admin;
 	memcpy(mount->prefix, prefix, size);
 	weft__spin_lock(&admin->lock);
-	mount->next = admin->mounts; /* routes may refer to it, even if */
-	admin->mounts = mount;       /* not all could be added */
+	/* The mount stays even if not all routes can be added: those that were refer to it. */
+	mount->next = admin->mounts;
+	admin->mounts = mount;
 	weft__spin_unlock(&admin->lock);
 	return weft__admin_routes(mount, server);
 }

@@ -6,7 +6,6 @@
 #define OBSERVE_NS  (5 * WEFT_S)
 #define PIECE_BYTES ((size_t)16 << 10)
 
-/* A request enables the timing of runs that begin from now on. */
 static int
 write_dags(weft_http *http, weft_admin *admin, struct weft__admin_text *text)
 {
@@ -32,6 +31,7 @@ write_dags(weft_http *http, weft_admin *admin, struct weft__admin_text *text)
 	return more < 0 ? more : rc;
 }
 
+/* A request enables the timing of nodes, for runs that begin within OBSERVE_NS. */
 int
 weft__admin_dag(weft_http *http, weft_admin *admin)
 {

@@ -148,7 +148,8 @@ write_json(struct weft__admin_listing *listing, const struct weft__admin_entry *
 
 /* --- text ------------------------------------------------------------------------ */
 
-/* Names are not trusted, and a dump may be shown in a terminal. */
+/* Names are not trusted, and a dump may be shown in a terminal.  0xc2 begins U+0080 to U+00bf, of
+ * which the first half are control characters. */
 void
 weft__admin_put_name(struct weft__admin_text *text, const char *name)
 {

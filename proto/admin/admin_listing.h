@@ -63,7 +63,8 @@ void weft__admin_write_entry(struct weft__admin_listing *listing,
 /* Keep `entry` if it is among the first `max`. */
 void weft__admin_top_add(struct weft__admin_top *top, const struct weft__admin_entry *entry);
 
-/* Move the next one to its place, from the last to the first.  False: all are sorted. */
+/* Move the last of the first *left entries to its place, and decrement *left.  False: all are
+ * sorted. */
 bool weft__admin_top_sort_step(struct weft__admin_top *top, size_t *left);
 
 #endif

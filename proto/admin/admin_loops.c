@@ -149,7 +149,7 @@ put_loop(struct weft__admin_text *text, const weft_loop_info *info)
 
 /* --- the rest -------------------------------------------------------------------- */
 
-/* The value of a histogram is its count; its quantiles are in nanoseconds for seconds. */
+/* The value of a histogram is its count.  If its unit is seconds, its quantiles are in ns. */
 static void
 put_value(struct weft__admin_text *text, const struct weft__admin_value *v)
 {

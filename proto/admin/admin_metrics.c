@@ -54,7 +54,7 @@ put_label(struct weft__admin_text *text, const char *key, const char *value)
 	weft__admin_put(text, "\"", 1);
 }
 
-/* `name{loop="1",name="x"`, open for more labels. */
+/* Write `name{loop="1",name="x"`, open for more labels. */
 static void
 begin_sample(struct weft__admin_text *text, const char *name, const weft_loop_info *info)
 {

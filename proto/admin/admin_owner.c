@@ -1,7 +1,7 @@
 /* admin_owner.c - values of the program, which are read on the owner loop.
  *
  * If the owner loop is blocked, which may be what the user wants to find out, a handler on
- * another loop does not wait for it: after a second it replies without the values.
+ * another loop waits for it only a second, and then replies without the values.
  */
 #include "admin_private.h"
 #include <weft/loop.h>
@@ -15,7 +15,7 @@ struct owner_call {
 	struct weft__admin_text *text;
 };
 
-/* The program's functions are not called after weft_admin_close(), even if that could not wait. */
+/* The program's functions are not called after weft_admin_close(), even if it could not wait. */
 static int
 run_on_owner(void *arg)
 {

@@ -1,9 +1,9 @@
 /* admin_private.h - shared by the files of the admin endpoint.  Private.
  *
- *   1. A handler runs on the loop that has accepted its peer; that may be a loop of a server
- *      that the admin endpoint is mounted on.  Each running handler holds a reference to the
- *      admin endpoint; so do its own server, and the owner until weft_admin_close().  The last
- *      release frees it.
+ *   1. A handler runs on the loop of its connection, which need not be the owner loop.  Each
+ *      running handler holds a reference to the admin endpoint; so do the threadlet that serves
+ *      the endpoint's own server, and the program until weft_admin_close().  The last release
+ *      frees the endpoint.
  *   2. Options, panels and mounts are written once and only read afterwards.  Metrics of the
  *      program belong to the owner loop; other loops request them from it (admin_owner.c).
  *   3. One of the readers of events makes each snapshot, under `broadcast`, and all readers
@@ -20,7 +20,7 @@
 #include "base/proto_lock.h"
 #include "base/proto_refs.h"
 
-#define WEFT__ADMIN_LOOPS_MAX   1024u /* that are listed */
+#define WEFT__ADMIN_LOOPS_MAX   1024u /* limit of loops that are listed */
 #define WEFT__ADMIN_SLICE       64u   /* threadlets listed without a break */
 #define WEFT__ADMIN_TAKE_NS     (5 * WEFT_S) /* for a peer to accept an event */
 
@@ -69,7 +69,7 @@ struct weft_admin {
 	struct weft__refs         refs;
 	uint32_t                  readers;   /* of events; atomic */
 	uint32_t                  dumps;     /* listings of threadlets in progress; atomic */
-	weft_event                closing;   /* set when it begins to close */
+	weft_event                closing;   /* set when the endpoint begins to close */
 	weft_event               *gone;      /* for a waiting weft_admin_close(); or NULL */
 	weft_mutex                broadcast;
 	struct weft__admin_snapshot *snapshot; /* under `broadcast` */
@@ -93,22 +93,27 @@ enum weft__admin_use {
 	WEFT__ADMIN_VISITS, /* the page itself, which other sites may link to */
 };
 
-/* Whether the request may be handled.  Returns 0; or has replied: WEFT_EPERM, or an error of
- * the reply. */
+/* Check whether the request may be handled.  Returns 0 if so; WEFT_EPERM after a reply that
+ * refuses the request; or an error. */
 int weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use);
 
-/* Handle ?token=. Returns 0 if there is none; 1 if it has replied; or an error. */
+/* Handle ?token=.  Returns 0 if the request has none or none is required; 1 if the call has
+ * replied; or an error. */
 int weft__admin_token_login(weft_admin *admin, weft_http *http);
+
+/* Whether the request has the token: in Authorization or in a cookie; _bearer: in Authorization. */
 bool weft__admin_shows_token(weft_admin *admin, weft_http *http);
 bool weft__admin_shows_bearer(weft_admin *admin, weft_http *http);
 
-/* Set the headers of every reply; `policy` NULL: nothing may be loaded or run. */
+/* Set the headers that all replies have.  `policy` is the Content-Security-Policy; NULL: one by
+ * which nothing may be loaded or run. */
 int weft__admin_headers(weft_http *http, const char *policy);
 
 /* Reply with a line of text.  Returns as weft_http_reply(). */
 int weft__admin_reply_line(weft_http *http, int status, const char *line);
 
-/* Reply with the text, which is freed.  Returns the text's error if it has one. */
+/* Reply with the text, which is freed.  Returns the text's error if it has one, or as
+ * weft_http_reply(). */
 int weft__admin_reply(weft_http *http, const char *type, struct weft__admin_text *text);
 
 /* Send the text as a piece of a reply that has begun, if it has `min` bytes or more.  Returns 0
@@ -130,8 +135,8 @@ struct weft__admin_count {
 extern const struct weft__admin_count weft__admin_counts[]; /* the last has no name */
 extern const char *const weft__admin_phases[WEFT_PHASES];
 
-/* Let `write` add to the text on the owner loop.  If that loop does not answer in time, nothing
- * is added. */
+/* Let `write` add to the text on the owner loop.  If that loop does not begin with it in time,
+ * nothing is added. */
 void weft__admin_on_owner(weft_admin *admin,
                          void (*write)(weft_admin *admin, struct weft__admin_text *text),
                          struct weft__admin_text *text);
@@ -139,10 +144,10 @@ void weft__admin_on_owner(weft_admin *admin,
 /* The JSON of /debug/loops. */
 void weft__admin_write_loops(weft_admin *admin, struct weft__admin_text *text);
 
-/* Read a metric of the program, on the owner loop.  Not of a histogram. */
+/* Read a metric of the program that is not a histogram, on the owner loop. */
 double weft__admin_read(const struct weft__admin_value *value);
 
-/* The members of a description, as in /metrics and in JSON. */
+/* The names of a metric's type and unit, as in JSON; that of the type also as in /metrics. */
 const char *weft__admin_type_name(weft_admin_type type);
 const char *weft__admin_unit_name(weft_admin_unit unit);
 

@@ -57,7 +57,7 @@ weft__admin_reply(weft_http *http, const char *type, struct weft__admin_text *te
 	return rc;
 }
 
-/* Piece by piece, so that the pace of a slow peer is measured for each. */
+/* Piece by piece, so that at most PIECE_MAX bytes are queued in the stream. */
 int
 weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
 {

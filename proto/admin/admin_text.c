@@ -48,7 +48,7 @@ weft__admin_put_number(struct weft__admin_text *text, uint64_t number)
 	weft__admin_put(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* The locale's decimal point may be another, and several bytes long. */
+/* Print a number with a ".".  The locale's decimal point may differ, and have several bytes. */
 static size_t
 print_double(char *out, size_t room, double number)
 {

@@ -110,7 +110,7 @@ pause(struct weft__admin_listing *listing)
 	return rc;
 }
 
-/* Whether everything that is to be shown was written; then the rest need not be listed. */
+/* Whether everything that is to be shown was written, so that the rest need not be listed. */
 static bool
 is_full(const struct weft__admin_listing *listing)
 {

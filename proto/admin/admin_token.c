@@ -1,10 +1,10 @@
 /* admin_token.c - the token: in a header, in a query, in a cookie.
  *
- * A token in a query would stay in histories and logs.  So the reply is a cookie, and a
- * redirect to the same path without the query.  The cookie has the token in hex, since a cookie
+ * A token in a query would stay in histories and logs.  So the reply sets a cookie and
+ * redirects to the same path without the query.  The cookie has the token in hex, since a cookie
  * does not allow every byte, and the browser sends it only for pages of the same site.
  * Browsers share cookies between all ports of a host: the port is part of the cookie's name,
- * so that the admin endpoints of several programs do not overwrite each other's.
+ * so that the admin endpoints of several programs do not overwrite each other's cookies.
  *
  * A comparison takes the same time wherever the tokens differ.
  */
@@ -46,7 +46,7 @@ is_cookie(const char *value, size_t size, const char *token)
 	return is_token(given, size / 2, token);
 }
 
-/* "weft_admin_7070=", with the port that the browser has used. */
+/* Write "weft_admin_7070=", with the port that the browser has used.  Returns the size. */
 static size_t
 name_cookie(weft_http *http, char *out)
 {
@@ -80,7 +80,7 @@ has_cookie(weft_http *http, const char *token)
 	return entry;
 }
 
-/* Names of schemes ignore case. */
+/* The names of authentication schemes are case-insensitive. */
 static bool
 is_bearer(const char *given)
 {
@@ -129,7 +129,7 @@ set_cookie(weft_admin *admin, weft_http *http)
 	return rc;
 }
 
-/* Redirect to the same path: "?" alone removes the query. */
+/* Redirect to the same path: a Location of "?" removes the query. */
 int
 weft__admin_token_login(weft_admin *admin, weft_http *http)
 {

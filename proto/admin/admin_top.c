@@ -1,14 +1,14 @@
 /* admin_top.c - the first of many threadlets in some order (top-k), in bounded memory.
  *
- * The entries are a heap whose root is the last of them.  A new one that comes before the
- * root replaces it.  Finally the heap is sorted step by step, so that sorting many does not
+ * The entries are a heap whose root is the last of them.  A new entry that comes before the
+ * root replaces the root.  Finally the heap is sorted step by step, so that sorting many does not
  * block the loop.
  */
 #include "admin_listing.h"
 #include <string.h>
 #include <weft/debug.h>
 
-/* Whether `a` comes before `b`; equal ones are ordered by age. */
+/* Whether `a` comes before `b`; equal ones are ordered by ID. */
 static bool
 before(enum weft__admin_order order, const weft_threadlet_info *a, const weft_threadlet_info *b)
 {

@@ -2,10 +2,11 @@
  *
  *   1. There is one recording at a time, until it has been sent.  Its memory is needed until
  *      then, and with slow readers such recordings would add up.
- *   2. The reply begins with the recording, and gets a newline each second, which JSON allows
- *      at the beginning.  Only a write reveals that the peer is gone; then the recording ends.
- *   3. The conversion to text runs on the blocking pool: before the first piece all of it is
- *      read and sorted, which would block the loop.
+ *   2. The reply begins when the recording does, and gets a newline each second, which JSON
+ *      allows at the beginning.  Only a write reveals that the peer is gone; then the recording
+ *      ends.
+ *   3. The conversion to text runs on the blocking pool: before the first piece the whole trace
+ *      is read and sorted, which would block the loop.
  */
 #include "admin_private.h"
 #include <weft/trace.h>
@@ -59,7 +60,7 @@ record(weft_http *http, weft_admin *admin, weft_trace *trace, uint64_t seconds)
 		if (rc == 0)
 			rc = WEFT_ESHUTDOWN;
 		else if (rc == WEFT_ETIMEDOUT)
-			rc = weft_check_canceled(); /* or was it the scope's deadline? */
+			rc = weft_check_canceled(); /* fails if a scope's deadline has passed */
 	}
 	ended = weft_trace_end(trace);
 	return rc < 0 ? rc : ended;

@@ -38,7 +38,7 @@ is_reserved(const char *name)
 	return false;
 }
 
-/* Whether the samples of the histogram have that name. */
+/* Whether `metric` is a histogram that has samples of that name. */
 static bool
 is_part(const char *name, const weft_admin_metric *metric)
 {

@@ -48,7 +48,8 @@ clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Newer kernels report the count as the size of the directory; on others it is counted. */
+/* Newer kernels report the count as the size of the directory; on others the entries are
+ * counted. */
 static uint64_t
 count_fds(void)
 {
