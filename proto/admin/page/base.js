@@ -1,7 +1,7 @@
 /* base.js - shared by the parts of the page: elements, numbers as text, streams.
  *
  * Each script adds to `weft`.  Only page.js and panels start something by themselves.  A panel
- * of a program may use everything here, and weft.chart(), .spark() and .moveSection().
+ * of a program may use everything in this file, and weft.chart(), .spark() and .timeline().
  *
  *   1. Text from the server stays text: it is never parsed as HTML.
  *   2. Nothing is requested while the page is hidden: an idle tab costs the program nothing,

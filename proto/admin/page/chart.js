@@ -5,8 +5,8 @@
  *
  * Both return an object with push(ms, values); `colour` names a property of the style sheet,
  * `whole` is for counts.  Time runs from left to right, and nothing moves except when a value
- * arrives.  The legend shows the newest values as text.  Others are read with the pointer or
- * the arrow keys, and are then shown as text too.
+ * arrives.  The legend shows the newest values as text.  The pointer or the arrow keys choose
+ * older values, which are then shown as text too.
  */
 (function () {
 "use strict";
@@ -35,7 +35,7 @@ function linearMarks(max, whole) {
 	return Array.from({ length: count + 1 }, (_, i) => i * step);
 }
 
-/* Powers of ten around all values; within a single decade 1, 2, 5 and 10 times. */
+/* Powers of ten around all values; for a single decade 1, 2, 5 and 10 times its lower end. */
 function logMarks(min, max) {
 	const first = Math.floor(Math.log10(min)), last = Math.ceil(Math.log10(max * 1.0001));
 

@@ -80,7 +80,7 @@ function sortByMiddle(layer, side) {
 	renumber(layer);
 }
 
-/* Places are counted from the middle, so that layers of different sizes compare. */
+/* Positions are counted from the middle, so that layers of different sizes compare. */
 function renumber(layer) {
 	layer.forEach((spot, i) => spot.position = i - (layer.length - 1) / 2);
 }

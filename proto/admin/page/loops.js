@@ -238,7 +238,7 @@ weft.startLoops = function () {
 		snapshot.values.forEach((value) => values.get(value.name).show(at, value));
 	}
 
-	/* Another process: the counters of the old one say nothing about it. */
+	/* A new process serves the page: the old one's counters say nothing about it. */
 	function forget() {
 		for (const part of [...cards.values(), ...values.values()])
 			part.element.remove();

@@ -1,6 +1,6 @@
 /* threadlets.js - the table of threadlets, searched and sorted by the server.
  *
- * It is requested every two seconds while the table is visible.  Rows are kept by the
+ * The list is requested every two seconds while the table is visible.  Rows are kept by the
  * threadlet's ID, so that focus and open backtraces stay where they are.
  */
 (function () {
@@ -170,7 +170,7 @@ class Table {
 		this.rows.delete(key);
 	}
 
-	/* Each has two rows: its own, and one for its backtrace. */
+	/* Each threadlet has two rows: its own, and one for its backtrace. */
 	showRow(threadlet, index) {
 		const key = keyOf(threadlet), row = this.rows.get(key) ?? new Row(threadlet);
 		const there = this.body.children[index * 2] ?? null;
