@@ -13,10 +13,10 @@
  *   3. A signal whose deadline has passed, or a source of which has fired, has fired for a
  *      thread that checks it: the check does what the loop would do in its next iteration.  So
  *      a threadlet that computes without suspending sees it.
- *   4. The timer is cleared as the signal fires, and as the signal ends without having fired, both on
- *      the loop's thread: so the timer needs no reference until it fires.  Then it takes one:
- *      another thread may have dropped the last one.  That thread does not free a signal with a
- *      timer, but sends it to the loop.
+ *   4. The timer is cleared as the signal fires, and as the signal ends without having fired,
+ *      both on the loop's thread: so the timer needs no reference until it fires.  Then it takes
+ *      one: another thread may have dropped the last one.  That thread does not free a signal with
+ *      a timer, but sends it to the loop.
  */
 #include <string.h>
 #include <weft/abort.h>

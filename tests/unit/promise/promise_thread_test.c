@@ -669,7 +669,7 @@ TEST(the_last_reference_to_a_promise_may_be_dropped_as_its_op_finishes)
 	stop_and_free(loop_a);
 }
 
-/* --- handled by another thread than it was reported on --------------------------- */
+/* --- handled by another thread than the one that reported ------------------------ */
 
 static weft__a32 reported;
 
