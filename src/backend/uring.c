@@ -31,7 +31,7 @@
  *   9. An op without a direction (a file op, or an evicted op) that the kernel has is in
  *      `requests`, linked by next, and back by arg.  An op that is not linked has arg NULL.
  *  10. A ring that can no longer be entered is abandoned.  Its completions are taken first.
- *      Then the ops that are still in the ring go to an epoll; file ops fail.
+ *      Then it is unmapped, and the ops that it still has go to an epoll; file ops fail.
  */
 #include <errno.h>
 #include <poll.h>
@@ -626,6 +626,9 @@ uring_settle(struct weft__backend *backend)
 	uint32_t count = 2 * backend->fds.count * WEFT__FDS_PAGE;
 
 	u->settled = true;
+	/* The kernel may have refused to cancel, and a mapped ring lives on after its close: its
+	 * requests would compete with the ops for what arrives. */
+	weft__uring_close(&u->ring);
 	while (u->requests)
 		move_op(backend, weft__node_op(u->requests));
 	while (u->unsent.first) {
@@ -645,10 +648,11 @@ uring_settle(struct weft__backend *backend)
 static bool
 fallen_next(struct weft__backend *backend, struct weft__ready *out)
 {
-	if (next_completion(backend, out))
-		return true;
-	if (!uring_of(backend)->settled)
+	if (!uring_of(backend)->settled) {
+		if (next_completion(backend, out))
+			return true;
 		uring_settle(backend);
+	}
 	return weft__ready_next(backend, out);
 }
 

@@ -144,9 +144,10 @@ weft__uring_close(struct weft__uring *ring)
 }
 
 /* Canceling through io_uring_register(2) also completes the canceled requests.  If that is
- * rejected too, closing the ring cancels them; a bound ring then executes nothing more, because
- * that is left to the thread that enters it.  If `error` shows that the number is no longer a
- * ring, the program has closed it, and the number must not be touched. */
+ * rejected too, weft__uring_close() cancels them, because the mappings keep the ring alive until
+ * then.  A bound ring executes nothing more, because that is left to the thread that enters it.
+ * If `error` shows that the number is no longer a ring, the program has closed it, and the number
+ * must not be touched. */
 void
 weft__uring_abandon(struct weft__uring *ring, int error)
 {

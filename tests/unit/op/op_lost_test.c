@@ -285,6 +285,48 @@ TEST(a_loop_that_can_no_longer_enter_its_ring_continues_with_epoll)
 		run_threadlet(go_on_by_epoll, (void *)(uintptr_t)&errors[i]);
 }
 
+/* The kernel refuses to cancel what is in the ring, too.  On a movable loop its requests would
+ * still run, on any system call of the thread. */
+static int
+feed_after_loss(void *arg)
+{
+	(void)arg;
+	begin_all();
+	if (strcmp(backend_name(), "uring") != 0) {
+		feed_all();
+		await_all();
+		end_all();
+		return 0;
+	}
+	prepare_loss(-EPERM, false);
+	register_error = -EPERM;
+	lose();
+	while (reports == 0)
+		OK(weft_sleep_until(weft_after(100 * WEFT_US)));
+	CHECK_EQ(all.ended, 0);
+	feed_all();
+	await_all();
+	CHECK_EQ(all.results[RECEIVE], 1);
+	CHECK_EQ(all.byte, 'x');
+	CHECK_EQ(all.results[WRITE], 1000);
+	CHECK(all.results[TAKE] >= 0);
+	CHECK_EQ(all.read, 1);
+	end_all();
+	end_loss();
+	return 0;
+}
+
+TEST(a_ring_that_is_lost_takes_nothing_that_arrives_later)
+{
+	weft_loop_opts opts = { .flags = WEFT_LOOP_MOVABLE };
+	weft_loop *loop = weft_loop_new(&opts);
+
+	CHECK(loop);
+	(void)go_on(loop, feed_after_loss, NULL);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
 /* --- without a fallback ------------------------------------------------- */
 
 static void
