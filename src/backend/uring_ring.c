@@ -190,9 +190,11 @@ weft__uring_get(struct weft__uring *ring)
 {
 	struct io_uring_sqe *sqe;
 
+	if (ring->dead)
+		return NULL;
 	if (unsubmitted(ring) == ring->sq_entries && ring->enabled)
 		(void)weft__uring_enter(ring, 0);
-	if (unsubmitted(ring) == ring->sq_entries || ring->dead)
+	if (unsubmitted(ring) == ring->sq_entries)
 		return NULL;
 	sqe = &ring->sqes[ring->sq_tail++ & ring->sq_mask];
 	__builtin_memset(sqe, 0, sizeof(*sqe));
