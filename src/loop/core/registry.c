@@ -1,7 +1,8 @@
 /* registry.c - the list of the loops of the process, for inspection by any thread.
  *
- *   1. A loop is in the list from its creation until it is destroyed.  It is removed under the
- *      lock, so a thread that holds the lock finds valid memory.
+ *   1. A loop is in the list while it is `listed`: from its creation until it is destroyed, or
+ *      hidden (runtime/main.c).  It is removed under the lock, so a thread that holds the lock
+ *      finds valid memory.
  *   2. A thread that takes a loop from the list becomes its visitor, and then checks whether
  *      the loop is being freed (F).  weft_loop_free() first sets that flag, and then checks
  *      for visitors (E).  Both are sequentially consistent, so one of them sees the other.
@@ -36,6 +37,7 @@ weft__registry_remove(weft_loop *loop)
 		link = &(*link)->next_listed;
 	if (*link)
 		*link = loop->next_listed;
+	loop->listed = false;
 	weft__lock_give(&weft__registry.lock);
 }
 
