@@ -178,6 +178,7 @@ add_block(struct weft_wheel *wheel, entry *p)
 	weft__assert(b != NULL); /* invariant 6 */
 	wheel->spare = b->next;
 	b->next = wheel->slot[p->slot];
+	weft__assert(!b->next || b->next->count == BLOCK_ROOM); /* invariant 2 */
 	b->count = 0;
 	wheel->slot[p->slot] = b;
 	wheel->occupied[p->slot / DIGITS] |= UINT64_C(1) << p->slot % DIGITS;
@@ -212,6 +213,7 @@ detach(struct weft_wheel *wheel, unsigned slot)
 {
 	block *chain = wheel->slot[slot];
 
+	weft__assert(chain != NULL); /* invariant 3 */
 	wheel->slot[slot] = NULL;
 	wheel->occupied[slot / DIGITS] &= ~(UINT64_C(1) << slot % DIGITS);
 	return chain;
@@ -223,8 +225,10 @@ drop_block(struct weft_wheel *wheel, unsigned slot)
 {
 	block *b = wheel->slot[slot];
 
-	wheel->slot[slot] = b->next;
-	if (!b->next)
+	weft__assert(b->count == 0);
+	if (b->next)
+		wheel->slot[slot] = b->next;
+	else
 		(void)detach(wheel, slot);
 	wheel_give_back(wheel, b);
 	return 1;
@@ -301,6 +305,7 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 	}
 	weft__wheel_sort(from, (size_t)(e - from));
 	wheel->run_end = (size_t)(e - wheel->run);
+	weft__assert(wheel->run_end <= wheel->limit); /* invariants 6 and 7 */
 	for (e = from; e < &wheel->run[wheel->run_end]; e++) {
 		e->entry->block = wheel;
 		e->entry->slot = IN_RUN;
@@ -347,6 +352,7 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	slot = first_slot(wheel);
 	wheel->bound_ns = slot == WEFT__WHEEL_SLOTS ? WEFT_NEVER : slot_start(wheel, slot);
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
+	weft__assert(slot < DIGITS || wheel->bound_ns >= wheel->now_ns); /* invariant 4 */
 }
 
 /* Timers rarely set WEFT__ENTRY_BACKGROUND.  What else sets it (ops, timer handles) costs more than
@@ -415,6 +421,7 @@ weft__wheel_drop(struct weft_wheel *wheel, struct weft__wheel_entry *p)
 	count(wheel, p, -1);
 	if (!rare(p->slot == IN_RUN))
 		return remove_from_slot(wheel, p);
+	weft__assert(wheel->run[p->index].entry == p); /* invariant 1 */
 	wheel->run[p->index].entry = NULL;
 	p->block = NULL;
 	return 1;
