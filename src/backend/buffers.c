@@ -56,6 +56,7 @@ weft__buffers_make(struct weft__buffers *buffers, const struct weft__uring *ring
 const void *
 weft__buffers_hold(struct weft__buffers *buffers, const struct io_uring_cqe *cqe)
 {
+	weft__assert(buffers->held < 0); /* invariant 4 of uring.c */
 	buffers->held = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
 	return buffers->memory + (size_t)buffers->held * SIZE;
 }

@@ -6,6 +6,7 @@
 void
 weft__fds_count_used(struct weft__backend *backend, int by)
 {
+	weft__assert(by > 0 || backend->fds.in_use > 0);
 	backend->fds.in_use += (uint32_t)by;
 	weft__count_set(&backend->counters->fds, backend->fds.in_use);
 }
@@ -22,9 +23,13 @@ weft__directions_take(struct weft__backend *backend, struct weft__fd *entry, uin
 		if (!entry->armed)
 			entry->identity = 0;
 	}
-	for (int direction = 0; direction < 2; direction++)
-		if (directions & weft__direction_mask(direction))
-			entry->waiter[direction] = who;
+	for (int direction = 0; direction < 2; direction++) {
+		if (!(directions & weft__direction_mask(direction)))
+			continue;
+		/* invariant 1 */
+		weft__assert(!entry->waiter[direction] || entry->waiter[direction] == who);
+		entry->waiter[direction] = who;
+	}
 }
 
 void

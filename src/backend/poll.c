@@ -74,8 +74,11 @@ static void
 disarm(struct weft__backend *backend, struct weft__fd *entry)
 {
 	struct polls *polls = polls_of(backend);
-	struct pollfd last = polls->fds[--polls->count];
+	struct pollfd last;
 
+	weft__assert(entry->index > 0 && entry->index < polls->count
+	             && weft__fds_get(&backend->fds, polls->fds[entry->index].fd) == entry);
+	last = polls->fds[--polls->count];
 	if (entry->index == polls->count)
 		return;
 	polls->fds[entry->index] = last;
@@ -103,6 +106,7 @@ poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t
 	} else if (weft__fd_is_other(backend, fd, entry)) {
 		return -ENOENT;
 	}
+	weft__assert(polls->fds[entry->index].fd == fd); /* invariant 1 */
 	polls->fds[entry->index].revents = 0;
 	polls->fds[entry->index].events = (short)((want & WEFT_READABLE ? POLLIN : 0)
 	                                          | (want & WEFT_WRITABLE ? POLLOUT : 0));

@@ -12,6 +12,7 @@
 void
 weft__backend_finish(struct weft__backend *backend, struct weft__op *op, int64_t result)
 {
+	weft__assert(op->state != WEFT__OP_DONE); /* invariant 1 of backend.h */
 	op->result = result;
 	op->more = false;
 	op->state = WEFT__OP_DONE;
@@ -427,6 +428,7 @@ weft__ready_resume(struct weft__backend *backend)
 		struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 		node = node->next;
+		weft__assert(op->state == WEFT__OP_THROTTLED); /* invariant 5 */
 		weft__directions_leave(backend, entry, (uintptr_t)op);
 		entry->flags |= WEFT__FD_MAY_READ;
 		backend->ops->submit(backend, op);

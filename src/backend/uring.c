@@ -103,6 +103,7 @@ link_request(struct uring *u, struct weft__op *op)
 {
 	struct weft__node *node = weft__op_node(op);
 
+	weft__assert(!node->arg);
 	node->next = u->requests;
 	node->arg = &u->requests;
 	if (node->next)
@@ -160,6 +161,8 @@ push_unsent(struct weft__backend *backend)
 		struct weft__op *op = weft__node_op(node);
 
 		node = node->next;
+		weft__assert(op->state == WEFT__OP_UNSENT
+		             || op->state == WEFT__OP_CANCELING); /* invariant 3 */
 		uring_push(backend, op);
 	}
 }
@@ -170,6 +173,7 @@ uring_leave(struct weft__backend *backend, struct weft__op *op)
 {
 	if (weft__op_is_file(op) || !weft__ready_has(backend, op)) {
 		unlink_request(op);
+		weft__assert(backend->requests > 0);
 		backend->requests--;
 	} else {
 		weft__ready_leave(backend, op);
@@ -405,6 +409,8 @@ uring_take(struct weft__backend *backend, struct weft__op *op, const struct io_u
 {
 	struct uring *u = uring_of(backend);
 
+	weft__assert(op->state == WEFT__OP_SENT
+	             || op->state == WEFT__OP_CANCELING); /* invariant 1 */
 	weft__ready_update_state(backend, op, cqe->res);
 	if (cqe->flags & IORING_CQE_F_BUFFER)
 		backend->data = weft__buffers_hold(&u->buffers, cqe);
@@ -643,6 +649,7 @@ uring_settle(struct weft__backend *backend)
 		if (op && (op->state == WEFT__OP_SENT || op->state == WEFT__OP_CANCELING))
 			move_op(backend, op);
 	}
+	weft__assert(backend->requests == 0); /* invariant 9 */
 }
 
 static bool

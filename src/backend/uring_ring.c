@@ -226,6 +226,7 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 	bool timed, wait = timeout_ns != 0 && load_acquire(ring->cq_tail) == ring->cq_head;
 	int rc = weft__uring_enable(ring);
 
+	weft__assert(!ring->dead);
 	if (rc < 0)
 		return rc;
 	store_release(ring->sq_tail_shared, ring->sq_tail); /* S */
@@ -263,8 +264,11 @@ weft__uring_has_result(const struct weft__uring *ring, const void *user_data)
 bool
 weft__uring_next(struct weft__uring *ring, struct io_uring_cqe *out)
 {
-	if (load_acquire(ring->cq_tail) == ring->cq_head) /* C */
+	uint32_t ready = load_acquire(ring->cq_tail) - ring->cq_head; /* C */
+
+	if (ready == 0)
 		return false;
+	weft__assert(ready <= ring->cq_mask + 1); /* invariant 2 */
 	*out = ring->cqes[ring->cq_head++ & ring->cq_mask];
 	/* Prefetch the op of the next completion; small values are not pointers and do no harm. */
 	__builtin_prefetch(
