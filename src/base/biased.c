@@ -7,6 +7,7 @@
 static void
 count_own(struct weft__biased *biased)
 {
+	weft__assert(!weft__count_get(&biased->own)); /* invariant 1 */
 	if (biased->never || ++biased->alone < OFTEN)
 		return;
 	biased->alone = 0;

@@ -9,6 +9,7 @@
  *
  * This layer does not allocate stacks, does not grow them and has no list of contexts.
  */
+#include "base/sys.h"
 #include "base/switch/annotate.h"
 
 #include <stddef.h>
@@ -21,6 +22,7 @@ weft__context_main(void *arg)
 
 	weft__asan_enter(self);
 	next = self->fn(self->arg);
+	weft__assert(next && !next->dead); /* invariant 2 of switch.h */
 	self->dead = true;
 	next->fresh = false; /* entered by a return; see x86_64.S */
 	weft__asan_leave(self, next);
@@ -52,9 +54,19 @@ weft__context_make(struct weft__context *context, void *stack, size_t stack_byte
 	};
 }
 
+/* The caller is on the stack of `context`. */
+static bool
+is_running(const struct weft__context *context)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here - (uintptr_t)context->stack < context->stack_bytes;
+}
+
 void
 weft__context_fini(struct weft__context *context)
 {
+	weft__assert(context->sp && !is_running(context)); /* invariant 4 of switch.h */
 	weft__asan_fini(context);
 	weft__tsan_fini(context->tsan_fiber);
 	weft__valgrind_fini(context->valgrind_id);
