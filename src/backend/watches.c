@@ -42,8 +42,8 @@ watch_directions(const struct weft__fd *entry, uintptr_t who, uint32_t events)
 	return entry->waiter[0] ? WEFT_WRITABLE : WEFT_READABLE;
 }
 
-/* A watch could not be changed: restore the entry, except for other waiters that were evicted
- * in the meantime. */
+/* A watch could not be changed: restore the entry, except for other waiters that were evicted in
+ * the meantime, and for what an eviction has disarmed. */
 static void
 restore(struct weft__backend *backend, struct weft__fd *entry, const struct weft__fd *old,
         uintptr_t who)
@@ -55,8 +55,10 @@ restore(struct weft__backend *backend, struct weft__fd *entry, const struct weft
 	for (int direction = 0; evicted && direction < 2; direction++)
 		if (was.waiter[direction] != who)
 			was.waiter[direction] = 0;
-	if (evicted)
+	if (evicted || (old->armed && !entry->armed)) {
 		was.armed = was.flags = 0;
+		was.generation = entry->generation;
+	}
 	if (weft__fd_is_idle(entry) && !weft__fd_is_idle(&was))
 		weft__fds_count_used(backend, 1);
 	*entry = was;

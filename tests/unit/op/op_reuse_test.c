@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
+#include "base/os.h"
 #include "stream_pair.h"
 #include "unit/threadlet/sched.h"
 
@@ -548,4 +549,49 @@ TEST(a_descriptor_that_is_still_open_and_in_use_is_refused)
 		(void)fflush(stdout);
 		run_threadlet(take_busy, &m);
 	}
+}
+
+/* --- a number that is closed as a watch on it changes -------------------- */
+
+static const struct weft__sys *knowing;
+static int closed = -1;
+
+/* As if another thread had closed the number meanwhile. */
+static int64_t
+lose_identity(int fd)
+{
+	return fd == closed ? -EBADF : knowing->identity(fd);
+}
+
+static int
+change_a_lost_watch(void *arg)
+{
+	struct weft__sys losing = *weft__sys;
+	struct pair lost = make_pair(), other = make_pair();
+	struct victim first = { .fd = lost.fd }, second = { .fd = other.fd };
+
+	(void)arg;
+	watch_victim(&first, WEFT_READABLE);
+	watch_victim(&second, WEFT_READABLE);
+	knowing = weft__sys;
+	losing.identity = lose_identity;
+	closed = lost.fd;
+	weft__sys = &losing;
+	(void)weft_watch_start(NULL, &first.watch, lost.fd, WEFT_READABLE | WEFT_WRITABLE,
+	                       on_victim_ready, &first);
+	(void)weft_watch_stop(&first.watch);
+	weft__sys = knowing;
+	put(other.peer, "x");
+	for (uint64_t until_ns = SOON; second.calls == 0 && weft_now() < until_ns;)
+		OK(weft_sleep_until(weft_after(WEFT_MS)));
+	CHECK(second.calls > 0);
+	CHECK_EQ(weft_watch_stop(&second.watch), 1);
+	close_pair(lost);
+	close_pair(other);
+	return 0;
+}
+
+TEST(a_watch_that_cannot_be_changed_leaves_other_descriptors_alone)
+{
+	run_threadlet(change_a_lost_watch, NULL);
 }
