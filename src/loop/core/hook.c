@@ -58,6 +58,7 @@ loop_hook_begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward
 static void
 loop_hook_end(weft_loop *loop, const struct weft__hook_cursor *cursor)
 {
+	weft__assert(loop->hooks.cursors == cursor); /* invariant 1 */
 	loop->hooks.cursors = cursor->outer;
 }
 
@@ -257,6 +258,9 @@ weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook)
 void
 weft__hooks_fini(weft_loop *loop)
 {
-	while (loop->hooks.first)
-		loop_hook_drop(loop, loop->hooks.first);
+	const struct weft__hooks *hooks = &loop->hooks;
+
+	while (hooks->first)
+		loop_hook_drop(loop, hooks->first);
+	weft__assert(!hooks->checkpoints && !hooks->changes && !hooks->more); /* invariant 3 */
 }

@@ -102,7 +102,9 @@ void
 weft__loop_exit(weft_loop *loop)
 {
 	/* The last access; free() acquires it. */
-	(void)weft__add(&loop->visitors, UINT32_MAX, WEFT__RELEASE);
+	uint32_t before = weft__add(&loop->visitors, UINT32_MAX, WEFT__RELEASE);
+
+	weft__assert(before > 0); /* invariant 3 */
 }
 
 /* --- freeing ------------------------------------------------------------- */
@@ -147,6 +149,8 @@ destroy(weft_loop *loop, bool alone)
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
 	weft__registry_remove(loop);
+	/* Invariant 3; and invariant 1 of stop_wait.c. */
+	weft__assert(alone || (weft__count_get(&loop->visitors) == 0 && !loop->stop_waits));
 	if (loop->watchdog_ns && !alone)
 		weft__watchdog_remove(loop);
 	if (alone) /* drop functions are user code, for the parent to run */
@@ -331,7 +335,9 @@ weft_loop_current(void)
 static void
 loop_life_end(weft_loop *loop)
 {
-	weft__store(&loop->state, WEFT_STOPPED, WEFT__SEQ_CST); /* S */
+	weft__assert(weft__count_get(&loop->state) == WEFT_STOPPING);        /* invariant 1 */
+	weft__assert(weft__inbox_is_closed(&loop->inbox) && loop->ops == 0); /* invariant 2 */
+	weft__store(&loop->state, WEFT_STOPPED, WEFT__SEQ_CST);              /* S */
 	if (weft__load(&loop->visitors, WEFT__SEQ_CST) > 0
 	    || weft__load(&loop->refs, WEFT__ACQUIRE) > 0)
 		weft__stop_waits_end(loop);

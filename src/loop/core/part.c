@@ -15,6 +15,7 @@ weft__loop_attach(weft_loop *loop, enum weft__part_slot slot, struct weft__part 
 void
 weft__loop_detach(weft_loop *loop, enum weft__part_slot slot)
 {
+	weft__assert(weft__loop_part(loop, slot)); /* invariant 1 */
 	weft__store(&loop->parts[slot], 0, WEFT__RELAXED);
 }
 

@@ -35,6 +35,7 @@ weft__registry_remove(weft_loop *loop)
 	weft__lock_take(&weft__registry.lock);
 	while (*link && *link != loop)
 		link = &(*link)->next_listed;
+	weft__assert(*link || weft__loop_is_forked(loop)); /* invariants 1 and 3 */
 	if (*link)
 		*link = loop->next_listed;
 	loop->listed = false;

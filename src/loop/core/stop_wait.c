@@ -42,6 +42,7 @@ loop_stop_wait_take_out(struct weft__stop_wait *wait)
 {
 	struct weft__stop_wait **link = &wait->loop->stop_waits;
 
+	weft__assert(weft__count_get(&wait->loop->refs) > 0); /* invariant 1 */
 	while (*link != wait)
 		link = &(*link)->next;
 	*link = wait->next;

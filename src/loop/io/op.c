@@ -63,6 +63,7 @@ void
 weft__op_deliver(weft_loop *loop, struct weft__op *op)
 {
 	if (!op->more) {
+		weft__assert(op->pending && loop->ops > 0); /* invariant 2 */
 		if (op->entry.block)
 			weft__wheel_drop(&loop->wheel, &op->entry);
 		op->pending = false;
@@ -331,6 +332,7 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
+		weft__assert(!op->entry.block); /* invariant 2 */
 		op->entry.kind = WEFT__ENTRY_OP | WEFT__ENTRY_BACKGROUND
 		                 | (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__ENTRY_DEADLINE);
 		if (weft__wheel_add(&loop->wheel, &op->entry, deadline_ns) < 0)
@@ -565,6 +567,7 @@ weft__op_take_result(void *arg)
 {
 	struct weft__op *op = arg;
 
+	weft__assert(op->pending && weft__count_get(&op->node.state)); /* invariant 4 */
 	loop_op_finish(op,
 	               op->has_text ? loop_op_text_of(op)->result : weft__get(op->posted_result));
 }

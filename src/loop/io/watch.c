@@ -56,8 +56,10 @@ unend(weft_loop *loop, weft_watch *watch)
 {
 	weft_watch **link = &loop->backend.ended;
 
-	while (*link != watch)
+	while (*link != watch) {
+		weft__assert(*link); /* invariant 1 */
 		link = (weft_watch **)(void *)&(*link)->spare;
+	}
 	*link = (weft_watch *)(uintptr_t)watch->spare;
 }
 
@@ -76,6 +78,7 @@ detach(weft_loop *loop, weft_watch *watch)
 static void
 stop(weft_loop *loop, weft_watch *watch)
 {
+	weft__assert(watch->token); /* invariant 1 */
 	if (watch->token & ENDED)
 		unend(loop, watch);
 	else

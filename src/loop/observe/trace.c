@@ -62,7 +62,9 @@ loop_trace_enter(const struct weft__thread *self)
 static void
 loop_trace_leave(const struct weft__thread *self)
 {
-	(void)weft__add(stripe(self), UINT32_MAX, WEFT__RELEASE); /* O */
+	uint32_t before = weft__add(stripe(self), UINT32_MAX, WEFT__RELEASE); /* O */
+
+	weft__assert(before > 0); /* invariant 1 */
 }
 
 static struct weft__trace_chunk *
@@ -96,6 +98,7 @@ loop_trace_reserve(weft_trace *trace, struct weft__thread *self, unsigned events
 		self->trace_chunk = chunk;
 	}
 	chunk->count += events;
+	weft__assert(chunk->count <= WEFT__TRACE_EVENTS); /* invariant 3 */
 	return &chunk->events[chunk->count - events];
 }
 

@@ -307,6 +307,7 @@ weft__watchdog_remove(weft_loop *loop)
 {
 	(void)loop;
 	weft__lock_take(&dog.lock);
+	weft__assert(dog.loops > 0); /* invariant 1 */
 	if (--dog.loops == 0) {
 		wake_up(1);
 		(void)weft__sys->thread_join(dog.thread);

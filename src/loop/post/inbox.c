@@ -109,6 +109,7 @@ weft__inbox_begin_sleep(struct weft__inbox *inbox, uintptr_t mode)
 	do {
 		if (node_of(head))
 			return false;
+		weft__assert(!(head & MODE)); /* invariant 1 */
 	} while (!weft__cas(&inbox->head, &head, (head & CLOSED) | mode, WEFT__RELEASE)); /* M */
 	inbox->sleeps++;
 	return true;

@@ -97,6 +97,7 @@ weft__mailbox_arrive(void *arg)
 {
 	struct weft__mailbox *box = arg;
 
+	weft__assert(weft__count_get(&box->head) != EMPTY); /* invariant 1 */
 	if (weft__load(&box->head, WEFT__RELAXED) != CLOSED)
 		deliver(box, EMPTY);
 }

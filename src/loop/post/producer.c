@@ -64,9 +64,11 @@ void
 weft__producer_unref(struct weft__producer *producer)
 {
 	struct weft__producer_piece *piece, *next;
-
 	/* Every other access comes before the unref of its holder. */
-	if (weft__add(&producer->refs, UINT32_MAX, WEFT__ACQ_REL) != 1)
+	uint32_t before = weft__add(&producer->refs, UINT32_MAX, WEFT__ACQ_REL);
+
+	weft__assert(before > 0); /* invariant 8 */
+	if (before != 1)
 		return;
 	for (piece = producer->drain; piece; piece = next) {
 		next = weft__get(piece->next);
@@ -81,6 +83,7 @@ disown(struct weft__producer **link)
 {
 	struct weft__producer *producer = *link;
 
+	weft__assert(weft__count_get(&producer->owned)); /* invariant 7 */
 	*link = producer->next_of_thread;
 	weft__store(&producer->owned, 0, WEFT__RELEASE); /* O */
 	weft__producer_unref(producer);

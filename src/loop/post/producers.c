@@ -60,6 +60,7 @@ static void
 producers_check(struct weft__producer *producer)
 {
 	producer->limit = weft__load(&producer->call.made, WEFT__ACQUIRE); /* M */
+	weft__assert(producer->limit >= weft__count_get(&producer->done)); /* invariant 1 */
 	if (weft__load(&producer->call.extra, WEFT__RELAXED))
 		take_extra(producer);
 	set_stop(producer);
@@ -111,6 +112,7 @@ unlist_first(struct weft__producer_list *l)
 {
 	struct weft__producer *producer = l->first;
 
+	weft__assert(l->count > 0);
 	l->first = producer->next_listed;
 	l->count--;
 	return producer;

@@ -54,8 +54,10 @@ unwatch(struct weft__process *process)
 		return;
 	process->listed = false;
 	link = &s->processes;
-	while (*link != process)
+	while (*link != process) {
+		weft__assert(*link); /* invariant 1 */
 		link = &(*link)->next;
+	}
 	*link = process->next;
 	if (s->process_cursor == process)
 		s->process_cursor = process->next;
@@ -153,6 +155,7 @@ enlist(struct weft__process *process)
 {
 	int rc = weft__signal_use(process->loop, SIGCHLD);
 
+	weft__assert(!process->listed); /* invariant 1 */
 	if (rc < 0)
 		return rc;
 	process->next = process->loop->signals->processes;

@@ -67,6 +67,7 @@ task_pop(struct weft__tasks *tasks, struct weft__task_list *list)
 	struct weft__task *task = list->first;
 	struct weft__call call = task->call;
 
+	weft__assert(tasks->count > 0); /* invariant 2 */
 	list->first = (struct weft__task *)(void *)task->letter.next;
 	if (!list->first)
 		list->last = NULL;
