@@ -26,7 +26,7 @@ static const struct entry entries[] = {
 	ENTRY(WEFT_ENOMEM, "out of memory"),
 	ENTRY(WEFT_EAGAIN, "queue is full, try again"),
 	ENTRY(WEFT_EBUSY, "in use"),
-	ENTRY(WEFT_EDEADLK, "would deadlock, or the caller cannot wait here"),
+	ENTRY(WEFT_EDEADLK, "would deadlock"),
 	ENTRY(WEFT_EALREADY, "already done"),
 	ENTRY(WEFT_ENOENT, "not found"),
 	ENTRY(WEFT_EEXIST, "already exists"),
