@@ -74,6 +74,21 @@ weft_fail(int error, const char *format, ...)
 	return weft__fail(error, last->words->text);
 }
 
+int
+weft__fail_in(int error, const char *call, const char *reason)
+{
+	return weft_fail(error, "%s: %s", call, reason);
+}
+
+int
+weft__misuse_in(int error, const char *call, const char *reason)
+{
+	(void)weft__fail_in(error, call, reason);
+	if (WEFT__DEBUG)
+		weft__misuse_abort(weft_detail());
+	return error;
+}
+
 /* A text belongs to one failure: a later failure with the same error must not reuse it. */
 static bool
 take_words(const struct weft__failure *last, int error)

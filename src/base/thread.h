@@ -135,6 +135,10 @@ WEFT__SHARED WEFT__COLD int weft__fail(int error, const char *text);
 /* Like weft__fail(), for misuse of the API; a debug build aborts with the text. */
 WEFT__SHARED WEFT__COLD int weft__misuse(int error, const char *text);
 
+/* The same two, with the text "call: reason", for functions that several calls share. */
+WEFT__COLD int weft__fail_in(int error, const char *call, const char *reason);
+WEFT__COLD int weft__misuse_in(int error, const char *call, const char *reason);
+
 /* Report misuse by the code that called the library, and abort (hooks.c). */
 _Noreturn void weft__misuse_abort(const char *what);
 

@@ -29,6 +29,22 @@
 
 #define BRIEFLY ((uintptr_t)1) /* in `runner`: the claim soon ends, or becomes a lasting one */
 
+WEFT__COLD static int
+loop_life_refuse(const weft_loop *loop, bool stopped, const char *call)
+{
+	if (!loop)
+		return weft__misuse_in(WEFT_EINVAL, call,
+		                       "no loop is given, and none runs on this thread");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse_in(WEFT_EWRONGLOOP, call,
+		                       "the loop was made by a parent process");
+	if (stopped)
+		return weft__fail_in(WEFT_ESHUTDOWN, call, "the loop has stopped");
+	return weft__misuse_in(WEFT_EWRONGLOOP, call,
+	                       "the loop runs on another thread; make the call there, for example "
+	                       "by weft_loop_post()");
+}
+
 int
 weft__loop_check(const weft_loop *loop, const char *call)
 {
@@ -36,15 +52,15 @@ weft__loop_check(const weft_loop *loop, const char *call)
 	bool stopped;
 
 	if (!loop)
-		return weft__misuse(WEFT_EINVAL, call);
+		return loop_life_refuse(loop, false, call);
 	/* With or without BRIEFLY: callbacks that run while an idle loop ends may use the
 	 * loop. */
 	runner = weft__load(&loop->runner, WEFT__RELAXED) & ~BRIEFLY;
 	stopped = weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED;
-	if ((runner && runner != (uintptr_t)weft__thread_self() && !stopped)
+	if (stopped || (runner && runner != (uintptr_t)weft__thread_self())
 	    || weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, call);
-	return stopped ? weft__fail(WEFT_ESHUTDOWN, call) : 0; /* invariant 2 */
+		return loop_life_refuse(loop, stopped, call);
+	return 0; /* invariant 2 */
 }
 
 bool

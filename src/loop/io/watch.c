@@ -32,21 +32,21 @@ is_counted(const weft_watch *watch)
 }
 
 static int
-loop_watch_check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
+loop_watch_check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn,
+                 const char *call)
 {
-	int rc = weft__loop_check(loop, "weft_watch_start");
+	int rc = weft__loop_check(loop, call);
 
 	if (rc < 0)
 		return rc;
 	if (!watch || !fn || !valid)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_watch_start: watch or fn is NULL, "
-		                    "or the events, the signal or the pid are invalid");
+		return weft__misuse_in(WEFT_EINVAL, call,
+		                       "watch or fn is NULL, or the events, the signal or the pid "
+		                       "are invalid");
 	if (watch->token && watch->loop != loop)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_watch_start: the watch is started on another loop");
+		return weft__misuse_in(WEFT_EINVAL, call, "the watch is started on another loop");
 	if (weft__loop_is_stopping(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_watch_start: the loop is stopping");
+		return weft__fail_in(WEFT_ESHUTDOWN, call, "the loop is stopping");
 	return 0;
 }
 
@@ -108,7 +108,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = loop_watch_check(loop, watch, !(events & ~KNOWN), fn);
+	rc = loop_watch_check(loop, watch, !(events & ~KNOWN), fn, "weft_watch_start");
 	if (rc < 0)
 		return rc;
 	/* Muting needs no system call. */
@@ -151,7 +151,8 @@ weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo, weft_watc
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = loop_watch_check(loop, watch, signo > 0 && signo < WEFT__SIGNALS, fn);
+	rc = loop_watch_check(loop, watch, signo > 0 && signo < WEFT__SIGNALS, fn,
+	                      "weft_watch_start_signal");
 	if (rc < 0)
 		return rc;
 	if (watch->token != STARTED || !(watch->flags & SIGNAL) || watch->id != signo) {
@@ -178,7 +179,7 @@ weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid, weft_watch_f
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = loop_watch_check(loop, watch, pid > 0, fn);
+	rc = loop_watch_check(loop, watch, pid > 0, fn, "weft_watch_start_pid");
 	if (rc < 0)
 		return rc;
 	if (watch->token != STARTED || !(watch->flags & CHILD) || watch->id != pid) {

@@ -424,7 +424,7 @@ check_set(uint64_t signals)
 {
 	if (signals == 0 || (signals & BIT(0)))
 		return weft__misuse(WEFT_EINVAL,
-		                    "signal wait: the set is empty, or contains signal 0");
+		                    "weft_signal_wait: the set is empty, or contains signal 0");
 	return 0;
 }
 
@@ -440,7 +440,7 @@ weft__signal_op(weft_op *op, uint64_t signals, uint64_t deadline_ns)
 	rc = loop_signal_keep(op->loop, signals);
 	if (rc < 0) {
 		(void)weft_op_finish(
-			op, weft__fail(rc, "signal wait: cannot wait for these signals here"));
+			op, weft__fail(rc, "weft_signal_wait: cannot wait for these signals here"));
 		return 0;
 	}
 	signo = take_kept(op->loop->signals, signals);
@@ -458,11 +458,12 @@ weft__signal_poll(weft_loop *loop, uint64_t signals)
 
 	loop = weft__loop_or_current(loop);
 	if (rc == 0)
-		rc = weft__loop_check(loop, "signal wait: cannot wait for these signals here");
-	if (rc == 0)
-		rc = loop_signal_keep(loop, signals);
+		rc = weft__loop_check(loop, "weft_signal_wait");
 	if (rc < 0)
-		return weft__fail(rc, "signal wait: cannot wait for these signals here");
+		return rc;
+	rc = loop_signal_keep(loop, signals);
+	if (rc < 0)
+		return weft__fail(rc, "weft_signal_wait: cannot wait for these signals here");
 	loop_signal_take(loop->signals);
 	rc = take_kept(loop->signals, signals);
 	return rc > 0 ? rc : WEFT_ETIMEDOUT;
