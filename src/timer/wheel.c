@@ -398,7 +398,7 @@ static COLD int
 add_slowly(struct weft_wheel *wheel, entry *p, uint64_t due_ns)
 {
 	if (wheel_reserve(wheel) < 0)
-		return weft__fail(WEFT_ENOMEM, "timer: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_timer_*: out of memory");
 	return weft__wheel_add(wheel, p, due_ns);
 }
 

@@ -253,19 +253,47 @@ weft_op_set_background(weft_op *handle, bool on)
 	op->background = on;
 }
 
+/* For error texts: the call that starts an op of this kind. */
+WEFT__COLD static const char *
+loop_op_call(int kind)
+{
+	static const char *const calls[] = {
+		[WEFT__OP_SLEEP] = "weft_op_sleep",
+		[WEFT__OP_OWN] = "weft_op_begin",
+		[WEFT__OP_CLOSE] = "weft_op_close",
+		[WEFT__OP_POLL] = "weft_op_poll",
+		[WEFT__OP_RECV] = "weft_op_recv",
+		[WEFT__OP_RECV_MULTI] = "weft_op_recv_multi",
+		[WEFT__OP_ACCEPT] = "weft_op_accept",
+		[WEFT__OP_SEND] = "weft_op_send",
+		[WEFT__OP_SENDMSG] = "weft_stream_write",
+		[WEFT__OP_SENDFILE] = "weft_stream_write_file",
+		[WEFT__OP_CONNECT] = "weft_op_connect",
+	};
+	const char *call = (size_t)kind < sizeof(calls) / sizeof(calls[0]) ? calls[kind] : NULL;
+
+	return call ? call : "weft_op_*";
+}
+
+/* Refuse to start an op, as misuse. */
+WEFT__COLD static int
+loop_op_refuse(int kind, int error, const char *reason)
+{
+	return weft__misuse_in(error, loop_op_call(kind), reason);
+}
+
 /* The slow path: the loop may belong to another thread, or be stopping. */
 WEFT__COLD static int
 check_loop(const struct weft__op *op, int kind)
 {
-	int rc = weft__loop_check(
-		op->loop, "op start: the op's loop belongs to another thread, or has stopped");
+	int rc = weft__loop_check(op->loop, loop_op_call(kind));
 
 	if (rc < 0)
 		return rc;
 	if (op->pending || !weft__loop_is_stopping(op->loop) || kind == WEFT__OP_CLOSE)
 		return 0;
 	return op->loop->ending || !weft__thread_self()->threadlet
-	               ? weft__fail(WEFT_ESHUTDOWN, "op start: the loop is stopping")
+	               ? weft__fail_in(WEFT_ESHUTDOWN, loop_op_call(kind), "the loop is stopping")
 	               : 0;
 }
 
@@ -278,15 +306,14 @@ loop_op_prepare(struct weft__op *op, int kind, int fd)
 	int rc;
 
 	if (!op || !op->loop || (has_fd && fd < 0))
-		return weft__misuse(
-			WEFT_EINVAL,
-			"op start: the op is NULL or not initialized, or the descriptor is "
-			"negative");
+		return loop_op_refuse(
+			kind, WEFT_EINVAL,
+			"op is NULL or not initialized, or the descriptor is negative");
 	rc = weft__loop_is_usable(op->loop) ? 0 : check_loop(op, kind);
 	if (rc < 0)
 		return rc;
 	if (op->pending)
-		return weft__misuse(WEFT_EBUSY, "op start: the op is already pending");
+		return loop_op_refuse(kind, WEFT_EBUSY, "the op is already pending");
 	op->kind = (uint8_t)kind;
 	op->fd = fd;
 	op->flags = 0;
@@ -326,9 +353,8 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	weft_loop *loop = op->loop;
 
 	if (op->kind >= WEFT__OP_POLL && weft__ready_is_free(&loop->backend, op) < 0)
-		return weft__fail(
-			WEFT_EBUSY,
-			"op start: another op or a watch already waits on this descriptor");
+		return weft__fail_in(WEFT_EBUSY, loop_op_call(op->kind),
+		                     "another op or a watch already waits on this descriptor");
 	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
@@ -336,7 +362,7 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 		op->entry.kind = WEFT__ENTRY_OP | WEFT__ENTRY_BACKGROUND
 		                 | (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__ENTRY_DEADLINE);
 		if (weft__wheel_add(&loop->wheel, &op->entry, deadline_ns) < 0)
-			return weft__fail(WEFT_ENOMEM, "op start: out of memory");
+			return weft__fail_in(WEFT_ENOMEM, loop_op_call(op->kind), "out of memory");
 	}
 	begin_pending(op);
 	if (op->kind >= WEFT__OP_FILE_OPEN)
