@@ -550,7 +550,7 @@ static int
 wait_in_threadlet(weft_dag_run *run, uint64_t deadline_ns)
 {
 	weft_op op;
-	int rc = weft__may_wait(deadline_ns);
+	int rc = weft__may_wait_in(deadline_ns, "weft_dag_run_wait");
 
 	if (rc < 0)
 		return rc;

@@ -338,7 +338,7 @@ weft_child_kill(weft_child *child, int signo)
 	rc = child->ended
 	             ? WEFT_ESRCH
 	             : runtime_child_kernel(child)->kill(&child->process.pid, signo, child->group);
-	return rc < 0 ? weft__fail(rc, "weft_child_kill") : 0;
+	return rc < 0 ? weft__fail_in(rc, "weft_child_kill", weft_strerror(rc)) : 0;
 }
 
 int

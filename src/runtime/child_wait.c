@@ -11,7 +11,7 @@ weft_child_open(const char *const *argv, const weft_child_opts *opts, weft_child
                 uint64_t deadline_ns)
 {
 	/* Opening does not wait; but a canceled threadlet must not start a process. */
-	int rc = deadline_ns == WEFT_NOWAIT ? 0 : weft__may_wait(deadline_ns);
+	int rc = deadline_ns == WEFT_NOWAIT ? 0 : weft__may_wait_in(deadline_ns, "weft_child_open");
 
 	return rc < 0 ? rc : weft__child_open(NULL, argv, opts, out);
 }
@@ -27,7 +27,7 @@ weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns)
 		rc = weft__child_poll(child, &now);
 		status = now;
 	} else {
-		rc = weft__may_wait(deadline_ns);
+		rc = weft__may_wait_in(deadline_ns, "weft_child_wait");
 		if (rc == 0) {
 			weft__op_init_waited(&op);
 			rc = weft__child_wait_op(child, &op, deadline_ns);

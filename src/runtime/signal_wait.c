@@ -11,7 +11,7 @@ weft_signal_wait(uint64_t signals, uint64_t deadline_ns)
 
 	if (deadline_ns == WEFT_NOWAIT)
 		return weft__signal_poll(NULL, signals);
-	rc = weft__may_wait(deadline_ns);
+	rc = weft__may_wait_in(deadline_ns, "weft_signal_wait");
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);

@@ -30,7 +30,7 @@ weft_yield(void)
 	struct weft__threadlet *self = weft__self();
 
 	if (!self || self->why | self->interrupted || weft__loop_is_forked(weft__loop_here())) {
-		int rc = weft__may_wait(WEFT_NEVER);
+		int rc = weft__may_wait_in(WEFT_NEVER, "weft_yield");
 
 		if (rc < 0)
 			return rc;
@@ -120,7 +120,7 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 	struct op_waiter w = { .waiter = {
 				       .what = "fd", .on = fd, .request_end = request_op_end } };
 	weft_op op;
-	int rc = weft__may_wait(WEFT_NEVER);
+	int rc = weft__may_wait_in(WEFT_NEVER, "weft_wait_fd");
 
 	w.op = (struct weft__op *)(void *)&op;
 	if (rc < 0)
@@ -176,7 +176,7 @@ weft_op_wait(weft_op *handle, uint64_t deadline_ns)
 		return op->result;
 	if (rc < 0)
 		return rc;
-	rc = weft__may_wait(deadline_ns);
+	rc = weft__may_wait_in(deadline_ns, "weft_op_wait");
 	if (deadline_ns == WEFT_NOWAIT || rc == WEFT_EWRONGLOOP)
 		return rc;
 	if (rc < 0)

@@ -142,15 +142,19 @@ threadlet_cancel_request(weft_threadlet id, unsigned request)
 	struct weft__handle *handle;
 
 	if (loop && weft__loop_is_forked(loop))
-		return weft__misuse(
-			WEFT_EWRONGLOOP,
-			"weft_cancel, weft_interrupt: the loop belongs to the parent process");
+		return weft__misuse_in(WEFT_EWRONGLOOP,
+		                       request == WEFT__REQUEST_CANCEL ? "weft_cancel"
+		                                                       : "weft_interrupt",
+		                       "the loop was made by a parent process");
 	handle = find_here(id);
 	if (!handle)
 		return weft__handle_request(id, request);
 	if (!handle->threadlet)
 		return weft__fail(WEFT_ESRCH,
-		                  "weft_cancel, weft_interrupt: the threadlet has already ended");
+		                  request == WEFT__REQUEST_CANCEL
+		                          ? "weft_cancel: the threadlet has already ended"
+		                          : "weft_interrupt: the threadlet has already "
+		                            "ended");
 	if (request == WEFT__REQUEST_CANCEL)
 		weft__threadlet_end(handle->threadlet, WEFT_ECANCELED);
 	else

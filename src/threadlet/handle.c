@@ -249,9 +249,11 @@ weft__handle_request(int64_t id, unsigned requests)
 	}
 	weft__lock_give(&all.lock);
 	return handle ? 0
-	              : weft__fail(WEFT_ESRCH,
-	                           "weft_cancel, weft_interrupt: there is no such threadlet, or it "
-	                           "has ended");
+	              : weft__fail(WEFT_ESRCH, requests & WEFT__REQUEST_INTERRUPT
+	                                               ? "weft_interrupt: there is no such "
+	                                                 "threadlet, or it has ended"
+	                                               : "weft_cancel: there is no such "
+	                                                 "threadlet, or it has ended");
 }
 
 static bool

@@ -403,7 +403,7 @@ weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
 	}
 	if (id == weft_self())
 		return weft__fail(WEFT_EDEADLK, "weft_join: a threadlet cannot join itself");
-	rc = weft__may_wait(deadline_ns);
+	rc = weft__may_wait_in(deadline_ns, "weft_join");
 	if (rc < 0)
 		return rc;
 	weft__wait_push(&handle->joiners, &wait);

@@ -234,6 +234,17 @@ void weft__switch_in(struct weft__threadlet *self);
 /* May the caller suspend?  Returns 0, or the error that the caller's call returns. */
 WEFT__SHARED int weft__may_wait(uint64_t deadline_ns);
 
+/* The same, with the call named in the text of an error. */
+WEFT__SHARED WEFT__COLD int weft__wait_refused(int error, const char *call);
+
+static inline int
+weft__may_wait_in(uint64_t deadline_ns, const char *call)
+{
+	int rc = weft__may_wait(deadline_ns);
+
+	return __builtin_expect(rc < 0, 0) ? weft__wait_refused(rc, call) : rc;
+}
+
 /* The text for weft_detail() about a wait for `what` that ended with `error`.  The second sets
  * it as the failure of the waiter's threadlet. */
 WEFT__COLD const char *weft__wait_text(const char *what, int error);

@@ -125,6 +125,16 @@ weft__may_wait(uint64_t deadline_ns)
 	return rc;
 }
 
+/* The text is static, so it can be a part of the new one.  The other errors keep theirs: they are
+ * frequent, and a later wait that ends with the same error must not find a formatted text. */
+int
+weft__wait_refused(int error, const char *call)
+{
+	return error == WEFT_ESHUTDOWN || error == WEFT_ENOSUSPEND
+	               ? weft__fail_in(error, call, weft_detail())
+	               : error;
+}
+
 /* An interrupt ends one wait only.  So this leaves it to the next wait, and does not report it. */
 int
 weft_can_suspend(void)

@@ -109,7 +109,7 @@ make_job(weft_loop *loop, const struct weft__file_call *call, size_t size)
 	struct weft__file_job *job = weft__sys->alloc(sizeof(*job) + size);
 
 	if (!job) {
-		(void)weft__fail(WEFT_ENOMEM, "weft_file: out of memory");
+		(void)weft__fail(WEFT_ENOMEM, "weft_file_*: out of memory");
 		return NULL;
 	}
 	*job = (struct weft__file_job){ .call = *call };
@@ -142,7 +142,7 @@ do_job(struct weft__file_job *job, uint64_t deadline_ns, bool *done)
 
 	*done = true;
 	if (!weft__loop_left_jobs(job->op.loop)) /* for the caller to leave */
-		return weft__fail(WEFT_ENOMEM, "weft_file: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_file_*: out of memory");
 	weft_op_set_background(&job->op, weft__self()->background);
 	rc = start_job(job);
 	if (rc < 0)
@@ -161,7 +161,7 @@ do_call(struct weft__file_call call, size_t size, const void *from, void *into,
 {
 	struct weft__file_job *job;
 	bool done;
-	int rc = weft__may_wait(deadline_ns);
+	int rc = weft__may_wait_in(deadline_ns, "weft_file_*");
 
 	if (rc < 0)
 		return rc;
@@ -184,8 +184,8 @@ static int
 work_file_check(const void *buf, size_t size, uint64_t offset)
 {
 	if (!buf && size > 0)
-		return weft__misuse(WEFT_EINVAL, "weft_file: buf is NULL but size is not 0");
-	return offset > INT64_MAX ? weft__fail(WEFT_EINVAL, "weft_file: offset exceeds INT64_MAX")
+		return weft__misuse(WEFT_EINVAL, "weft_file_*: buf is NULL but size is not 0");
+	return offset > INT64_MAX ? weft__fail(WEFT_EINVAL, "weft_file_*: offset exceeds INT64_MAX")
 	                          : 0;
 }
 

@@ -117,26 +117,25 @@ weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking)
 
 /* Resolve `*pool` for work of `loop`, enter it, and reserve an entry of its queue. */
 static int
-work_enter(weft_pool **pool, weft_loop *loop)
+work_enter(weft_pool **pool, weft_loop *loop, const char *call)
 {
 	if (*pool == WEFT_CPU || *pool == WEFT_BLOCKING) {
 		if (!loop)
-			return weft__misuse(WEFT_EINVAL,
-			                    "work: WEFT_CPU and WEFT_BLOCKING need a loop, "
-			                    "and this thread has none");
+			return weft__misuse_in(WEFT_EINVAL, call,
+			                       "WEFT_CPU and WEFT_BLOCKING need a loop, and none "
+			                       "runs on this thread");
 		*pool = weft__loop_pool(loop, *pool);
 		if (!*pool)
-			return weft__fail(WEFT_ENOMEM, "work: out of memory");
+			return weft__fail_in(WEFT_ENOMEM, call, "out of memory");
 	}
 	if (weft__pool_is_forked(*pool))
-		return weft__misuse(
-			WEFT_EWRONGLOOP,
-			"work: the pool was created before a fork, by the parent process");
+		return weft__misuse_in(WEFT_EWRONGLOOP, call,
+		                       "the pool was made by a parent process");
 	weft__pool_enter(*pool);
 	if (weft__pool_reserve(*pool))
 		return 0;
 	weft__pool_leave(*pool);
-	return weft__fail(WEFT_EAGAIN, "work: the queue of the pool is full");
+	return weft__fail_in(WEFT_EAGAIN, call, "the queue of the pool is full");
 }
 
 /* --- ops ---------------------------------------------------------------- */
@@ -174,7 +173,7 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *handle, uint6
 		                    "weft_work_op: pool, fn or op is NULL, or the op has no loop");
 	rc = weft__loop_check(op->loop, "weft_work_op");
 	if (rc == 0)
-		rc = work_enter(&pool, op->loop);
+		rc = work_enter(&pool, op->loop, "weft_work_op");
 	if (rc < 0)
 		return rc;
 	rc = weft_op_begin(handle, work_on_cancel, pool, deadline_ns);
@@ -246,7 +245,7 @@ static int
 work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
 	struct call call = { .done = { 0 } };
-	int rc = work_enter(&pool, NULL);
+	int rc = work_enter(&pool, NULL, "weft_work");
 
 	if (rc < 0)
 		return rc;
@@ -277,7 +276,7 @@ static int
 work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
 	weft_op op;
-	int rc = weft__may_wait(deadline_ns);
+	int rc = weft__may_wait_in(deadline_ns, "weft_work");
 
 	if (rc < 0)
 		return rc;

@@ -3,12 +3,19 @@
 #include "loop/core/loop.h"
 
 static __attribute__((noinline, cold)) int
-refused(weft_loop *loop, int error)
+refused(weft_loop *loop, int error, const char *call)
 {
 	(void)weft__add(&loop->counts.refused, 1, WEFT__RELAXED);
-	return weft__fail(error, error == WEFT_EAGAIN
-	                                 ? "post: the inbox is full, or there is no memory"
-	                                 : "post: the loop is stopping");
+	return weft__fail_in(error, call,
+	                     error == WEFT_EAGAIN ? "the inbox is full, or there is no memory"
+	                                          : "the loop is stopping");
+}
+
+/* A function of its own, so that post_node() remains small enough to be inlined. */
+static __attribute__((noinline, cold)) int
+refused_node(weft_loop *loop, int error)
+{
+	return refused(loop, error, "weft_loop_post_node");
 }
 
 /* Post through this thread's producer queue.  0, or an error. */
@@ -20,7 +27,7 @@ post_by_producer(weft_loop *loop, weft_fn fn, void *arg)
 
 	if (rc > 0)
 		weft__loop_wake_sleeper(loop, rc);
-	return rc < 0 ? refused(loop, rc) : 0;
+	return rc < 0 ? refused(loop, rc, "weft_loop_post") : 0;
 }
 
 /* The same, recorded in the trace.  Once the post is accepted, the loop may be freed. */
@@ -41,9 +48,10 @@ static __attribute__((noinline)) int
 post(weft_loop *loop, weft_fn fn, void *arg)
 {
 	if (!loop || !fn)
-		return weft__misuse(WEFT_EINVAL, "post: there is no loop, or fn is NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_post: there is no loop, or fn is NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EWRONGLOOP, "post: the loop was made by a parent process");
+		return weft__misuse(WEFT_EWRONGLOOP,
+		                    "weft_loop_post: the loop was made by a parent process");
 	return weft__tracing() ? post_traced(loop, fn, arg) : post_by_producer(loop, fn, arg);
 }
 
@@ -55,7 +63,7 @@ loop_post_notify(weft_loop *loop, struct weft__producer *producer)
 
 	if (rc > 0)
 		weft__loop_wake_sleeper(loop, rc);
-	return rc < 0 ? refused(loop, rc) : 0;
+	return rc < 0 ? refused(loop, rc, "weft_loop_post") : 0;
 }
 
 /* This thread's producer queue of the loop, if the thread used it last, it has room, and the
@@ -126,7 +134,7 @@ post_node(weft_loop *loop, struct weft__node *node)
 		weft__store(&node->state, 0, WEFT__RELAXED);
 	else
 		weft__loop_wake_sleeper(loop, rc);
-	return rc < 0 ? refused(loop, rc) : 0;
+	return rc < 0 ? refused_node(loop, rc) : 0;
 }
 
 /* The same, recorded in the trace.  Once the post is accepted, the loop and the node may be
