@@ -214,7 +214,7 @@ promise_abort_make(weft_loop *loop, size_t count)
 	abort->deadline_ns = WEFT_NEVER;
 	if (weft__promise_add(&abort->promise, &abort->fired))
 		return abort;
-	(void)weft__fail(WEFT_ESHUTDOWN, "abort: its loop is stopping");
+	(void)weft__fail(WEFT_ESHUTDOWN, "weft_abort_*: the loop is stopping");
 	return weft_abort_unref(abort);
 }
 

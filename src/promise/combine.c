@@ -175,7 +175,7 @@ make_many(weft_promise *const *promises, size_t count)
 	if (!many) {
 		(void)weft_promise_unref(result);
 		unref_all(promises, count);
-		(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
+		(void)weft__fail(WEFT_ENOMEM, "weft_promise_*: out of memory");
 		return NULL;
 	}
 	*many = (struct many){ .result = result, .count = count };

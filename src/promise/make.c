@@ -114,7 +114,7 @@ weft_promise_go(weft_loop *loop, weft_then_fn fn, void *arg)
 		(void)weft__misuse(WEFT_EINVAL, "weft_promise_go: fn is NULL");
 	if (!task) {
 		if (promise)
-			(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
+			(void)weft__fail(WEFT_ENOMEM, "weft_promise_go: out of memory");
 		return weft_promise_unref(promise);
 	}
 	*task = (struct task){ weft_promise_ref(promise), fn, arg };

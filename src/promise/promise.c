@@ -47,11 +47,15 @@ be_late(weft_promise *promise)
 static WEFT__COLD weft_promise *
 cannot_make(weft_loop *loop)
 {
-	if (loop && !weft__loop_is_forked(loop))
-		(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
+	if (!loop)
+		(void)weft__misuse(
+			WEFT_EINVAL,
+			"weft_promise_*: no loop is given, and none runs on this thread");
+	else if (weft__loop_is_forked(loop))
+		(void)weft__misuse(WEFT_EWRONGLOOP,
+		                   "weft_promise_*: the loop was made by a parent process");
 	else
-		(void)weft__misuse(loop ? WEFT_EWRONGLOOP : WEFT_EINVAL,
-		                   "promise: there is no loop, or it was made by a parent process");
+		(void)weft__fail(WEFT_ENOMEM, "weft_promise_*: out of memory");
 	return NULL;
 }
 

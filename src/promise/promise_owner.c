@@ -498,7 +498,7 @@ end_promises(weft_loop *loop)
 
 	report_all(&owner->expected);
 	while ((promise = take_pending(owner))) {
-		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop is stopping");
+		(void)weft__fail(WEFT_ESHUTDOWN, "weft_promise_*: the promise's loop is stopping");
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}

@@ -123,7 +123,9 @@ break_promise(weft_promise *promise)
 
 	weft__store(&promise->handled, WEFT__HANDLED, WEFT__RELAXED);
 	weft__store(&promise->refs, 1, WEFT__RELAXED);
-	(void)weft__fail(WEFT_ECLOSED, "promise: its last reference was dropped before it settled");
+	(void)weft__fail(
+		WEFT_ECLOSED,
+		"weft_promise_unref: the last reference was dropped before the promise settled");
 	(void)weft__promise_settle(promise, &how);
 	(void)weft_promise_unref(promise);
 }

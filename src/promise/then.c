@@ -141,7 +141,8 @@ resolve_with_promise(weft_promise *promise, weft_promise *other, bool chain_is_f
 	int rc = 0;
 
 	if (other == promise) {
-		(void)weft__fail(WEFT_EDEADLK, "promise: a promise cannot be resolved with itself");
+		(void)weft__fail(WEFT_EDEADLK,
+		                 "weft_promise_resolve: a promise cannot be resolved with itself");
 		rc = weft__promise_fail(promise, WEFT_EDEADLK);
 	} else if (begin_to_follow(promise)) {
 		follow(promise, other, chain_is_free);
@@ -330,7 +331,7 @@ chain_late(weft_promise *promise, weft_promise *before)
 	}
 	promise->before = before;
 	if (weft__loop_push_microtask(loop, run_late, promise) < 0)
-		return weft__fail(WEFT_ENOMEM, "promise: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_promise_then: out of memory");
 	(void)weft_promise_ref(before);
 	weft__loop_changed(loop);
 	return 0;
@@ -432,7 +433,7 @@ make_next(const weft_promise *before, const struct handlers *handlers, bool is_h
 	promise->chain.run = run_chain;
 	if (is_served(promise, is_here))
 		return promise;
-	(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop has stopped");
+	(void)weft__fail(WEFT_ESHUTDOWN, "weft_promise_then: the promise's loop has stopped");
 	return undo(promise);
 }
 

@@ -270,7 +270,7 @@ await_shutdown(void *arg)
 	weft_value value = integer(77);
 
 	CHECK_EQ(weft_await(arg, &value, WEFT_NEVER), WEFT_ESHUTDOWN);
-	CHECK_STR(weft_detail(), "promise: its loop is stopping");
+	CHECK_STR(weft_detail(), "weft_promise_*: the promise's loop is stopping");
 	CHECK_EQ(number_of(&value), 77);
 	return NULL;
 }

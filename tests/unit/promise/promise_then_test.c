@@ -184,7 +184,7 @@ follow_self(void *arg)
 	end = weft_promise_new(arg);
 	OK(weft_promise_resolve(end, weft_value_promise(hold(end))));
 	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EDEADLK);
-	CHECK_STR(weft_detail(), "promise: a promise cannot be resolved with itself");
+	CHECK_STR(weft_detail(), "weft_promise_resolve: a promise cannot be resolved with itself");
 }
 
 static void
