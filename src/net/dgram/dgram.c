@@ -9,9 +9,9 @@ weft__dgram_check(const weft_dgram *dgram, const char *call)
 	weft_loop *loop;
 
 	if (!dgram)
-		return weft__misuse(WEFT_EINVAL, call);
+		return weft__misuse_in(WEFT_EINVAL, call, "dgram is NULL");
 	if (dgram->closing)
-		return weft__fail(WEFT_ESHUTDOWN, call);
+		return weft__fail_in(WEFT_ESHUTDOWN, call, "the socket was already closed");
 	loop = weft__dgram_loop(dgram);
 	return loop && !weft__loop_is_usable(loop) ? weft__loop_check(loop, call) : 0;
 }
@@ -20,12 +20,14 @@ int
 weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *messages, size_t count,
                         const char *call)
 {
-	return !messages || count == 0 || count > INT32_MAX ? weft__misuse(WEFT_EINVAL, call)
-	                                                    : weft__dgram_check(dgram, call);
+	if (!messages || count == 0 || count > INT32_MAX)
+		return weft__misuse_in(WEFT_EINVAL, call,
+		                       "messages is NULL, or count is 0 or too large");
+	return weft__dgram_check(dgram, call);
 }
 
 int
-weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
+weft__dgram_use(weft_dgram *dgram, weft_loop *loop, const char *call)
 {
 	weft_loop *own = weft__dgram_loop(dgram);
 	int rc;
@@ -33,7 +35,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	if (own == loop)
 		return 0;
 	if (own)
-		return weft__misuse(WEFT_EWRONGLOOP, "dgram: the socket belongs to another loop");
+		return weft__misuse_in(WEFT_EWRONGLOOP, call, "the socket belongs to another loop");
 	rc = weft__loop_open_backend(loop);
 	if (rc < 0)
 		return rc;
@@ -66,7 +68,7 @@ int
 weft__dgram_return(int rc, const char *call)
 {
 	(void)weft__maybe_yield(weft__self());
-	return rc < 0 ? weft_fail(rc, "%s: %s", call, weft_strerror(rc)) : rc;
+	return rc < 0 ? weft__fail_in(rc, call, weft_strerror(rc)) : rc;
 }
 
 int
@@ -83,7 +85,7 @@ weft_dgram_local(weft_dgram *dgram, weft_addr *out)
 	rc = weft__dgram_kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes,
 	                                         &size);
 	if (rc < 0)
-		return weft__fail(rc, "weft_dgram_local");
+		return weft__fail_in(rc, "weft_dgram_local", weft_strerror(rc));
 	weft__addr_settle(&addr, size);
 	*out = addr;
 	return 0;

@@ -85,7 +85,7 @@ int weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *message
                             size_t count, const char *call);
 
 /* Bind the socket to `loop`, which is going to wait on it.  Returns 0 or an error. */
-int weft__dgram_use(weft_dgram *dgram, weft_loop *loop);
+int weft__dgram_use(weft_dgram *dgram, weft_loop *loop, const char *call);
 
 /* Drop a reference. */
 void weft__dgram_unref(weft_dgram *dgram);

@@ -117,7 +117,7 @@ weft_dgram_start(weft_dgram *dgram, weft_loop *loop, weft_dgram_fn fn, void *arg
 	loop = weft__loop_or_current(loop);
 	rc = dgram_face_check(dgram, loop, fn);
 	if (rc == 0)
-		rc = weft__dgram_use(dgram, loop);
+		rc = weft__dgram_use(dgram, loop, "weft_dgram_start");
 	if (rc == 0)
 		rc = dgram_face_make_room(dgram);
 	if (rc == 0)

@@ -92,10 +92,10 @@ static int
 wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 {
 	weft_op op;
-	int rc = weft__may_wait(WEFT_NEVER);
+	int rc = weft__may_wait_in(WEFT_NEVER, "weft_dgram_recv");
 
 	if (rc == 0)
-		rc = weft__dgram_use(dgram, weft__self()->sched->loop);
+		rc = weft__dgram_use(dgram, weft__self()->sched->loop, "weft_dgram_recv");
 	if (rc < 0)
 		return rc;
 	weft__op_init_waited(&op);
@@ -118,7 +118,7 @@ weft_dgram_recv(weft_dgram *dgram, weft_message *messages, size_t count, uint64_
 	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_recv");
 
 	if (rc == 0 && deadline_ns != WEFT_NOWAIT)
-		rc = weft__may_wait(deadline_ns);
+		rc = weft__may_wait_in(deadline_ns, "weft_dgram_recv");
 	if (rc < 0)
 		return rc;
 	if (dgram->reader || dgram->watch.token)

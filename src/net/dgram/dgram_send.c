@@ -164,7 +164,7 @@ static int
 wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count, uint64_t deadline_ns)
 {
 	weft_op op;
-	int rc = weft__dgram_use(dgram, weft__self()->sched->loop);
+	int rc = weft__dgram_use(dgram, weft__self()->sched->loop, "weft_dgram_send");
 
 	if (rc < 0)
 		return rc;
@@ -182,7 +182,7 @@ weft_dgram_send(weft_dgram *dgram, const weft_message *messages, size_t count, u
 	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_send");
 
 	if (rc == 0 && deadline_ns != WEFT_NOWAIT)
-		rc = weft__may_wait(deadline_ns);
+		rc = weft__may_wait_in(deadline_ns, "weft_dgram_send");
 	if (rc < 0)
 		return rc;
 	rc = dgram->sends.first ? -EAGAIN : try_send(dgram, messages, count);

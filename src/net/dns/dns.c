@@ -439,7 +439,7 @@ int
 weft_dns_resolve(const char *address, weft_addr *out, size_t max, uint64_t deadline_ns)
 {
 	weft_op op;
-	int rc = weft__may_wait(WEFT_NEVER);
+	int rc = weft__may_wait_in(WEFT_NEVER, "weft_dns_resolve");
 
 	if (rc < 0)
 		return rc;
@@ -482,7 +482,7 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline
 
 	if (!addr || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_dns_reverse: addr or out is NULL");
-	rc = weft__may_wait(WEFT_NEVER);
+	rc = weft__may_wait_in(WEFT_NEVER, "weft_dns_reverse");
 	if (rc == 0)
 		rc = numeric_of(addr, &numeric);
 	if (rc < 0)

@@ -358,15 +358,18 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	weft_loop *its = listener ? weft__listener_loop(listener) : NULL;
 	int rc;
 
-	if (!listener || (its && loop && its != loop))
-		return weft__misuse(listener ? WEFT_EWRONGLOOP : WEFT_EINVAL, name);
+	if (!listener)
+		return weft__misuse_in(WEFT_EINVAL, name, "listener is NULL");
+	if (its && loop && its != loop)
+		return weft__misuse_in(WEFT_EWRONGLOOP, name,
+		                       "the listener belongs to another loop");
 	if (!its)
 		its = weft__loop_or_current(loop);
 	rc = weft__loop_check(its, name);
 	if (rc < 0)
 		return rc;
 	if (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS))
-		return weft__fail(WEFT_ESHUTDOWN, "listener: it was already closed");
+		return weft__fail_in(WEFT_ESHUTDOWN, name, "the listener was already closed");
 	if (weft__listener_loop(listener))
 		return 0;
 	weft__store(&listener->loop, (uintptr_t)weft_loop_ref(its), WEFT__RELAXED);
@@ -457,7 +460,7 @@ weft_listener_accept(weft_listener *listener, weft_stream **out, uint64_t deadli
 			"weft_listener_accept: the listener already has an acceptor or a callback");
 	if (deadline_ns == WEFT_NOWAIT)
 		return accept_now(listener, out);
-	rc = weft__may_wait(deadline_ns);
+	rc = weft__may_wait_in(deadline_ns, "weft_listener_accept");
 	return rc < 0 ? rc : weft__listener_next(listener, out, deadline_ns);
 }
 
@@ -575,7 +578,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 		                                  on_room, listener);
 	if (!listener || !listener->quota) {
 		weft__sys->release(listener);
-		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_listener_open: out of memory");
 	}
 	listener->forks = weft__load(&weft__program.forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;

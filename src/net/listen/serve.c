@@ -140,7 +140,7 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 	int rc;
 
 	for (;;) {
-		rc = weft__may_wait(deadline_ns);
+		rc = weft__may_wait_in(deadline_ns, "weft_listener_serve");
 		if (rc == 0)
 			rc = weft__listener_next(listener, &stream, deadline_ns);
 		if (rc < 0)
@@ -197,7 +197,7 @@ check_serve(weft_listener *listener, weft_peer_fn fn, uint64_t deadline_ns)
 		rc = weft__fail(
 			WEFT_EBUSY,
 			"weft_listener_serve: the listener already has an acceptor or a callback");
-	return rc < 0 ? rc : weft__may_wait(deadline_ns);
+	return rc < 0 ? rc : weft__may_wait_in(deadline_ns, "weft_listener_serve");
 }
 
 int

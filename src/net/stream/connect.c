@@ -404,7 +404,7 @@ stream_connect_start(const char *address, const weft_stream_connect_opts *opts, 
 		return rc;
 	c = stream_connect_make(op->loop, address, opts);
 	if (!c)
-		return weft__fail(WEFT_ENOMEM, "connect: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_connect: out of memory");
 	if (parts.scheme == WEFT__ADDR_TLS)
 		rc = prepare_tls(c, &parts, opts);
 	if (rc == 0)
@@ -444,7 +444,7 @@ weft_stream_connect(const char *address, const weft_stream_connect_opts *opts, w
 	weft_stream *stream = NULL;
 	char why[WHY_SIZE] = "";
 	weft_op op;
-	int rc = weft__may_wait(deadline_ns);
+	int rc = weft__may_wait_in(deadline_ns, "weft_stream_connect");
 
 	if (rc < 0)
 		return rc;

@@ -47,21 +47,24 @@ stream_option_find(const char *name)
 }
 
 static int
-stream_option_begin(weft_stream *stream, const char *name, const struct option **out)
+stream_option_begin(weft_stream *stream, const char *name, const char *call,
+                    const struct option **out)
 {
-	int rc = weft__stream_check(stream, "stream option");
+	int rc = weft__stream_check(stream, call);
 
 	if (rc < 0)
 		return rc;
 	*out = stream_option_find(name);
-	return *out ? 0 : weft_fail(WEFT_ENOENT, "stream: unknown option \"%s\"", name ? name : "");
+	return *out ? 0
+	            : weft_fail(WEFT_ENOENT, "%s: there is no option named \"%s\"", call,
+	                        name ? name : "");
 }
 
 /* Returns 0, or an error with a text that names the option. */
 static int
-explain(int rc, const char *name)
+explain(int rc, const char *name, const char *call)
 {
-	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name, weft_strerror(rc)) : 0;
+	return rc < 0 ? weft_fail(rc, "%s \"%s\": %s", call, name, weft_strerror(rc)) : 0;
 }
 
 static int
@@ -124,7 +127,7 @@ int
 weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 {
 	const struct option *option;
-	int rc = stream_option_begin(stream, name, &option);
+	int rc = stream_option_begin(stream, name, "weft_stream_set", &option);
 	char *field;
 
 	if (rc < 0)
@@ -133,7 +136,7 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 	    || value > option->max)
 		return weft_fail(
 			WEFT_EINVAL,
-			"stream option \"%s\": the value is out of range, or the option is "
+			"weft_stream_set \"%s\": the value is out of range, or the option is "
 			"read-only",
 			name);
 	field = (char *)stream + option->offset;
@@ -148,19 +151,19 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 		*(uint32_t *)(void *)field = (uint32_t)value;
 		break;
 	case RECEIVES_FDS:
-		return weft__stream_fd_enable(stream, "stream option \"fds\"");
+		return weft__stream_fd_enable(stream, "weft_stream_set \"fds\"");
 	default:
 		*(uint64_t *)(void *)field = (uint64_t)value;
 		break;
 	}
-	return explain(rc, name);
+	return explain(rc, name, "weft_stream_set");
 }
 
 int
 weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 {
 	const struct option *option;
-	int rc = stream_option_begin(stream, name, &option);
+	int rc = stream_option_begin(stream, name, "weft_stream_get", &option);
 	const char *field;
 
 	if (rc == 0 && !out)
@@ -191,7 +194,7 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 		*out = *(const int64_t *)(const void *)field;
 		break;
 	}
-	return explain(rc, name);
+	return explain(rc, name, "weft_stream_get");
 }
 
 /* --- addresses ---------------------------------------------------------- */
@@ -206,12 +209,12 @@ get_name(weft_stream *stream, name_fn *get, const char *call, weft_addr *out)
 	int rc = weft__stream_check(stream, call);
 
 	if (rc == 0 && !out)
-		rc = weft__misuse(WEFT_EINVAL, call);
+		rc = weft__misuse_in(WEFT_EINVAL, call, "out is NULL");
 	if (rc < 0)
 		return rc;
 	rc = get(stream->fd, (struct sockaddr *)&name, &size);
 	if (rc < 0)
-		return weft_fail(rc, "%s: %s", call, weft_strerror(rc));
+		return weft__fail_in(rc, call, weft_strerror(rc));
 	weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM, out);
 	return 0;
 }

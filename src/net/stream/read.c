@@ -19,7 +19,8 @@ stream_read_begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	if (rc < 0)
 		return rc;
 	if (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED))
-		return weft__fail(WEFT_EBUSY, "stream: it already has a reader or callbacks");
+		return weft__fail_in(WEFT_EBUSY, call,
+		                     "the stream already has a reader or callbacks");
 	return 0;
 }
 
@@ -41,8 +42,8 @@ read_result(const weft_stream *stream, int64_t n)
 {
 	if (n >= 0 || n == WEFT_ESHUTDOWN || n != stream->in_error)
 		return n;
-	return stream->tls ? weft__secure_explain(stream, "read", (int)n)
-	                   : weft__stream_explain(stream, "read", (int)n);
+	return stream->tls ? weft__secure_explain(stream, "weft_stream_read", (int)n)
+	                   : weft__stream_explain(stream, "weft_stream_read", (int)n);
 }
 
 static int64_t
@@ -260,7 +261,9 @@ weft_stream_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadl
 		rc = check_min(stream, min);
 	if (rc == 0
 	    && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED)))
-		rc = weft__fail(WEFT_EBUSY, "stream: it already has a reader or callbacks");
+		rc = weft__fail(
+			WEFT_EBUSY,
+			"weft_stream_peek_op: the stream already has a reader or callbacks");
 	if (rc == 0)
 		rc = weft_op_begin(op, on_peek_cancel, stream, deadline_ns);
 	if (rc < 0)

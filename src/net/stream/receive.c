@@ -248,7 +248,7 @@ weft__stream_leave(weft_stream *stream)
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
 		return 0;
 	(void)weft__close_go_on(stream);
-	return weft__fail(WEFT_ESHUTDOWN, "stream: it was closed during the call");
+	return weft__fail(WEFT_ESHUTDOWN, "weft_stream_*: the stream was closed during the call");
 }
 
 int64_t

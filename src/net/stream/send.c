@@ -465,7 +465,7 @@ have_sender(weft_stream *stream)
 
 	stream->out = take_sender(loop);
 	if (!stream->out)
-		return weft__fail(WEFT_ENOMEM, "write: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_write: out of memory");
 	stream->out->lingers = false;
 	stream->out->many = NULL;
 	return weft_op_init(&stream->out->op, loop, on_sent, stream);

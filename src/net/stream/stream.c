@@ -76,7 +76,7 @@ weft__stream_make(int fd, uint32_t flags)
 	weft_stream *stream = weft__alloc_zero(sizeof(*stream));
 
 	if (!stream) {
-		(void)weft__fail(WEFT_ENOMEM, "stream: out of memory");
+		(void)weft__fail(WEFT_ENOMEM, "weft_stream_*: out of memory");
 		return NULL;
 	}
 	stream->fd = fd;
@@ -166,7 +166,7 @@ kind_of(const weft_stream *stream)
 
 /* Bind the stream to the loop, which registers the descriptor. */
 static int
-introduce(weft_stream *stream, weft_loop *loop)
+introduce(weft_stream *stream, weft_loop *loop, const char *call)
 {
 	int rc = weft__loop_open_backend(loop);
 
@@ -175,7 +175,8 @@ introduce(weft_stream *stream, weft_loop *loop)
 	if (rc == 0)
 		rc = weft__fd_own(loop, stream->fd, kind_of(stream));
 	if (rc < 0)
-		return weft__fail(rc, "stream: the loop cannot register its descriptor");
+		return weft_fail(rc, "%s: the loop cannot register the stream's descriptor: %s",
+		                 call, weft_strerror(rc));
 	weft__stream_bind(stream, loop);
 	(void)weft_loop_ref(loop);
 	stream->flags |= WEFT__STREAM_BOUND;
@@ -189,24 +190,24 @@ weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call)
 	int rc;
 
 	if (!stream)
-		return weft__misuse(WEFT_EINVAL, call);
+		return weft__misuse_in(WEFT_EINVAL, call, "stream is NULL");
 	if (its && loop && its != loop)
-		return weft__misuse(WEFT_EWRONGLOOP, call);
+		return weft__misuse_in(WEFT_EWRONGLOOP, call, "the stream belongs to another loop");
 	if (!its)
 		its = weft__loop_or_current(loop);
 	rc = weft__loop_check(its, call);
 	if (rc < 0)
 		return rc;
 	if (stream->flags & WEFT__STREAM_CLOSING)
-		return weft__fail(WEFT_ESHUTDOWN, "stream: it was already closed");
-	return stream->flags & WEFT__STREAM_BOUND ? 0 : introduce(stream, its);
+		return weft__fail_in(WEFT_ESHUTDOWN, call, "the stream was already closed");
+	return stream->flags & WEFT__STREAM_BOUND ? 0 : introduce(stream, its, call);
 }
 
 int
 weft__stream_check(weft_stream *stream, const char *call)
 {
 	if (!stream)
-		return weft__misuse(WEFT_EINVAL, call);
+		return weft__misuse_in(WEFT_EINVAL, call, "stream is NULL");
 	if (stream->flags & WEFT__STREAM_BOUND)
 		return weft__stream_use(stream, NULL, call);
 	return 0;
@@ -221,7 +222,7 @@ weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
 		return rc;
 	if (deadline_ns == WEFT_NOWAIT)
 		return 0;
-	rc = weft__may_wait(deadline_ns);
+	rc = weft__may_wait_in(deadline_ns, call);
 	if (rc == 0 && weft__stream_take_interrupt(stream))
 		rc = WEFT_EINTR;
 	return rc;

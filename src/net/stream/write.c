@@ -19,10 +19,11 @@ weft__send_check(const weft_stream *stream)
 	if (!stream->out_error)
 		return 0;
 	if (stream->flags & WEFT__STREAM_SHUT)
-		return weft__fail(stream->out_error, "stream: its sending side is already closed");
+		return weft__fail(stream->out_error,
+		                  "weft_stream_write: the sending side is already closed");
 	if (stream->tls)
-		return weft__secure_explain(stream, "write", stream->out_error);
-	return weft__stream_explain(stream, "write", stream->out_error);
+		return weft__secure_explain(stream, "weft_stream_write", stream->out_error);
+	return weft__stream_explain(stream, "weft_stream_write", stream->out_error);
 }
 
 static int
@@ -154,7 +155,7 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 
 	write->op = op;
 	if (stream->first && stream->queued + write->left > stream->write_max) {
-		rc = weft__stream_explain(stream, "write", WEFT_ENOBUFS);
+		rc = weft__stream_explain(stream, "weft_stream_write_op", WEFT_ENOBUFS);
 		weft__count(&weft__loop_counts(op->loop)->peers_dropped, 1);
 		weft__send_fail(stream, WEFT_ENOBUFS);
 		(void)weft__sys->shutdown(stream->fd, SHUT_RDWR);
@@ -183,13 +184,13 @@ mark_high(weft_stream *stream)
 static int
 begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns, struct weft__write **out)
 {
-	int rc = weft__stream_use(stream, op ? op->loop : NULL, "write op");
+	int rc = weft__stream_use(stream, op ? op->loop : NULL, "weft_stream_write_op");
 
 	if (rc < 0)
 		return rc;
 	*out = weft__write_take(weft__stream_loop(stream));
 	if (!*out)
-		return weft__fail(WEFT_ENOMEM, "write op: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_write_op: out of memory");
 	rc = weft_op_begin(op, on_write_cancel, *out, deadline_ns);
 	if (rc < 0)
 		weft__write_give(weft__stream_loop(stream), *out);

@@ -208,7 +208,7 @@ weft__session_feed(struct weft__session *s, const void *bytes, size_t size)
 	if (n == 0)
 		return 0;
 	if (!weft__tls_buffer_reserve(in, n, WEFT__SESSION_IN_MAX))
-		return weft__fail(WEFT_ENOMEM, "tls: no memory for input");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_read: no memory for input");
 	memcpy(in->mem + in->tail, bytes, n);
 	in->tail += (uint32_t)n;
 	return (int64_t)n;

@@ -89,11 +89,11 @@ int
 weft__session_info(struct weft__session *s, weft_tls_info *out)
 {
 	if (!s->done)
-		return weft__fail(WEFT_EINVAL, "tls: the handshake is not done yet");
+		return weft__fail(WEFT_EINVAL, "weft_stream_tls: the handshake is not done yet");
 	if (!s->info)
 		s->info = make_info(s->ssl);
 	if (!s->info)
-		return weft__fail(WEFT_ENOMEM, "tls: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_tls: out of memory");
 	*out = ((struct info *)s->info)->fields;
 	return 0;
 }

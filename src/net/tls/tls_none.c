@@ -6,7 +6,8 @@
 #include "base/thread.h"
 #include "net/tls/tls.h"
 
-static const char text[] = "weft was built without TLS, which needs OpenSSL 3 (option WEFT_TLS)";
+static const char text[] =
+	"weft_tls_*: weft was built without TLS, which needs OpenSSL 3 (option WEFT_TLS)";
 
 int
 weft_tls_open(const weft_tls_opts *opts, weft_tls **out)

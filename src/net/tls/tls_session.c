@@ -132,10 +132,11 @@ check_open(weft_tls *tls, int role, const char *name)
 	if (!tls || (role != WEFT_TLS_CLIENT && role != WEFT_TLS_SERVER))
 		return weft__misuse(
 			WEFT_EINVAL,
-			"tls: the context is NULL, or the role is neither client nor server");
+			"weft_tls_start: the context is NULL, or the role is neither client nor "
+			"server");
 	if (role == WEFT_TLS_CLIENT && !is_name(name))
 		return weft__fail(WEFT_EINVAL,
-		                  "tls: a client needs the host name to verify: letters "
+		                  "weft_tls_start: a client needs the host name to verify: letters "
 		                  "(punycode for others), digits, - and _ "
 		                  "between dots, or an address");
 	return 0;
@@ -151,13 +152,13 @@ weft__session_open(weft_tls *tls, int role, const char *name, struct weft__sessi
 		return rc;
 	s = weft__alloc_zero(sizeof(*s));
 	if (!s)
-		return weft__fail(WEFT_ENOMEM, "tls: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_tls_start: out of memory");
 	s->role = (uint8_t)role;
 	s->in_want = IN_FIRST;
 	s->set = weft__tls_set_of(tls);
 	if (role == WEFT_TLS_SERVER && !s->set->server) {
 		weft__session_close(s);
-		return weft__fail(WEFT_EINVAL, "tls: a server needs a certificate");
+		return weft__fail(WEFT_EINVAL, "weft_tls_start: a server needs a certificate");
 	}
 	if (role == WEFT_TLS_CLIENT)
 		s->name = copy_name(name);
@@ -165,7 +166,7 @@ weft__session_open(weft_tls *tls, int role, const char *name, struct weft__sessi
 	if ((role == WEFT_TLS_CLIENT && !s->name) || !tls_session_begin(s)) {
 		ERR_clear_error();
 		weft__session_close(s);
-		return weft__fail(WEFT_ENOMEM, "tls: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_tls_start: out of memory");
 	}
 	ERR_clear_error();
 	*out = s;
@@ -307,7 +308,8 @@ check_ready(const struct weft__session *s)
 {
 	if (s->broken)
 		return fail_again(s);
-	return s->done ? 0 : weft__misuse(WEFT_EINVAL, "tls: the handshake is not done yet");
+	return s->done ? 0
+	               : weft__misuse(WEFT_EINVAL, "weft_stream_*: the handshake is not done yet");
 }
 
 static int64_t
@@ -383,12 +385,13 @@ weft__session_write(struct weft__session *s, const void *buf, size_t size)
 	if (rc < 0 || size == 0)
 		return rc;
 	if (s->close_sent)
-		return weft__fail(WEFT_ESHUTDOWN, "tls: the sending side is already closed");
+		return weft__fail(WEFT_ESHUTDOWN,
+		                  "weft_stream_write: the sending side is already closed");
 	if (fits < size && fits < WORTH)
 		return WEFT_EAGAIN;
 	size = size < fits ? size : fits;
 	if (!tls_session_reserve(s, size))
-		return weft__fail(WEFT_ENOMEM, "tls: no memory for output");
+		return weft__fail(WEFT_ENOMEM, "weft_stream_write: no memory for output");
 	ERR_clear_error();
 	rc = SSL_write_ex(s->ssl, buf, size, &put);
 	if (rc > 0)

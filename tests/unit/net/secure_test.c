@@ -205,9 +205,9 @@ TEST(connection_reset_under_tls_is_reported_as_a_reset)
 
 	run_ends(cut_off, &line);
 	CHECK_EQ(line.result, WEFT_ECONNRESET);
-	CHECK(strncmp(line.text, "read tcp://127.0.0.1:", 21) == 0);
+	CHECK(strncmp(line.text, "weft_stream_read tcp://127.0.0.1:", 33) == 0);
 	CHECK_EQ(line.write, WEFT_EPIPE);
-	CHECK(strncmp(line.write_text, "write tcp://127.0.0.1:", 22) == 0);
+	CHECK(strncmp(line.write_text, "weft_stream_write tcp://127.0.0.1:", 34) == 0);
 }
 
 /* Shuts down only our sending direction, so that the peer's close_notify can still be sent. */

@@ -67,7 +67,7 @@ TEST(error_for_an_unknown_option_names_it)
 	int64_t value = 7;
 
 	CHECK_EQ(weft_stream_get(ends.a, "no_delay", &value), WEFT_ENOENT);
-	CHECK_STR(weft_detail(), "stream: unknown option \"no_delay\"");
+	CHECK_STR(weft_detail(), "weft_stream_get: there is no option named \"no_delay\"");
 	CHECK_EQ(weft_stream_get(ends.a, NULL, &value), WEFT_ENOENT);
 	CHECK_EQ(weft_stream_set(ends.a, "", 1), WEFT_ENOENT);
 	CHECK_EQ(value, 7);

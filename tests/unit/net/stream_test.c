@@ -504,7 +504,7 @@ check_options(void *arg)
 	int64_t value;
 
 	CHECK_EQ(weft_stream_set(line->a, "nonsense", 1), WEFT_ENOENT);
-	CHECK_STR(weft_detail(), "stream: unknown option \"nonsense\"");
+	CHECK_STR(weft_detail(), "weft_stream_set: there is no option named \"nonsense\"");
 	CHECK_EQ(weft_stream_set(line->a, "read_max", 0), WEFT_EINVAL);
 	CHECK_EQ(weft_stream_set(line->a, "queued", 1), WEFT_EINVAL);
 	OK(weft_stream_set(line->a, "read_max", 1000));
