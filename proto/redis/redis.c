@@ -52,7 +52,7 @@ copy_option(const char *text, char **out)
 		return 0;
 	copy = weft__redis_copy(text, strlen(text));
 	if (!copy)
-		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	weft_release(*out);
 	*out = copy;
 	return 0;
@@ -108,7 +108,7 @@ weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **o
 			"runs here");
 	redis = weft_alloc(sizeof(*redis));
 	if (!redis)
-		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	*redis = (weft_redis){ .loop = weft_loop_ref(loop), .refs = WEFT__REFS_ONE };
 	redis->random = weft_now() | 1;
 	weft__redis_conn_slot_init(redis, &redis->shared, WEFT__REDIS_SHARED);

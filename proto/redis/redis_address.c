@@ -30,7 +30,7 @@ decode(const char *text, size_t size, char **out)
 	const char *end = text + size;
 
 	if (!copy)
-		return weft_fail(WEFT_ENOMEM, "no memory for an address");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	while (text < end) {
 		int byte = weft__percent_next(&text, end);
 
@@ -93,7 +93,7 @@ read_host(weft_redis *redis, const char *scheme, const char *text, size_t size)
 		return weft_fail(WEFT_EINVAL, "weft_redis_open: the port is not a number");
 	redis->address = weft_alloc(room);
 	if (!redis->address)
-		return weft_fail(WEFT_ENOMEM, "no memory for an address");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	(void)snprintf(redis->address, room, "%s%.*s:%.*s", scheme, host > 0 ? (int)host : 9,
 	               host > 0 ? text : "127.0.0.1", (int)port_size, port);
 	return 0;
@@ -134,7 +134,7 @@ read_path(weft_redis *redis, const char *path)
 		return weft_fail(WEFT_EINVAL, "weft_redis_open: the path of the socket is missing");
 	redis->address = weft_alloc(size + 6);
 	if (!redis->address)
-		return weft_fail(WEFT_ENOMEM, "no memory for an address");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	memcpy(redis->address, "unix:", 5);
 	memcpy(redis->address + 5, path, size + 1);
 	return 0;

@@ -148,12 +148,12 @@ weft__redis_cache_open(weft_redis *redis)
 	struct weft__redis_cache *cache = weft_alloc(sizeof(*cache));
 
 	if (!cache)
-		return weft_fail(WEFT_ENOMEM, "no memory for a cache");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	*cache = (struct weft__redis_cache){ 0 };
 	weft__link_init(&cache->by_use);
 	redis->cache = cache;
 	if (make_tables(cache, BUCKETS) < 0)
-		return weft_fail(WEFT_ENOMEM, "no memory for a cache");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_open: out of memory");
 	return 0;
 }
 

@@ -76,9 +76,10 @@ weft__redis_may_wait(void)
 		return rc < 0 ? rc : 0;
 	if (!weft_loop_current())
 		return weft_check_canceled();
-	return weft_fail(WEFT_ENOSUSPEND,
-	                 "redis: a loop callback cannot wait; call from a threadlet, or use "
-	                 "weft_redis_call_op()");
+	return weft_fail(
+		WEFT_ENOSUSPEND,
+		"weft_redis_call: a loop callback cannot wait; call from a threadlet, or use "
+		"weft_redis_call_op()");
 }
 
 static int
@@ -103,8 +104,10 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_red
 	int rc;
 
 	if (deadline_ns == WEFT_NOWAIT)
-		return weft_fail(WEFT_ETIMEDOUT,
-		                 "redis: WEFT_NOWAIT is not allowed; a command needs a round trip");
+		return weft_fail(
+			WEFT_ETIMEDOUT,
+			"weft_redis_call: WEFT_NOWAIT is not allowed; a command needs a round "
+			"trip");
 	if (weft_loop_current() == redis->loop)
 		return run_here(redis, command, out, deadline_ns);
 	rc = weft__redis_may_wait();

@@ -22,7 +22,8 @@ send_subscribe(weft_redis *redis, const struct weft__redis_channel *channel, boo
 	if (weft__redis_conn_put(slot->conn, &command))
 		slot->conn->tail--;
 	else
-		weft__redis_conn_slot_lost(slot, weft_fail(WEFT_ENOMEM, "no memory to subscribe"));
+		weft__redis_conn_slot_lost(
+			slot, weft_fail(WEFT_ENOMEM, "weft_redis_subscribe: out of memory"));
 }
 
 static struct weft__redis_channel *

@@ -8,10 +8,10 @@ weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *co
                          const weft_span *args, size_t count)
 {
 	if (!args || count == 0 || args[0].size == 0)
-		return weft_fail(WEFT_EINVAL, "redis: the command is empty");
+		return weft_fail(WEFT_EINVAL, "weft_redis_call: the command is empty");
 	for (size_t i = 0; i < count; i++)
 		if (!args[i].data && args[i].size > 0)
-			return weft_fail(WEFT_EINVAL, "redis: an argument is NULL");
+			return weft_fail(WEFT_EINVAL, "weft_redis_call: an argument is NULL");
 	*command = (struct weft__redis_command){
 		.args = args,
 		.count = count,
@@ -68,10 +68,10 @@ weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command)
 	if (rc < 0)
 		return rc;
 	if (redis->closed)
-		return weft_fail(WEFT_ESHUTDOWN, "redis: the endpoint is closed");
+		return weft_fail(WEFT_ESHUTDOWN, "weft_redis_call: the endpoint is closed");
 	if (waiting >= redis->queue_max)
-		return weft_fail(WEFT_EAGAIN, "%u commands already wait for %s", (unsigned)waiting,
-		                 redis->address);
+		return weft_fail(WEFT_EAGAIN, "weft_redis_call: %u commands already wait for %s",
+		                 (unsigned)waiting, redis->address);
 	return 0;
 }
 
@@ -139,7 +139,7 @@ leave_with_conn(struct weft__redis_command *command, int why)
 	command->state = WEFT__REDIS_LEAVING;
 	slot->conn->leaving = command;
 	slot->conn->leaving_why = why;
-	(void)weft_fail(why, "%.*s was canceled or timed out", (int)command->name.size,
+	(void)weft_fail(why, "%.*s: canceled or timed out", (int)command->name.size,
 	                (const char *)command->name.data);
 	if (slot->kind == WEFT__REDIS_DEDICATED)
 		weft__redis_conn_slot_close(slot, WEFT_ESHUTDOWN);

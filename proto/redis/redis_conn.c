@@ -246,7 +246,7 @@ redis_conn_start(struct weft__redis_conn *conn)
 	int rc;
 
 	if (!grow_pending(conn) || !weft__buffer_reserve(&conn->out, 1))
-		return weft_fail(WEFT_ENOMEM, "no memory for a connection");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_*: out of memory");
 	(void)weft_op_init(&conn->write, redis->loop, on_written, conn);
 	weft_op_set_background(&conn->write, true);
 	weft_stream_set_background(conn->stream, true);

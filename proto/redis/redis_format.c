@@ -32,7 +32,7 @@ struct conversion {
 static int
 redis_format_refuse(const char *format, const char *at, const char *why)
 {
-	return weft_fail(WEFT_EINVAL, "redis: %s, at byte %zu of \"%.200s\"", why,
+	return weft_fail(WEFT_EINVAL, "weft_redis_callf: %s, at byte %zu of \"%.200s\"", why,
 	                 (size_t)(at - format), format);
 }
 
@@ -302,7 +302,7 @@ weft__resp_format(struct weft__resp_args *out, const char *format, va_list args)
 	int rc;
 
 	if (!format)
-		return weft_fail(WEFT_EINVAL, "redis: the format is NULL");
+		return weft_fail(WEFT_EINVAL, "weft_redis_callf: the format is NULL");
 	rc = walk_copy(&sink, format, args);
 	if (rc < 0)
 		return rc;

@@ -25,7 +25,7 @@ put_handshake(struct weft__redis_conn *conn, enum handshake which, const weft_sp
 	struct weft__redis_pending *pending = weft__redis_conn_put(conn, &command);
 
 	if (!pending)
-		return weft_fail(WEFT_ENOMEM, "no memory for the handshake");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_*: out of memory");
 	pending->handshake = (uint8_t)which;
 	conn->handshakes++;
 	return 0;

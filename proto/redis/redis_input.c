@@ -90,7 +90,8 @@ pair_nothing(struct weft__redis_conn *conn)
 		weft__redis_end(conn->redis, command, WEFT_ENOMEM, NULL);
 	}
 	if (in_handshake)
-		weft__redis_conn_slot_failed(conn->slot, WEFT_ENOMEM, "no memory for a reply");
+		weft__redis_conn_slot_failed(conn->slot, WEFT_ENOMEM,
+		                             "weft_redis_*: out of memory");
 }
 
 /* --- reading ----------------------------------------------------------------- */
@@ -115,15 +116,17 @@ input_take(struct weft__redis_conn *conn, char first, int rc, weft_redis_reply *
 		if (rc == 0)
 			weft__redis_pushed(conn, reply);
 		else /* it may have been an invalidation */
-			break_off(conn, weft_fail(WEFT_ENOMEM, "no memory for a message"));
+			break_off(conn, weft_fail(WEFT_ENOMEM, "weft_redis_*: out of memory"));
 		return;
 	}
 	if (conn->head == conn->tail) {
 		if (rc == 0)
 			weft_redis_reply_free(reply);
-		break_off(conn,
-		          weft_fail(WEFT_EPROTO,
-		                    "redis: the server sent a reply that no command waits for"));
+		break_off(
+			conn,
+			weft_fail(
+				WEFT_EPROTO,
+				"weft_redis_*: the server sent a reply that no command waits for"));
 		return;
 	}
 	if (rc == 0)
@@ -228,7 +231,7 @@ weft__redis_conn_read(struct weft__redis_conn *conn, const char *data, size_t si
 		return;
 	if (at < size) {
 		if (!weft__buffer_reserve(&conn->in, size - at)) {
-			break_off(conn, weft_fail(WEFT_ENOMEM, "no memory for a reply"));
+			break_off(conn, weft_fail(WEFT_ENOMEM, "weft_redis_*: out of memory"));
 			return;
 		}
 		memcpy(conn->in.data + conn->in.size, data + at, size - at);

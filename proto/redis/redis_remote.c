@@ -92,7 +92,7 @@ request_make(weft_redis *redis, const struct weft__redis_command *from, uint64_t
 	struct request *request = weft_alloc(sizeof(*request) + size);
 
 	if (!request) {
-		(void)weft_fail(WEFT_ENOMEM, "no memory for a command");
+		(void)weft_fail(WEFT_ENOMEM, "weft_redis_call: out of memory");
 		return NULL;
 	}
 	*request = (struct request){
@@ -265,7 +265,7 @@ request_submit(struct request *request)
 	if (rc < 0) {
 		request_unref(request);
 		weft__redis_unref(redis);
-		return weft_fail(rc, "redis: the endpoint's loop has stopped");
+		return weft_fail(rc, "weft_redis_call: the endpoint's loop has stopped");
 	}
 	return 0;
 }
@@ -291,8 +291,9 @@ remote_run(void *arg)
 	struct remote_call *call = arg;
 
 	if (weft_now() >= call->deadline_ns)
-		return weft_fail(WEFT_ETIMEDOUT, "redis: the endpoint's loop took the command "
-		                                 "after the deadline");
+		return weft_fail(WEFT_ETIMEDOUT,
+		                 "weft_redis_call: the endpoint's loop took the command "
+		                 "after the deadline");
 	return weft__redis_run(call->redis, call->command, call->out, call->deadline_ns);
 }
 

@@ -25,7 +25,7 @@ weft_redis_script(weft_redis *redis, const char *script, const weft_span *args, 
 		                 "weft_redis_script: an argument is NULL, or count is too large");
 	all = weft_alloc((count + 2) * sizeof(*all));
 	if (!all)
-		return weft_fail(WEFT_ENOMEM, "no memory for a script");
+		return weft_fail(WEFT_ENOMEM, "weft_redis_script: out of memory");
 	weft__redis_sha1(script, strlen(script), hash);
 	all[0] = weft_text("EVALSHA");
 	all[1] = (weft_span){ hash, 40 };

@@ -49,13 +49,13 @@ struct input {
 static int
 broken(const char *what, size_t at)
 {
-	return weft_fail(WEFT_EPROTO, "redis: %s, at byte %zu of a reply", what, at);
+	return weft_fail(WEFT_EPROTO, "weft_redis_*: %s, at byte %zu of a reply", what, at);
 }
 
 static int
 too_much(const char *what, uint64_t max, size_t at)
 {
-	return weft_fail(WEFT_EMSGSIZE, "redis: a reply with more than %llu %s, by byte %zu",
+	return weft_fail(WEFT_EMSGSIZE, "weft_redis_*: a reply with more than %llu %s, by byte %zu",
 	                 (unsigned long long)max, what, at);
 }
 

@@ -191,7 +191,7 @@ TEST(parse_error_persists_and_its_text_is_the_detail)
 
 	weft__http_request_init(&head, fields, 4, NULL);
 	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1), WEFT_EPROTO);
-	CHECK_STR(weft_detail(), "http: version is not 1.0 or 1.1");
+	CHECK_STR(weft_detail(), "weft_http_*: version is not 1.0 or 1.1");
 	CHECK_EQ(weft__http_head_parse(&head, "GET", 3), WEFT_EPROTO);
 	CHECK_EQ(head.fault.status, 505);
 }

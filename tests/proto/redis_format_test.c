@@ -133,7 +133,8 @@ TEST(invalid_format_is_refused_with_its_position)
 		if (format(&words, wrong[i], 1, 1, 1) != WEFT_EINVAL)
 			test_fail(__FILE__, __LINE__, "%s is not refused", wrong[i]);
 	CHECK_EQ(format(&words, "GET a%q"), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "redis: invalid conversion or value, at byte 5 of \"GET a%q\"");
+	CHECK_STR(weft_detail(),
+	          "weft_redis_callf: invalid conversion or value, at byte 5 of \"GET a%q\"");
 	CHECK_EQ(words.count, 99);
 }
 

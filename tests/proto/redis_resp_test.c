@@ -174,7 +174,7 @@ TEST(protocol_errors_are_refused_with_their_position)
 		if (got.rc != refusals[i].error)
 			say(refusals[i].bytes, &got, "not refused so");
 		resp_add(&got.text, "", 1);
-		CHECK(strncmp(got.text.data, "redis: ", 7) == 0);
+		CHECK(strncmp(got.text.data, "weft_redis_*: ", 14) == 0);
 		CHECK(strstr(got.text.data, " byte ") != NULL);
 		resp_outcome_drop(&got);
 	}

@@ -80,7 +80,7 @@ send_head(struct weft__http_call *call, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (!line)
-		return weft_fail(WEFT_ENOMEM, "no memory for a request");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	at = weft__http_put_text(line, (struct text){ call->method, method });
 	*at++ = ' ';
 	at = weft__http_put_text(at, (struct text){ call->url.target, target });
@@ -221,7 +221,7 @@ open_try(struct weft__http_call *call)
 	call->io.owner = call;
 	call->http = weft__http_new(&call->io, call);
 	if (!call->http)
-		return weft_fail(WEFT_ENOMEM, "no memory for a request");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	call->sent = call->refused = call->prepared = call->replied = false;
 	call->interim = 0;
 	call->unfit = NULL;

@@ -128,7 +128,7 @@ make_call(weft_http_client *client, const weft_http_request *request, struct wef
 	int rc;
 
 	if (!call)
-		return weft_fail(WEFT_ENOMEM, "no memory for a request");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	*call = (struct weft__http_call){
 		.client = client,
 		.request = request,

@@ -294,7 +294,7 @@ weft__http_pool_take(struct weft__http_pool *pool, const char *address,
 
 	slot.host = host_of(pool, address);
 	if (!slot.host)
-		return weft_fail(WEFT_ENOMEM, "no memory for a connection");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	rc = get_slot(&slot, deadline_ns);
 	if (rc < 0)
 		return rc;
@@ -311,7 +311,7 @@ weft__http_conn_slot_connect(struct weft__http_conn_slot *slot, uint64_t deadlin
 	int rc;
 
 	if (!conn)
-		return weft_fail(WEFT_ENOMEM, "no memory for a connection");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	*conn = (struct weft__http_conn){ 0 };
 	weft__link_init(&conn->of_host);
 	weft__link_init(&conn->of_pool);

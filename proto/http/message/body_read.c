@@ -34,7 +34,7 @@ take_trailers(weft_http *http, const char *data, struct weft__http_step step)
 	if (in->body.trailers.count > 0) {
 		in->trailers = weft__http_arena_copy(&http->arena, data + step.at, step.size);
 		if (!in->trailers)
-			return lose(http, weft_fail(WEFT_ENOMEM, "http: no memory"));
+			return lose(http, weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory"));
 	}
 	in->over = true;
 	return weft_stream_skip(http->io->stream, step.used);
@@ -126,12 +126,13 @@ static int
 body_read_begin(weft_http *http, uint64_t deadline_ns)
 {
 	if (!http->in.text)
-		return weft_fail(WEFT_EINVAL, "http: the reply has not been received yet");
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_http_read: the reply has not been received yet");
 	if (http->in.over)
 		return 0;
 	if (http->in.lost)
 		return weft_fail(http->in.lost,
-		                 "http: the body cannot be read after an earlier error");
+		                 "weft_http_read: the body cannot be read after an earlier error");
 	if (http->in.expects) {
 		int rc = send_continue(http, deadline_ns);
 
@@ -217,5 +218,5 @@ weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns)
 		dropped += http->in.ready;
 		http->in.ready = 0;
 	}
-	return weft_fail(WEFT_EMSGSIZE, "http: the unread body is too large to be skipped");
+	return weft_fail(WEFT_EMSGSIZE, "weft_http_*: the unread body is too large to be skipped");
 }

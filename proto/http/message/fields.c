@@ -64,7 +64,8 @@ more_room(weft_http *http, size_t size, int *error)
 	char *lines;
 
 	if (size > WEFT__HTTP_LINES_MAX - out->lines_size) {
-		*error = weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of headers");
+		*error = weft_fail(WEFT_EMSGSIZE,
+		                   "weft_http_set_header: more than 64 KiB of headers");
 		return NULL;
 	}
 	if (size <= out->lines_room - out->lines_size)
@@ -72,7 +73,7 @@ more_room(weft_http *http, size_t size, int *error)
 	room = room < 512 ? 512 : room;
 	lines = weft__http_arena_take(&http->arena, room);
 	if (!lines) {
-		*error = weft_fail(WEFT_ENOMEM, "http: no memory");
+		*error = weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory");
 		return NULL;
 	}
 	if (out->lines_size)
@@ -180,7 +181,7 @@ weft__http_add_field(weft_http *http, const char *name, const char *value)
 	struct text v = { value, value ? strlen(value) : 0 };
 
 	if (!weft__http_is_token(n) || !value || !weft__http_is_value(v))
-		return weft_fail(WEFT_EINVAL, "http: malformed header name or value");
+		return weft_fail(WEFT_EINVAL, "weft_http_*: malformed header name or value");
 	return fields_append(http, n, v);
 }
 

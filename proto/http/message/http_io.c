@@ -24,7 +24,7 @@ weft__http_io_init(struct weft__http_io *io, weft_stream *stream)
 		.stream = stream,
 		.local = weft__http_local(),
 	};
-	return io->local ? 0 : weft_fail(WEFT_ENOMEM, "http: no memory");
+	return io->local ? 0 : weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory");
 }
 
 void
@@ -117,7 +117,7 @@ wait_paced(struct weft__http_io *io, weft_op *op, uint64_t deadline_ns)
 			return rc;
 		if (io->out_pace.left_ns == 0) {
 			io->slow = true;
-			return weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
+			return weft_fail(WEFT_ETIMEDOUT, "weft_http_*: the peer reads too slowly");
 		}
 		if (then < check_ns) /* the deadline of an enclosing scope */
 			return rc;
@@ -210,7 +210,7 @@ weft__http_io_room(struct weft__http_io *io, size_t size, uint64_t deadline_ns)
 	if (!io->out) {
 		io->out = weft__http_slab_take(io->local);
 		if (!io->out) {
-			io->error = weft_fail(WEFT_ENOMEM, "http: no memory");
+			io->error = weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory");
 			return NULL;
 		}
 	}
@@ -301,7 +301,7 @@ weft__http_io_peek_paced(struct weft__http_io *io, size_t min, const void **out,
 		report_progress(io);
 	if (n == WEFT_ETIMEDOUT && io->rate_min && pace->left_ns == 0) {
 		io->slow = true;
-		return weft_fail(WEFT_ETIMEDOUT, "http: the peer sends too slowly");
+		return weft_fail(WEFT_ETIMEDOUT, "weft_http_*: the peer sends too slowly");
 	}
 	return n;
 }

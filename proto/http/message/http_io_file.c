@@ -64,9 +64,10 @@ weft__http_io_file(struct weft__http_io *io, int fd, struct weft__http_range par
 		n = weft_stream_write_file(io->stream, fd, part.first, part.size, deadline_ns);
 	(void)weft_timer_stop(&check.timer);
 	if (n == WEFT_EINTR && io->slow)
-		n = weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
+		n = weft_fail(WEFT_ETIMEDOUT, "weft_http_*: the peer reads too slowly");
 	if (n >= 0 && (uint64_t)n < part.size)
-		n = weft_fail(WEFT_ETRUNCATED, "http: the file became shorter while it was sent");
+		n = weft_fail(WEFT_ETRUNCATED,
+		              "weft_http_reply_file: the file became shorter while it was sent");
 	io->error = n < 0 ? (int)n : 0;
 	return io->error;
 }

@@ -12,12 +12,12 @@ take_head(weft_http *http, const char *data)
 
 	in->text = weft__http_arena_copy(&http->arena, data, in->head.size);
 	if (!in->text)
-		return weft_fail(WEFT_ENOMEM, "http: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory");
 	if (in->head.framing == WEFT__HTTP_CHUNKED) {
 		room = WEFT__HTTP_TRAILERS;
 		trailers = weft__http_arena_take(&http->arena, room * sizeof(*trailers));
 		if (!trailers)
-			return weft_fail(WEFT_ENOMEM, "http: no memory");
+			return weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory");
 	}
 	weft__http_body_init(&in->body, &in->head, trailers, room);
 	in->over = in->head.framing == WEFT__HTTP_NO_BODY || in->head.framing == WEFT__HTTP_TUNNEL;
@@ -38,10 +38,10 @@ weft__http_receive(weft_http *http, uint64_t deadline_ns)
 		if (n < 0)
 			return (int)n;
 		if (n == 0)
-			return weft_fail(WEFT_EPIPE, "http: the peer closed the connection");
+			return weft_fail(WEFT_EPIPE, "weft_http_*: the peer closed the connection");
 		if ((size_t)n < min)
 			return weft_fail(WEFT_ETRUNCATED,
-			                 "http: the connection ended within the head");
+			                 "weft_http_*: the connection ended within the head");
 		rc = weft__http_head_parse(&http->in.head, data, (size_t)n);
 		if (rc == WEFT__HTTP_DONE)
 			return take_head(http, data);
@@ -121,7 +121,7 @@ weft__http_decode_path(weft_http *http)
 		path = part_text(in->text, in->head.target);
 	copy = weft__http_arena_copy(&http->arena, path.data, path.size);
 	if (!copy)
-		return weft_fail(WEFT_ENOMEM, "http: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_*: out of memory");
 	in->path_size = (uint32_t)path.size;
 	if (path.data[0] == '/' && !http_incoming_is_plain(path)) {
 		rc = weft__http_path_decode(path.data, path.size, copy, path.size + 1);

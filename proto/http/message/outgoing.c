@@ -113,7 +113,7 @@ static int
 check_begin(const weft_http *http)
 {
 	if (http->out.stage != WEFT__HTTP_NOT_BEGUN)
-		return weft_fail(WEFT_EALREADY, "http: the message has already begun");
+		return weft_fail(WEFT_EALREADY, "weft_http_*: the message has already begun");
 	return http->io->error;
 }
 
@@ -130,8 +130,8 @@ weft__http_begin_reply(weft_http *http, int status, const char *type, uint64_t l
 	if (status < 101 || status > 999 || kind.size > TYPE_MAX || !weft__http_is_value(kind))
 		return weft_fail(
 			WEFT_EINVAL,
-			"http: the status is not from 101 to 999, or the type is malformed or "
-			"longer than 1 KiB");
+			"weft_http_*: the status is not from 101 to 999, or the type is malformed "
+			"or longer than 1 KiB");
 	frame_reply(http, status, length);
 	if (type && http->out.lines_size > 0)
 		weft__http_cut_field(http, "content-type");
@@ -263,8 +263,9 @@ weft__http_finish_message(weft_http *http, uint64_t deadline_ns)
 		return http->io->error;
 	if (out->framing == WEFT__HTTP_LENGTH && out->left > 0) {
 		out->close = true;
-		return weft_fail(WEFT_ETRUNCATED,
-		                 "http: fewer bytes were written than Content-Length announced");
+		return weft_fail(
+			WEFT_ETRUNCATED,
+			"weft_http_*: fewer bytes were written than Content-Length announced");
 	}
 	if (out->framing == WEFT__HTTP_CHUNKED)
 		return weft__http_io_send(http->io, end, 3, false, deadline_ns);

@@ -209,7 +209,7 @@ weft__http_body_next(struct weft__http_body *body, const char *data, size_t size
 	int rc = 0;
 
 	if (body->fault.status)
-		return weft_fail(body->fault.error, "http: %s", body->fault.text);
+		return weft_fail(body->fault.error, "weft_http_*: %s", body->fault.text);
 	while (at < size && body->state >= CHUNK_SIZE && rc == 0)
 		rc = frame_byte(body, data[at++]);
 	if (rc < 0)
@@ -236,12 +236,12 @@ int
 weft__http_body_close(struct weft__http_body *body)
 {
 	if (body->fault.status)
-		return weft_fail(body->fault.error, "http: %s", body->fault.text);
+		return weft_fail(body->fault.error, "weft_http_*: %s", body->fault.text);
 	if (body->state == BODY_UNTIL_CLOSE)
 		body->state = BODY_OVER;
 	if (body->state == BODY_OVER)
 		return 0;
-	return weft_fail(WEFT_ETRUNCATED, "http: the connection ended within the body");
+	return weft_fail(WEFT_ETRUNCATED, "weft_http_*: the connection ended within the body");
 }
 
 void

@@ -64,7 +64,7 @@ weft__http_date_format(int64_t seconds, char out[WEFT__HTTP_DATE_SIZE])
 	int weekday;
 
 	if (count < days_to(0, 1, 1) || count > days_to(9999, 12, 31))
-		return weft_fail(WEFT_EINVAL, "http: date out of range");
+		return weft_fail(WEFT_EINVAL, "weft_http_*: date out of range");
 	date_of(count, &x);
 	/* 1970-01-01 was a Thursday.  Year 0 is some 103,000 weeks earlier, so the sum is
 	 * positive. */
@@ -206,7 +206,7 @@ weft__http_date_parse(const char *value, size_t size, int64_t now, int64_t *out)
 		read_form(&r, ", %d-%b-%y %T GMT", now, &x);
 	}
 	if (r.bad || r.at != r.end || !is_real(&x))
-		return weft_fail(WEFT_EINVAL, "http: bad date");
+		return weft_fail(WEFT_EINVAL, "weft_http_*: bad date");
 	*out = days_to(x.year, x.month, x.day) * DAY + x.hour * 3600 + x.minute * 60 + x.second;
 	return 0;
 }

@@ -27,7 +27,7 @@ weft__http_line_read(struct weft__http_lines *lines, struct weft__http_fault *fa
 
 	if (lines->at > size)
 		return weft_fail(WEFT_EINVAL,
-		                 "http: the head parser was given fewer bytes than before");
+		                 "weft_http_*: the head parser was given fewer bytes than before");
 	stop = weft__http_scan_text(input.data, lines->at, size);
 	lines->at = (uint32_t)stop;
 	if (stop == size)
@@ -208,7 +208,7 @@ weft__http_head_parse(struct weft__http_head *head, const char *data, size_t siz
 	int rc = WEFT__HTTP_DATA;
 
 	if (head->fault.status)
-		return weft_fail(head->fault.error, "http: %s", head->fault.text);
+		return weft_fail(head->fault.error, "weft_http_*: %s", head->fault.text);
 	if (head->state == AT_END)
 		return WEFT__HTTP_DONE;
 	while (rc == WEFT__HTTP_DATA && head->state == AT_FIRST_LINE)

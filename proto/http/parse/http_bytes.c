@@ -40,7 +40,7 @@ weft__http_refuse(struct weft__http_fault *fault, int status, const char *text)
 	fault->status = status;
 	fault->error = too_much ? WEFT_EMSGSIZE : WEFT_EPROTO;
 	fault->text = text;
-	return weft_fail(fault->error, "http: %s", text);
+	return weft_fail(fault->error, "weft_http_*: %s", text);
 }
 
 bool

@@ -74,9 +74,10 @@ weft__http_range_parse(const char *value, size_t size, uint64_t total, struct we
 	if (rc == WEFT_EINVAL)
 		return 0;
 	if (rc == 0)
-		return weft_fail(WEFT_ENOENT, "http: no requested range overlaps the body");
-	return rc == WEFT_EMSGSIZE ? weft_fail(rc, "http: the Range header has too many ranges")
-	                           : rc;
+		return weft_fail(WEFT_ENOENT, "weft_http_*: no requested range overlaps the body");
+	return rc == WEFT_EMSGSIZE
+	               ? weft_fail(rc, "weft_http_*: the Range header has too many ranges")
+	               : rc;
 }
 
 /* --- entity tags ------------------------------------------------------------- */

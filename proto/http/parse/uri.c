@@ -22,9 +22,9 @@ add_segment(const char **at, const char *end, char *out, size_t room, size_t *le
 		int byte = weft__percent_next(at, end);
 
 		if (!path_byte_ok(byte))
-			return weft_fail(WEFT_EINVAL, "http: bad byte in a path");
+			return weft_fail(WEFT_EINVAL, "weft_http_*: bad byte in a path");
 		if (*length + 1 >= room)
-			return weft_fail(WEFT_EMSGSIZE, "http: path too long");
+			return weft_fail(WEFT_EMSGSIZE, "weft_http_*: path too long");
 		out[(*length)++] = (char)byte;
 	}
 	return 0;
@@ -58,12 +58,12 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 	bool open = false; /* ends with a slash already, because a dot segment was removed */
 
 	if (size == 0 || *path != '/')
-		return weft_fail(WEFT_EINVAL, "http: path does not begin with a slash");
+		return weft_fail(WEFT_EINVAL, "weft_http_*: path does not begin with a slash");
 	while (at < end) {
 		int rc;
 
 		if (length + 1 >= room)
-			return weft_fail(WEFT_EMSGSIZE, "http: path too long");
+			return weft_fail(WEFT_EMSGSIZE, "weft_http_*: path too long");
 		at++;
 		if (!open)
 			out[length++] = '/';
@@ -75,7 +75,7 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 		open = dots > 0;
 		length -= dots;
 		if (dots == 2 && !climb(out, &length))
-			return weft_fail(WEFT_EINVAL, "http: the path leads above its root");
+			return weft_fail(WEFT_EINVAL, "weft_http_*: the path leads above its root");
 	}
 	out[length] = '\0';
 	return (ssize_t)length;
@@ -122,13 +122,13 @@ weft__http_query_decode(const char *text, size_t size, char *out, size_t room)
 		int byte = *at == '+' ? (at++, ' ') : weft__percent_next(&at, end);
 
 		if (byte <= 0)
-			return weft_fail(WEFT_EINVAL, "http: bad byte in a query");
+			return weft_fail(WEFT_EINVAL, "weft_http_*: bad byte in a query");
 		if (length + 1 >= room)
-			return weft_fail(WEFT_EMSGSIZE, "http: query too long");
+			return weft_fail(WEFT_EMSGSIZE, "weft_http_*: query too long");
 		out[length++] = (char)byte;
 	}
 	if (room == 0)
-		return weft_fail(WEFT_EMSGSIZE, "http: query too long");
+		return weft_fail(WEFT_EMSGSIZE, "weft_http_*: query too long");
 	out[length] = '\0';
 	return (ssize_t)length;
 }

@@ -78,7 +78,8 @@ url_refuse(const char *url, const char *why)
 static int
 refuse_length(void)
 {
-	return weft_fail(WEFT_EMSGSIZE, "url: longer than %u bytes", (unsigned)WEFT__HTTP_URL_MAX);
+	return weft_fail(WEFT_EMSGSIZE, "weft_http_fetch: the URL is longer than %u bytes",
+	                 (unsigned)WEFT__HTTP_URL_MAX);
 }
 
 /* Cut a port off the end of a host that weft__http_host_ok() has accepted. */
@@ -318,7 +319,7 @@ weft__http_url_parse(const char *text, struct weft__http_url *out)
 	room = 3 * (3 * given.host.size + 32) + 3 * given.rest.size;
 	memory = weft_alloc(room);
 	if (!memory)
-		return weft_fail(WEFT_ENOMEM, "url: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	at = memory + room - 2 * (given.host.size + 32);
 	rc = put_origin(at, &given, &url);
 	if (rc < 0) {
@@ -378,7 +379,7 @@ weft__http_url_resolve(const struct weft__http_url *base, const char *reference,
 	prefix = prefix_of(base, reference);
 	whole = weft_alloc(prefix + size + 1);
 	if (!whole)
-		return weft_fail(WEFT_ENOMEM, "url: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_fetch: out of memory");
 	(void)url_put(url_put(whole, base->text, prefix), reference, size);
 	rc = weft__http_url_parse(whole, out);
 	weft_release(whole);

@@ -112,7 +112,7 @@ weft__http_watch_start(struct weft__http_conn *conn, weft_http *http)
 	struct weft__http_watch *watch = weft_alloc(sizeof(*watch));
 
 	if (!watch)
-		return weft_fail(WEFT_ENOMEM, "http: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_serve: out of memory");
 	watch->conn = conn;
 	watch->ended = NULL;
 	watch->http = http->in.over || http->in.expects ? NULL : http;
@@ -256,7 +256,7 @@ weft_http_send_event(weft_http *http, const char *event, const char *data, uint6
 		rc = weft_check_canceled();
 	size = size_of(event, data);
 	if (rc == 0 && size > sizeof(here) && !(text = weft_alloc(size)))
-		rc = weft_fail(WEFT_ENOMEM, "http: no memory");
+		rc = weft_fail(WEFT_ENOMEM, "weft_http_send_event: out of memory");
 	if (rc == 0) {
 		put_event(text, event, data);
 		rc = weft_http_write(http, text, size, deadline_ns);

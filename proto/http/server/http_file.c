@@ -234,7 +234,7 @@ redirect(weft_http *http, uint64_t deadline_ns)
 		return weft__http_reply_status(http, 404, deadline_ns);
 	to = at = weft__http_arena_take(&http->arena, path.size + query.size + 3);
 	if (!to)
-		return weft_fail(WEFT_ENOMEM, "http: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_reply_file: out of memory");
 	at = weft__http_put_text(at, path);
 	*at++ = '/';
 	if (query.size > 0) {
@@ -301,7 +301,7 @@ weft_http_reply_file(weft_http *http, const char *root, const char *name, uint64
 	}
 	clear = weft__http_arena_take(&http->arena, strlen(name) + sizeof(INDEX));
 	if (!clear)
-		return weft_fail(WEFT_ENOMEM, "http: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_reply_file: out of memory");
 	index = ends_as_folder(name);
 	rc = clean(name, index, clear);
 	if (rc == 0)

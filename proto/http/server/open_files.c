@@ -180,7 +180,7 @@ open_files_load(uint64_t hash, const char *root, const char *name, struct weft__
 	file = weft_alloc(sizeof(*file) + root_size + name_size);
 	if (!file) {
 		weft__http_os_close(job.opened.fd);
-		return weft_fail(WEFT_ENOMEM, "http: no memory");
+		return weft_fail(WEFT_ENOMEM, "weft_http_reply_file: out of memory");
 	}
 	memset(file, 0, sizeof(*file));
 	file->refs = WEFT__REFS_ONE;
