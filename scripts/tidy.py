@@ -80,7 +80,16 @@ WORDS = {
 # Members and states may still have such a name: in backquotes, or in capitals.
 NAMED = re.compile(r"`[^`\n]*`|\b[A-Z][A-Z_]+\b")
 WORDS = {word: re.compile(pattern, re.I) for word, pattern in WORDS.items()}
-ERROR_CALL = re.compile(r"\bweft_{1,2}(?:fail|misuse)\s*\([^;]*;")
+ERROR_CALL = re.compile(r"\bweft_{1,2}(?:fail|misuse)(?:_in)?\s*\([^;]*;")
+# An error text is "call: reason".  The call can be a family (weft_op_*) or an argument (%s), and
+# may be followed by what it was about (weft_dgram_open %s); so may a verb (connect %s).
+TEXT_OF_ERROR = re.compile(r"\bweft_{1,2}(?:fail|misuse)(_in)?\s*\([^,;{}]*,\s*"
+                           r'((?:"(?:\\.|[^"\\\n])*"\s*)+)(,?)')
+CALL_AND_REASON = re.compile(r'(?:weft_\w+\*?|%s|%\.\*s|[a-z]+ (?=\\"|%)).*: .|(?:%s|%\.\*s)?$')
+CALL = re.compile(r"weft_\w+\*?$")
+# Their texts are reasons, which a longer text quotes after the call, the node or the request.
+REASONS = ("proto/http/client/", "proto/redis/redis_conn.c", "src/dag/", "src/promise/abort.c",
+           "src/threadlet/wait.c", "src/threadlet/waitable.c")
 FENCED = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$|`[^`\n]*`", re.M | re.S)
 
 Function = namedtuple("Function", "name start end open close parameters")
@@ -716,6 +725,18 @@ def words(tree):
 
 
 @rule
+def error_text(tree):
+    for s in tree.sources:
+        if not s.is_c or s.top not in ("include", "src", "proto") or s.path.startswith(REASONS):
+            continue
+        for m in TEXT_OF_ERROR.finditer(s.text):
+            text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', m[2]))
+            want = CALL if m[1] and m[3] else CALL_AND_REASON
+            if not want.match(text):
+                yield s.path, s.line(m.start(2)), f'want "call: reason", not "{text}"'
+
+
+@rule
 def commit_subject(tree):
     if not tree.has_git() or not git(tree.root, "rev-parse", "-q", "--verify", "HEAD",
                                      check=False):
@@ -882,7 +903,11 @@ PLANTS = [  # rule, path, text, line of the first finding
       for mark in ("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")],
     ("words", "src/base/a.c", c_file("a.c", "/* Whoever waits is woken. */"), 2),
     ("words", "docs/a.md", "A loop stands still.\n", 1),
-    ("words", "src/base/a.c", c_file("a.c", 'int a = weft_fail(1,', '\t"nobody reads");'), 3),
+    ("words", "src/base/a.c", c_file("a.c", 'int a = weft_fail(1,', '\t"weft_go: nobody");'), 3),
+    *[("error-text", "src/base/a.c", c_file("a.c", f"int a = {call};"), 2)
+      for call in ('weft_fail(1, "weft_go")', 'weft__misuse(1, "no loop")',
+                   'weft__fail(1, "go: no" " loop")', 'weft_fail(1, "%s is full", a)',
+                   'weft__misuse_in(1, "weft_go: it", a)')],
     ("local-path", "docs/a.txt", "See /wo" "rk/main.\n", 1),
     ("local-path", "dev", "#!/bin/sh\ncd /ro" "ot/x\n", 2),
 ]
