@@ -225,7 +225,6 @@ drop_block(struct weft_wheel *wheel, unsigned slot)
 {
 	block *b = wheel->slot[slot];
 
-	weft__assert(b->count == 0);
 	if (b->next)
 		wheel->slot[slot] = b->next;
 	else
@@ -421,7 +420,6 @@ weft__wheel_drop(struct weft_wheel *wheel, struct weft__wheel_entry *p)
 	count(wheel, p, -1);
 	if (!rare(p->slot == IN_RUN))
 		return remove_from_slot(wheel, p);
-	weft__assert(wheel->run[p->index].entry == p); /* invariant 1 */
 	wheel->run[p->index].entry = NULL;
 	p->block = NULL;
 	return 1;
