@@ -107,7 +107,6 @@ table_remove(struct weft__timer_handles *all, struct weft__timer_handle *n)
 {
 	struct weft__timer_handle **link = bucket_of(all, n->id);
 
-	weft__assert(n->live); /* invariant 1 */
 	while (*link != n)
 		link = &(*link)->next;
 	*link = n->next;
@@ -182,7 +181,6 @@ schedule_settle(weft_loop *loop, struct weft__timer_handle *n)
 	weft__count(&loop->alive, (uint64_t)count - n->counted);
 	n->counted = count;
 	if (!n->live && !n->queued && !n->in_due) {
-		weft__assert(!n->entry.block); /* invariant 3 */
 		n->next = loop->timer_handles.spare;
 		loop->timer_handles.spare = n;
 	}
