@@ -69,16 +69,29 @@ on_poll(JSRuntime *rt UNUSED, void *arg)
 	return weft__js_poll(arg);
 }
 
+/* Its address identifies the thread. */
+static _Thread_local char this_thread;
+
+/* A thread sets `inside` to its own address only, and resets it as it leaves.  So relaxed order is
+ * enough. */
+bool
+weft__js_is_inside(const weft_js *js)
+{
+	return __atomic_load_n(&js->inside, __ATOMIC_RELAXED) == &this_thread;
+}
+
 void
 weft__js_enter(weft_js *js)
 {
 	if (js->depth++ > 0)
 		return;
+	__atomic_store_n(&js->inside, &this_thread, __ATOMIC_RELAXED);
 	JS_UpdateStackTop(js->rt);
 	__atomic_store_n(&js->interrupted, 0, __ATOMIC_RELAXED);
 	js->until_ns = 0;
 	js->stopped = 0;
 	js->refused = js->over = js->reported = false;
+	weft__js_handles_end_dropped(js);
 }
 
 /* A callback that reached a limit has failed, even if a promise was rejected with the error, or
@@ -105,6 +118,7 @@ weft__js_leave(weft_js *js)
 		report_stop(js);
 	if (--js->depth > 0)
 		return;
+	__atomic_store_n(&js->inside, NULL, __ATOMIC_RELAXED);
 	js->stopped = 0;
 	if (js->ended)
 		weft__js_tasks_clear(js);

@@ -1,7 +1,7 @@
 /* engine.h - the definitions that the files of the JavaScript adapter share.
  *
- *   1. Everything in an engine belongs to the loop's thread, except `refs`, `interrupted` and
- *      the members that `lock` protects.
+ *   1. Everything in an engine belongs to the loop's thread, except `refs`, `interrupted`,
+ *      `inside` and the members that `lock` protects.
  *   2. The struct outlives the engine while references to it exist: `ctx` is NULL after
  *      weft_js_free().
  *   3. JavaScript runs only between enter and leave.  Pairs may nest; the outermost pair is one
@@ -75,12 +75,14 @@ struct weft__js_load {
 	bool resolves; /* its text is parsed, and its imports are being resolved */
 };
 
+struct weft__js_handle;
 struct weft__js_link;
 struct weft__js_net;
 
 struct weft_js {
 	struct weft__refs refs;
 	uint32_t interrupted; /* atomic: any thread sets it */
+	const void *inside;   /* atomic: identifies the thread between enter and leave, or NULL */
 	weft_loop *loop;
 	JSRuntime *rt;
 	JSContext *ctx;
@@ -127,7 +129,8 @@ struct weft_js {
 	JSClassID link_class, call_class, value_class;
 
 	pthread_mutex_t lock;
-	bool handles_closed;              /* under `lock` */
+	bool handles_closed;             /* under `lock` */
+	struct weft__js_handle *dropped; /* written under `lock`; any thread adds to it */
 };
 
 /* --- engine.c ------------------------------------------------------------ */
@@ -143,6 +146,9 @@ weft__js_of(JSContext *ctx)
 
 void weft__js_enter(weft_js *js);
 void weft__js_leave(weft_js *js);
+
+/* Whether the calling thread is between enter and leave.  Any thread may ask. */
+bool weft__js_is_inside(const weft_js *js);
 
 /* Call a script's function from the loop; report an exception. */
 void weft__js_run(weft_js *js, JSValueConst fn, int count, JSValue *args);
@@ -255,6 +261,7 @@ int weft__js_value_init(weft_js *js);
 
 int     weft__js_handle_make(weft_js *js, JSValueConst value, weft_value *out);
 JSValue weft__js_handle_value(weft_js *js, const weft_value *value);
+void    weft__js_handles_end_dropped(weft_js *js);
 void    weft__js_handles_fini(weft_js *js);
 
 /* --- js_link.c ----------------------------------------------------------- */

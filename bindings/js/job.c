@@ -91,11 +91,15 @@ weft__js_checkpoint(weft_loop *loop UNUSED, void *arg)
 	return js->rejections.count > 0 ? weft__js_judge(js) : 0;
 }
 
+/* A loop that was idle may be stopping on a thread that is not its own: dropped values then end
+ * with the engine. */
 int
-weft__js_ready(weft_loop *loop UNUSED, void *arg)
+weft__js_ready(weft_loop *loop, void *arg)
 {
 	weft_js *js = arg;
 
+	if (weft_loop_state(loop) != WEFT_STOPPING)
+		weft__js_handles_end_dropped(js);
 	js->yielded = false;
 	return !js->ended && weft__js_has_jobs(js);
 }

@@ -1,22 +1,25 @@
 /* js_handle.c - handles: JavaScript values that C holds, and may drop on any thread.
  *
- *   1. Each is in the list of its engine, which belongs to the loop's thread.  The loop's thread
- *      unlinks it when it is dropped or the engine is freed.
- *   2. A thread other than the loop's that drops the last owner posts the value to the loop,
- *      under the lock: until the list is closed the engine holds the loop.  From then on the list
- *      stays empty, and only the memory is freed.
- *   3. If the loop refuses the post because it stops, the value is freed with the engine.
- *   4. Each holds a reference to the struct of its engine.
+ *   1. Each is in the list `handles` of its engine until its value is freed.  The list and the
+ *      values belong to the loop's thread.
+ *   2. The thread that drops the last owner ends the handle at once if it runs the engine or its
+ *      loop.  Otherwise it adds the handle to the list `dropped`, under the lock, and wakes the
+ *      loop.  The engine ends such handles when the loop runs, before it runs JavaScript, and
+ *      when it is freed.
+ *   3. No thread owns an idle loop: while the thread that used the engine last drops a value,
+ *      another thread may start the loop.  So this drop, too, uses the list.
+ *   4. weft_js_free() ends all values, then closes the list `dropped`.  Until then the engine
+ *      holds the loop.  From then on the last owner only frees the memory.
+ *   5. Each holds a reference to the struct of its engine.
  */
 #include "engine.h"
 
 struct weft__js_handle {
 	struct weft__refs refs;
 	weft_js *js;
-	JSValue value;               /* loop's thread only */
-	struct weft__link of_engine; /* loop's thread only */
-	weft_node node;              /* posts it, once dropped */
-	bool refused;                /* by the loop; under the lock */
+	JSValue value;                /* loop's thread only */
+	struct weft__link of_engine;  /* loop's thread only */
+	struct weft__js_handle *next; /* in `dropped`; under the lock */
 };
 
 static void
@@ -30,9 +33,8 @@ handle_end(struct weft__js_handle *handle)
 
 /* Runs on the loop's thread. */
 static void
-end_here(void *arg)
+end_here(struct weft__js_handle *handle)
 {
-	struct weft__js_handle *handle = arg;
 	JSRuntime *rt = handle->js->rt;
 
 	if (!weft__list_is_empty(&handle->of_engine)) {
@@ -42,21 +44,30 @@ end_here(void *arg)
 	handle_end(handle);
 }
 
-/* Returns whether the loop's thread will free it. */
+/* Returns false if the list is closed. */
 static bool
-send_to_loop(weft_js *js, struct weft__js_handle *handle)
+send_to_engine(weft_js *js, struct weft__js_handle *handle)
 {
 	bool open;
 
 	(void)pthread_mutex_lock(&js->lock);
 	open = !js->handles_closed;
 	if (open) {
-		handle->node = (weft_node){ .fn = end_here, .arg = handle };
-		if (weft_loop_post_node(js->loop, &handle->node) < 0)
-			handle->refused = true;
+		handle->next = js->dropped;
+		__atomic_store_n(&js->dropped, handle, __ATOMIC_RELAXED);
+		if (!handle->next)
+			weft_loop_wake(js->loop);
 	}
 	(void)pthread_mutex_unlock(&js->lock);
 	return open;
+}
+
+static bool
+is_on_loop(weft_js *js)
+{
+	weft_loop *current = weft_loop_current();
+
+	return current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED);
 }
 
 static void
@@ -64,14 +75,12 @@ handle_drop(void *ptr)
 {
 	struct weft__js_handle *handle = ptr;
 	weft_js *js = handle->js;
-	weft_loop *current;
 
 	if (!weft__refs_drop(&handle->refs))
 		return;
-	current = weft_loop_current();
-	if (current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED))
+	if (weft__js_is_inside(js) || is_on_loop(js))
 		end_here(handle);
-	else if (!send_to_loop(js, handle))
+	else if (!send_to_engine(js, handle))
 		handle_end(handle);
 }
 
@@ -110,34 +119,42 @@ weft__js_handle_value(weft_js *js, const weft_value *value)
 	return JS_DupValue(js->ctx, handle->value);
 }
 
-/* Ends the first value.  If there is none, closes the list and returns false. */
-static bool
-end_first(weft_js *js)
+/* With `close`, also closes the list. */
+static void
+end_dropped(weft_js *js, bool close)
 {
-	struct weft__js_handle *handle = NULL;
-	JSValue value = JS_UNDEFINED;
-	bool refused = false;
+	struct weft__js_handle *handle, *next;
 
 	(void)pthread_mutex_lock(&js->lock);
-	if (!weft__list_is_empty(&js->handles)) {
-		handle = WEFT__LINK_OF(weft__js_handle, of_engine, js->handles.next);
-		value = handle->value;
-		refused = handle->refused;
-		weft__link_remove(&handle->of_engine);
-	} else {
-		js->handles_closed = true;
-	}
+	next = js->dropped;
+	__atomic_store_n(&js->dropped, NULL, __ATOMIC_RELAXED);
+	js->handles_closed |= close;
 	(void)pthread_mutex_unlock(&js->lock);
-	JS_FreeValueRT(js->rt, value);
-	if (refused)
-		handle_end(handle);
-	return handle != NULL;
+	while ((handle = next)) {
+		next = handle->next;
+		end_here(handle);
+	}
+}
+
+/* A thread that adds a handle after this check wakes the loop, so the next iteration finds it. */
+void
+weft__js_handles_end_dropped(weft_js *js)
+{
+	if (__atomic_load_n(&js->dropped, __ATOMIC_RELAXED))
+		end_dropped(js, false);
 }
 
 /* Freeing a value may drop others. */
 void
 weft__js_handles_fini(weft_js *js)
 {
-	while (end_first(js))
-		continue;
+	while (!weft__list_is_empty(&js->handles)) {
+		struct weft__js_handle *handle = WEFT__LINK_OF(weft__js_handle, of_engine,
+		                                               js->handles.next);
+		JSValue value = handle->value;
+
+		weft__link_remove(&handle->of_engine);
+		JS_FreeValueRT(js->rt, value);
+	}
+	end_dropped(js, true);
 }

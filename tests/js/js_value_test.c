@@ -264,9 +264,66 @@ TEST(js_values_dropped_on_another_thread_while_the_engine_ends_do_not_leak)
 		held = evaluate(&s, "({})");
 		other = thread(drop_elsewhere, &held);
 		OK(weft_js_free(s.js));
+		OK(weft_loop_free(s.loop));
 		OK(pthread_join(other, NULL));
-		stop_idle(s.loop);
 	}
+}
+
+TEST(js_value_dropped_while_the_loop_is_idle_is_no_work_of_the_loop)
+{
+	struct script s;
+	weft_value here, elsewhere;
+
+	drops = 0;
+	begin(&s);
+	OK(weft_js_expose(s.js, "own", false, give_own, (void *)(uintptr_t)&lone_type));
+	here = evaluate(&s, "({ part: own() })");
+	elsewhere = evaluate(&s, "({ part: own() })");
+	weft_value_drop(&here);
+	OK(pthread_join(thread(drop_elsewhere, &elsewhere), NULL));
+	OK(weft_js_free(s.js));
+	CHECK_EQ(drops, 2);
+	OK(weft_loop_free(s.loop));
+}
+
+TEST(js_values_dropped_while_the_loop_is_idle_end_before_the_next_call)
+{
+	struct script s;
+	weft_value held;
+
+	drops = 0;
+	begin(&s);
+	OK(weft_js_expose(s.js, "own", false, give_own, (void *)(uintptr_t)&lone_type));
+	for (int i = 0; i < 3; i++) {
+		held = evaluate(&s, "({ part: own() })");
+		CHECK_EQ(drops, i);
+		weft_value_drop(&held);
+	}
+	eval(&s, "1");
+	CHECK_EQ(drops, 3);
+	end(&s);
+}
+
+static int
+ignore_args(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+{
+	(void)js;
+	(void)args;
+	(void)count;
+	(void)out;
+	(void)arg;
+	return 0;
+}
+
+TEST(js_arguments_of_a_host_function_end_with_the_call)
+{
+	weft_js_opts opts = { .memory_bytes = 1 << 20 };
+	struct script s;
+
+	begin_with(&s, &opts);
+	OK(weft_js_expose(s.js, "ignore", false, ignore_args, NULL));
+	eval(&s, "for (let i = 0; i < 50000; i++) ignore({ i })");
+	end(&s);
 }
 
 /* The loop refuses posts by then. */
@@ -286,4 +343,98 @@ TEST(js_value_dropped_on_another_thread_after_its_loop_has_stopped_ends_with_the
 	CHECK_EQ(drops, 0);
 	end(&s);
 	CHECK_EQ(drops, 1);
+}
+
+/* A value of C that drops another value, on another thread, and waits for that. */
+static void
+drop_other(void *ptr)
+{
+	OK(pthread_join(thread(drop_elsewhere, ptr), NULL));
+}
+
+static const weft_type dropping_type = { .name = "dropping", .drop = drop_other };
+
+static int
+give_dropping(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+{
+	(void)js;
+	(void)args;
+	(void)count;
+	*out = weft_value_ptr(&dropping_type, arg);
+	return 0;
+}
+
+/* The handle of `held` is unlinked, but the list is still open. */
+static void
+check_dropped_by_its_own_end(bool stopped)
+{
+	struct script s;
+	weft_value held;
+
+	begin(&s);
+	OK(weft_js_expose(s.js, "dropping", false, give_dropping, &held));
+	held = evaluate(&s, "({ part: dropping() })");
+	if (stopped) {
+		weft_loop_shutdown(s.loop);
+		(void)weft_loop_run(s.loop);
+	}
+	OK(weft_js_free(s.js));
+	OK(weft_loop_free(s.loop));
+}
+
+TEST(js_value_dropped_on_another_thread_while_the_engine_ends_it_does_not_leak)
+{
+	check_dropped_by_its_own_end(false);
+	check_dropped_by_its_own_end(true);
+}
+
+/* --- while the loop runs on another thread ------------------------------------------------- */
+
+static void
+drop_and_count(void *ptr)
+{
+	(void)__atomic_add_fetch((int *)ptr, 1, __ATOMIC_RELAXED);
+}
+
+static const weft_type counting_type = { .name = "counting", .drop = drop_and_count };
+
+static int
+give_counting(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+{
+	(void)js;
+	(void)args;
+	(void)count;
+	*out = weft_value_ptr(&counting_type, arg);
+	return 0;
+}
+
+/* This thread called the engine last.  The values end although the loop has nothing to do. */
+static void
+check_dropped_beside_the_loop(const char *source)
+{
+	enum { COUNT = 200 };
+	weft_value held[COUNT];
+	struct script s;
+	int ended = 0;
+
+	begin(&s);
+	OK(weft_js_expose(s.js, "counting", false, give_counting, &ended));
+	for (int i = 0; i < COUNT; i++)
+		held[i] = evaluate(&s, "({ part: counting() })");
+	eval(&s, source);
+	OK(weft_loop_start(s.loop));
+	for (int i = 0; i < COUNT; i++)
+		weft_value_drop(&held[i]);
+	while (__atomic_load_n(&ended, __ATOMIC_RELAXED) < COUNT)
+		sched_yield();
+	weft_loop_shutdown(s.loop);
+	OK(weft_loop_wait_stopped(s.loop, WEFT_NEVER));
+	end(&s);
+}
+
+TEST(js_values_are_dropped_while_their_loop_runs_on_another_thread)
+{
+	check_dropped_beside_the_loop("1");
+	check_dropped_beside_the_loop(
+		"setInterval(() => { for (let i = 0; i < 100; i++) ({ i }) }, 0)");
 }
