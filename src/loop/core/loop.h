@@ -223,7 +223,6 @@ struct weft_loop {
 	struct weft__node_list first, posts, last;
 	struct weft__node_list own;   /* posted by the runner, for the next iteration */
 	uint32_t   own_count;
-	uint32_t   first_count; /* nodes in `first` */
 	struct weft__ring ticks, microtasks;
 	struct weft__tasks tasks;     /* the mailbox: any thread */
 	struct weft__spin spin;
@@ -402,7 +401,8 @@ weft__loop_take(weft_loop *loop)
 		loop->own_count = 0;
 	}
 	from_inbox = weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
-	loop->first_count += from_inbox.first;
+	if (from_inbox.first > 0)
+		weft__count(&loop->counts.internal, from_inbox.first);
 	taken += from_inbox.posts;
 	if (taken > 0)
 		weft__count(&loop->counts.taken, taken);

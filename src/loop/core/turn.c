@@ -214,7 +214,7 @@ run_first(weft_loop *loop)
 {
 	uint32_t calls = run_list(loop, &loop->first, WEFT__CALLS_MAX).calls;
 
-	loop->first_count -= calls;
+	weft__count(&loop->counts.internal, -(uint64_t)calls);
 }
 
 /* Run the library's own nodes, then the posts: a list, and the producer queues.  In most

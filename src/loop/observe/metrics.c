@@ -117,7 +117,8 @@ depth_of(const struct weft__gauge *gauge, uint64_t now, uint64_t max)
 }
 
 static void
-read_sampler(struct weft__sampler *sampler, uint64_t queued, struct weft_loop_stats *out)
+read_sampler(struct weft__sampler *sampler, uint64_t queued, uint64_t internal,
+             struct weft_loop_stats *out)
 {
 	struct weft__histogram_sum sum;
 	struct window window;
@@ -130,8 +131,7 @@ read_sampler(struct weft__sampler *sampler, uint64_t queued, struct weft_loop_st
 	read_times(sampler, offsetof(struct weft__times, lag), &sum);
 	out->lag = weft__histogram_quantiles(&sum);
 	out->inbox = depth_of(&sampler->inbox, queued, window.inbox_max);
-	out->internal = depth_of(&sampler->internal, weft__count_get(&sampler->internal.now),
-	                         window.internal_max);
+	out->internal = depth_of(&sampler->internal, internal, window.internal_max);
 	out->microtasks = depth_of(&sampler->tasks, weft__count_get(&sampler->tasks.now),
 	                           window.tasks_max);
 	for (int i = 0; i < WEFT_PHASES; i++)
@@ -191,7 +191,8 @@ read_loop(weft_loop *loop, struct weft_loop_stats *out)
 	read_counts(loop, out);
 	read_backend(&loop->backend_counters, out);
 	if (sampler)
-		read_sampler(sampler, taken - run + weft__producers_depth(&loop->inbox), out);
+		read_sampler(sampler, taken - run + weft__producers_depth(&loop->inbox),
+		             weft__count_get(&counts->internal), out);
 }
 
 int

@@ -241,7 +241,7 @@ weft__sampler_took(weft_loop *loop, bool some)
 	                   weft__count_get(&counts->taken) - run
 	                           + weft__producers_depth(&loop->inbox));
 	loop_sampler_check(&sampler->internal, &rates_now(sampler)->internal_max,
-	                   loop->first_count);
+	                   weft__count_get(&counts->internal));
 	if (sampler->woke_ns)
 		lag_ns = sampler->at_ns > begin_ns ? sampler->at_ns - begin_ns : 0;
 	if (some && (lag_ns > 0 || sampler->woke_ns))

@@ -25,6 +25,7 @@ struct weft__counts {
 	weft__a64 taken; /* posts taken from the inbox, and those of weft_loop_post_before_wait() */
 	weft__a64 ops_started, ops_finished;
 	weft__a64 timers_fired;
+	weft__a64 internal; /* nodes in the list `first` now */
 	weft__a64 calls[WEFT_PHASES]; /* calls made in each phase */
 	weft__a64 refused;
 	/* Counters of the net layer. */

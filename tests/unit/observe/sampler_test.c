@@ -495,7 +495,9 @@ TEST(the_depth_of_the_librarys_own_queue_is_reported_separately)
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 	OK(weft_loop_run(loop));
 	s = stats_of(loop);
-	CHECK(s.internal.now == 0 && s.internal.max == FINISHED && s.internal.average > 0);
+	CHECK_EQ(s.internal.now, 0);
+	CHECK_EQ(s.internal.max, FINISHED);
+	CHECK(s.internal.average > 0);
 	CHECK_EQ(s.inbox.max, 0);
 	CHECK_EQ(s.posts_accepted, 0);
 	OK(weft_loop_free(loop));
