@@ -26,6 +26,7 @@ import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+import pythons
 import rows
 import run
 
@@ -44,21 +45,28 @@ def compiler():
 # --- counting ----------------------------------------------------------------
 
 def last_count(folder):
-    """The last count of the process that counted: callgrind numbers its files PID.1, PID.2 ..."""
+    """The last count of a program: callgrind numbers its files PID.1, PID.2 ..."""
     files = [path for path in folder.iterdir() if path.suffix]
     last = max(files, key=lambda path: int(path.suffix[1:]))
     return int(re.search(r"^totals: (\d+)", last.read_text(), re.MULTILINE)[1])
 
 
+def command(programs, program, row):
+    """What measures `row`: the program, or for a loop of Python the script that it starts."""
+    if program.startswith("py_"):
+        return [pythons.PYTHON, "-B", str(pythons.SCRIPTS / "schedule.py"), program[3:], row]
+    return [str(programs / program), row]
+
+
 def count(programs, program, row):
     """Instructions per operation of `program`, measuring `row`."""
     with tempfile.TemporaryDirectory() as name:
-        command = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes",
-                   "--instr-atstart=no", f"--callgrind-out-file={name}/%p",
-                   str(programs / program), row]
+        words = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no",
+                 f"--callgrind-out-file={name}/%p", *command(programs, program, row)]
         environment = os.environ | {"LD_PRELOAD": str(programs / "libcounted.so"),
-                                    "PYTHONHASHSEED": "0"}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S,
+                                    "PYTHONHASHSEED": "0",
+                                    "PYTHONPATH": str(programs.parent / "python")}
+        done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S,
                               env=environment, check=False)
         if done.returncode != 0:
             raise run.Failed(f"{program} {row}: exit {done.returncode}: {done.stderr.strip()}")
