@@ -26,6 +26,17 @@ net_has_streams(weft_loop *loop)
 	return net_at(loop)->started || net_at(loop)->awaited > 0;
 }
 
+/* Invariant 4 of letter.c.  While a thread has yet to announce the letters, nothing else shows the
+ * loop that they are on their way. */
+static bool
+net_end(weft_loop *loop)
+{
+	if (net_at(loop)->awaited == 0)
+		return false;
+	weft__sys->yield();
+	return true;
+}
+
 static void
 net_free(weft_loop *loop, bool alone)
 {
@@ -52,9 +63,9 @@ net_free(weft_loop *loop, bool alone)
 struct weft__net *
 weft__net_of(weft_loop *loop)
 {
-	static const struct weft__part_ops ops = { .has = net_has_streams,
-		                                   .stop = weft__events_stop,
-		                                   .free = net_free };
+	static const struct weft__part_ops ops = {
+		.has = net_has_streams, .stop = weft__events_stop, .end = net_end, .free = net_free
+	};
 	struct weft__net *net = net_at(loop);
 
 	if (net)

@@ -3,6 +3,7 @@
  * the loop stops. */
 #include <string.h>
 #include <unistd.h>
+#include "net/stream/stream.h"
 #include "unit/threadlet/sched.h"
 
 #define WRITES 3
@@ -120,14 +121,20 @@ start_writes(struct scene *scene)
 }
 
 static void
-end_scene(struct scene *scene)
+check_end(struct scene *scene)
 {
-	OK(weft_loop_run(scene->loop));
 	CHECK_EQ(weft_loop_state(scene->loop), WEFT_STOPPED);
 	CHECK_EQ(scene->pending, 0);
 	CHECK_EQ(scene->closes, 1);
 	OK(close(scene->peer));
 	OK(weft_loop_free(scene->loop));
+}
+
+static void
+end_scene(struct scene *scene)
+{
+	OK(weft_loop_run(scene->loop));
+	check_end(scene);
 }
 
 TEST(on_close_follows_the_last_write_when_the_loop_stops)
@@ -350,6 +357,60 @@ TEST(on_close_follows_a_close_while_an_interrupt_is_on_its_way)
 		weft_loop_shutdown(scene.loop);
 		end_scene(&scene);
 	}
+}
+
+/* The thread that posts the first of two letters has added it, and is preempted before it sends the
+ * node that announces both.  It continues when the loop yields. */
+static struct {
+	const struct weft__sys *real_sys;
+	struct weft__mailbox *letters;
+	weft_stream *first;
+	bool announced;
+} late;
+
+static void
+add_first_letter(struct pair *pair, weft_loop *loop)
+{
+	*pair = make_pair();
+	late.real_sys = weft__sys;
+	late.announced = false;
+	late.letters = &weft__net_of(loop)->letters;
+	OK(weft_stream_open_fd(pair->fd, false, &late.first));
+	OK(weft_stream_start(late.first, loop, &(weft_stream_events){ .on_data = on_held }, NULL));
+	OK(weft_stream_stop(late.first));
+	CHECK_EQ(weft__mailbox_add(late.letters, &late.first->letter), 1);
+}
+
+static void
+announce_and_yield(void)
+{
+	if (!late.announced) {
+		late.announced = true;
+		weft__mailbox_announce(late.letters);
+	}
+	late.real_sys->yield();
+}
+
+TEST(loop_that_stops_waits_for_the_letter_of_a_stream_being_closed)
+{
+	struct weft__sys sys = *weft__sys;
+	struct scene scene;
+	struct pair first;
+
+	open_scene(&scene, CLOSE);
+	add_first_letter(&first, scene.loop);
+	weft_stream_interrupt(scene.stream);
+	close_stream(&scene, false);
+	weft_loop_shutdown(scene.loop);
+	sys.yield = announce_and_yield;
+	weft__sys = &sys;
+	OK(weft_loop_run(scene.loop));
+	weft__sys = late.real_sys;
+	CHECK(late.announced);
+	CHECK_EQ(scene.closes, 1);
+	weft_stream_close(late.first);
+	OK(close(first.peer));
+	check_end(&scene);
 }
 
 TEST(interrupted_stream_of_a_stopped_loop_is_freed_by_its_close)
