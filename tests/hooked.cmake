@@ -111,7 +111,7 @@ foreach(name pool_models waitable_models)
 endforeach()
 set(weaken)
 weft_explore_test(promise_models explore/promise_models.c explore/first_models.c
-  explore/models.c)
+  explore/quota_models.c explore/models.c)
 weft_explore_test(life_models explore/life_models.c explore/models.c)
 set_tests_properties(life_models PROPERTIES LABELS deep) # minutes
 foreach(name litmus tracked explore axioms)

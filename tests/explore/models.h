@@ -28,8 +28,8 @@ struct model_set {
 	bool                        once;     /* its plants run in one build only */
 };
 
-/* A set that shares a program with another one. */
-extern const struct model_set first_models;
+/* Sets that share a program with another one. */
+extern const struct model_set first_models, quota_models;
 
 extern int planted; /* the bug in the worlds that are set up now; 0: none */
 

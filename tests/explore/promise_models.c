@@ -602,7 +602,8 @@ static const struct model_set promise_models = {
 int
 main(int argc, char **argv)
 {
-	static const struct model_set *const sets[] = { &first_models, &promise_models };
+	static const struct model_set *const sets[] = { &first_models, &quota_models,
+		                                        &promise_models };
 
 	(void)argv;
 	return models_run(sets, COUNT(sets), argc);

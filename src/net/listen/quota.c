@@ -10,6 +10,10 @@
  *      So the node is never queued twice.  It carries a reference to the loop and one to the
  *      quota.
  *   3. The quota lives as long as its listener, its connections and the node.
+ *   4. A thread counts itself in `senders` before it may change ARMED to NOTIFIED, and until it has
+ *      sent the node (S).  The listener is freed on its loop's thread, or after the loop has
+ *      stopped, and waits for such threads.  So a loop that continues finds the node before it
+ *      ends, and to a loop that has stopped no thread sends it later.
  */
 #include "net/stream/stream.h"
 
@@ -18,7 +22,8 @@ enum { ARMED = 1, NOTIFIED };
 struct weft__quota {
 	weft__a32 count; /* C */
 	weft__a32 refs;
-	weft__a32 full; /* F */
+	weft__a32 full;    /* F */
+	weft__a32 senders; /* S */
 	uint32_t max;
 	weft_fn fn; /* NULL: the listener is gone */
 	void *arg;
@@ -103,16 +108,36 @@ weft__quota_enter(struct weft__quota *quota, weft_loop *loop)
 	return true;
 }
 
-void
-weft__quota_leave(struct weft__quota *quota)
+/* Send the node, unless it is no longer wanted or another thread sends it. */
+static void
+notify(struct weft__quota *quota)
 {
 	uint32_t armed = ARMED;
 
-	(void)weft__add(&quota->count, UINT32_MAX, WEFT__SEQ_CST); /* C */
-	if (weft__load(&quota->full, WEFT__SEQ_CST) == ARMED       /* F */
-	    && weft__cas(&quota->full, &armed, NOTIFIED, WEFT__SEQ_CST))
+	(void)weft__add(&quota->senders, 1, WEFT__RELAXED); /* S */
+	if (weft__cas(&quota->full, &armed, NOTIFIED, WEFT__SEQ_CST))
 		weft__loop_send(quota->loop, &quota->node, on_room, quota);
+	(void)weft__add(&quota->senders, UINT32_MAX, WEFT__RELEASE); /* S */
+}
+
+void
+weft__quota_leave(struct weft__quota *quota)
+{
+	(void)weft__add(&quota->count, UINT32_MAX, WEFT__SEQ_CST); /* C */
+	if (weft__load(&quota->full, WEFT__SEQ_CST) == ARMED)      /* F */
+		notify(quota);
 	unref(quota);
+}
+
+/* NOTIFIED releases, and this acquires, that its thread counts itself: invariant 4. */
+static bool
+was_notified(struct weft__quota *quota)
+{
+	if (weft__load(&quota->full, WEFT__SEQ_CST) != NOTIFIED)
+		return false;
+	while (weft__load(&quota->senders, WEFT__ACQUIRE) > 0) /* S */
+		weft__sys->yield();
+	return true;
 }
 
 void
@@ -121,8 +146,7 @@ weft__quota_drop(struct weft__quota *quota)
 	quota->fn = NULL;
 	disarm(quota);
 	/* A loop that has stopped runs no more nodes. */
-	if (weft__load(&quota->full, WEFT__SEQ_CST) == NOTIFIED
-	    && weft_loop_state(quota->loop) == WEFT_STOPPED) {
+	if (was_notified(quota) && weft_loop_state(quota->loop) == WEFT_STOPPED) {
 		weft_loop_unref(quota->loop);
 		unref(quota);
 	}
