@@ -55,6 +55,22 @@ weft__promise_send(weft_promise *promise)
 /* For promises of a loop that stopped before it had any. */
 static struct weft__promise_owner nowhere = { .closed = true, .left = { ALIVE } };
 
+static void
+nowhere_forked(void)
+{
+	weft__store(&nowhere.lock.word, 0, WEFT__RELAXED);
+}
+
+/* Under its lock nothing is changed.  So a forked child only has to free the lock. */
+static struct weft__promise_owner *
+use_nowhere(void)
+{
+	static weft__a32 registered;
+
+	(void)weft__fork_handler(&registered, nowhere_forked);
+	return &nowhere;
+}
+
 static struct weft__promise_owner *
 promise_owner_of(weft_loop *loop)
 {
@@ -68,7 +84,7 @@ make_promise_owner(weft_loop *loop)
 	struct weft__part *part;
 
 	if (weft__loop_is_closed(loop, WEFT__PART_PROMISES))
-		return &nowhere;
+		return use_nowhere();
 	owner = weft__alloc_zero(sizeof(*owner));
 	if (!owner)
 		return NULL;
@@ -84,7 +100,7 @@ make_promise_owner(weft_loop *loop)
 	if (part == &owner->part)
 		return owner;
 	weft__sys->release(owner); /* another thread was first, or the loop has stopped */
-	return part ? (struct weft__promise_owner *)(void *)part : &nowhere;
+	return part ? (struct weft__promise_owner *)(void *)part : use_nowhere();
 }
 
 struct weft__promise_owner *

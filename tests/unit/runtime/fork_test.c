@@ -12,6 +12,7 @@
 #include <weft/trace.h>
 #include "base/build.h"
 #include "base/sys.h"
+#include "promise/promise.h"
 #include "test.h"
 
 static const struct weft__sys *real_sys;
@@ -110,7 +111,34 @@ use_default_tls(void)
 	return weft_loop_free(loop) < 0 ? 13 : 0;
 }
 
-static int (*const uses[])(void) = { use_trace, use_threadlets, use_dag, use_runtime };
+/* The first promise of the loop is made after it has stopped.  If `out` is not NULL, it gets a
+ * reference. */
+static int
+make_late_promise(weft_promise **out)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_promise *promise;
+
+	if (!loop)
+		return 14;
+	weft_loop_shutdown(loop);
+	promise = weft_promise_new(loop);
+	if (!promise)
+		return 15;
+	if (out)
+		*out = weft_promise_ref(promise);
+	(void)weft_promise_unref(promise);
+	return weft_loop_free(loop) < 0 ? 16 : 0;
+}
+
+static int
+use_late_promise(void)
+{
+	return make_late_promise(NULL);
+}
+
+static int (*const uses[])(void) = { use_trace, use_threadlets, use_dag, use_late_promise,
+	                             use_runtime };
 
 /* Not the runtime, which has threads, with sanitizers.  One of them may hold the lock of
  * AddressSanitizer's allocator at the fork.  Then no child can allocate.  ThreadSanitizer ends a
@@ -178,6 +206,14 @@ fork_and_release(void *mem)
 }
 
 static void
+check_children(void)
+{
+	CHECK(forks > 0);
+	CHECK(!WIFSIGNALED(first_status));
+	CHECK_EQ(WEXITSTATUS(first_status), 0);
+}
+
+static void
 fork_inside(int (*use)(void), struct weft__sys sys)
 {
 	real_sys = weft__sys;
@@ -188,9 +224,7 @@ fork_inside(int (*use)(void), struct weft__sys sys)
 	CHECK_EQ(use(), 0);
 	is_forking = false;
 	weft__sys = real_sys;
-	CHECK(forks > 0);
-	CHECK(!WIFSIGNALED(first_status));
-	CHECK_EQ(WEXITSTATUS(first_status), 0);
+	check_children();
 }
 
 /* First, because a process registers its handlers once. */
@@ -212,6 +246,24 @@ TEST(child_forked_while_the_library_allocates_and_frees_can_use_it)
 	fork_inside(use_trace, sys);
 	fork_inside(use_threadlets, sys);
 	fork_inside(use_dag, sys);
+}
+
+/* Forks while this thread holds the lock of promises whose loop has stopped. */
+TEST(child_forked_while_a_promise_of_a_stopped_loop_is_made_can_make_one)
+{
+	weft_promise *promise;
+
+	CHECK_EQ(make_late_promise(&promise), 0);
+	real_sys = weft__sys;
+	forks = first_status = 0;
+	child_use = use_late_promise;
+	weft__lock_take(&promise->owner->lock);
+	is_forking = true;
+	fork_here();
+	is_forking = false;
+	weft__lock_give(&promise->owner->lock);
+	(void)weft_promise_unref(promise);
+	check_children();
 }
 
 /* In a child, because the process keeps the context, which looks like a leak. */
