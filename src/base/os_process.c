@@ -22,13 +22,18 @@ os_process_on_signal(int signo)
 	errno = kept;
 }
 
-/* The handler uses the thread's signal stack, if there is one: the stack that runs may be small. */
+/* The handler uses the thread's signal stack if it has one: the stack that runs may be small.  The
+ * first sigaction() fills `before`, too: the second one fills it only after it has installed the
+ * handler, and a child may be forked in between. */
 int
 weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 {
 	struct sigaction action = { .sa_handler = os_process_on_signal,
 		                    .sa_flags = SA_RESTART | SA_ONSTACK };
+	int rc = (int)weft__os_result(sigaction(signo, NULL, before));
 
+	if (rc < 0)
+		return rc;
 	(void)sigfillset(&action.sa_mask);
 	weft__store(&signal_fn, (uintptr_t)fn, WEFT__RELAXED);
 	return (int)weft__os_result(sigaction(signo, &action, before));

@@ -230,8 +230,9 @@ struct weft__sys {
 
 	/* Call `fn` for each delivery of `signo`, on the thread that receives it, with all
 	 * signals blocked and errno preserved.  Interrupted system calls are restarted.
-	 * signal_take fills `before` with the previous action.  signal_give restores it, unless
-	 * other code has installed a handler since.  0 or -errno. */
+	 * signal_take fills `before` with the previous action, and then installs the handler.
+	 * signal_give restores it if that handler is installed, and else changes nothing.  0 or
+	 * -errno. */
 	int (*signal_take)(int signo, void (*fn)(int signo), struct sigaction *before);
 	int (*signal_give)(int signo, const struct sigaction *before);
 

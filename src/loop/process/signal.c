@@ -13,7 +13,11 @@
  *      loop from the list waits until no handler is counted.  All are sequentially consistent,
  *      so a handler that counts itself later does not find that loop.
  *   4. The handler waits for no thread, so the thread that it interrupts may hold the lock.
- *   5. A forked child has restored all signals; its loops are memory only.
+ *   5. A forked child has restored all signals; its loops are memory only.  Another thread of the
+ *      parent may have been about to install or to remove the handler.  So the child gives back
+ *      every signal that is `known`, whatever `loops` is.  `known` is set before signal_take(),
+ *      which fills `before` and then installs the handler, and is never cleared.  signal_give()
+ *      changes nothing while the handler is not installed.
  *
  * Deliveries are not counted: a signal that arrives twice before the loop reads it is
  * delivered once.
@@ -32,6 +36,7 @@ static struct {
 	weft__a32 inside;       /* handlers that are running */
 	struct {
 		uint32_t loops;
+		bool known; /* invariant 5 */
 		struct sigaction before;
 	} taken[WEFT__SIGNALS];
 } all;
@@ -79,6 +84,7 @@ want(struct weft__signals *s, int signo)
 
 	weft__lock_take(&all.lock);
 	set_wanted(s, signo, true);
+	all.taken[signo].known = true;
 	if (all.taken[signo].loops++ == 0)
 		rc = weft__sys->signal_take(signo, loop_signal_on_signal, &all.taken[signo].before);
 	if (rc < 0) {
@@ -138,7 +144,7 @@ void
 weft__signals_forked(void)
 {
 	for (int signo = 1; signo < WEFT__SIGNALS; signo++)
-		if (all.taken[signo].loops > 0)
+		if (all.taken[signo].known) /* invariant 5 */
 			(void)weft__sys->signal_give(signo, &all.taken[signo].before);
 	__builtin_memset(&all, 0, sizeof(all));
 }

@@ -4,12 +4,14 @@
  * sys table stands for the other thread: it forks wherever the library calls the system, so each
  * run has the same forks.
  */
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <weft/dag.h>
 #include <weft/runtime.h>
 #include <weft/stream.h>
 #include <weft/trace.h>
+#include <weft/watch.h>
 #include "base/build.h"
 #include "base/sys.h"
 #include "promise/promise.h"
@@ -213,18 +215,25 @@ check_children(void)
 	CHECK_EQ(WEXITSTATUS(first_status), 0);
 }
 
+/* The parent runs `use`, its children run `in_child`. */
 static void
-fork_inside(int (*use)(void), struct weft__sys sys)
+fork_between(int (*use)(void), int (*in_child)(void), struct weft__sys sys)
 {
 	real_sys = weft__sys;
 	forks = first_status = 0;
-	child_use = use;
+	child_use = in_child;
 	weft__sys = &sys;
 	is_forking = true;
 	CHECK_EQ(use(), 0);
 	is_forking = false;
 	weft__sys = real_sys;
 	check_children();
+}
+
+static void
+fork_inside(int (*use)(void), struct weft__sys sys)
+{
+	fork_between(use, use, sys);
 }
 
 /* First, because a process registers its handlers once. */
@@ -265,6 +274,80 @@ TEST(child_forked_while_a_promise_of_a_stopped_loop_is_made_can_make_one)
 	(void)weft_promise_unref(promise);
 	check_children();
 }
+
+/* --- signals ----------------------------------------------------------------- */
+
+static void
+on_own_signal(int signo)
+{
+	(void)signo;
+}
+
+static void
+on_watched(weft_watch *watch, int what, void *arg)
+{
+	(void)watch;
+	(void)what;
+	(void)arg;
+}
+
+static int
+use_signal(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_watch watch = WEFT_INIT;
+
+	if (!loop || weft_watch_start_signal(loop, &watch, SIGUSR1, on_watched, NULL) < 0
+	    || weft_watch_stop(&watch) < 0)
+		return 17;
+	return weft_loop_free(loop) < 0 ? 18 : 0;
+}
+
+static int
+check_own_handler(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGUSR1, NULL, &now) < 0 || now.sa_handler != on_own_signal ? 19 : 0;
+}
+
+static int
+fork_and_take(int signo, void (*fn)(int signo), struct sigaction *before)
+{
+	int rc;
+
+	fork_here();
+	rc = real_sys->signal_take(signo, fn, before);
+	fork_here();
+	return rc;
+}
+
+static int
+fork_and_give(int signo, const struct sigaction *before)
+{
+	int rc;
+
+	fork_here();
+	rc = real_sys->signal_give(signo, before);
+	fork_here();
+	return rc;
+}
+
+TEST(child_forked_while_a_signal_watch_starts_or_stops_has_the_original_handler)
+{
+	struct sigaction own = { .sa_handler = on_own_signal }, before;
+	struct weft__sys sys = *weft__sys;
+
+	CHECK_EQ(sigaction(SIGUSR1, &own, &before), 0);
+	sys.signal_take = fork_and_take;
+	sys.signal_give = fork_and_give;
+	fork_between(use_signal, check_own_handler, sys);
+	CHECK_EQ(forks, 4);
+	CHECK_EQ(check_own_handler(), 0);
+	CHECK_EQ(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
+/* --- TLS --------------------------------------------------------------------- */
 
 /* In a child, because the process keeps the context, which looks like a leak. */
 TEST(child_forked_while_the_default_tls_context_is_opened_can_connect)
