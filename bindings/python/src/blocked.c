@@ -6,7 +6,9 @@
  *
  *   1. The list contains the loops that have a watchdog, from _open() to _dispose().  The lock
  *      protects the list, and is never held while waiting for the GIL.
- *   2. Only loops of the main interpreter are reported, because the hook's thread has no state
+ *   2. fork() takes the lock, and the parent and the child release it.  So the child has the lock
+ *      free and the list complete, although the thread that was using them does not exist in it.
+ *   3. Only loops of the main interpreter are reported, because the hook's thread has no state
  *      for any other.
  */
 #include <pthread.h>
@@ -60,12 +62,33 @@ on_report(void *Py_UNUSED(arg), const weft_report *report)
 	PyGILState_Release(gil);
 }
 
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void
+after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Without memory for it, a child forked at a bad moment hangs. */
+static void
+watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 /* Takes effect once per process; a further interpreter finds the hook already set. */
 void
 weftpy_blocked_init(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	weft_hooks hooks = { .on_report = on_report };
 
+	(void)pthread_once(&once, watch_forks);
 	(void)weft_set_hooks(&hooks);
 }
 
