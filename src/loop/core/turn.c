@@ -120,19 +120,16 @@ call_traced(weft_loop *loop, weft_fn fn, void *arg, struct trace_point point)
 	weft__trace_did(WEFT__TRACE_RAN, point.key, (const void *)(uintptr_t)fn, point.at_ns);
 }
 
-struct ran {
-	uint32_t posts, calls; /* `calls` includes the posts */
-};
-
-/* Run at most `max` calls of a list.  A node without a function only wakes the loop. */
-static inline __attribute__((always_inline)) struct ran
-run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced)
+/* Run at most `max` calls of a list.  A node without a function only wakes the loop.  Returns how
+ * many were posts, or with `own` how many were run. */
+static inline __attribute__((always_inline)) uint32_t
+run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced, bool own)
 {
 	struct trace_point point = traced ? trace_point_now(key_in_list(list)) : untraced;
 	struct weft__node_call call;
-	struct ran ran = { 0 };
+	uint32_t count = 0;
 
-	for (; ran.calls < max && weft__node_pop(list, &call); ran.calls++) {
+	for (; max > 0 && weft__node_pop(list, &call); max--) {
 		if (!call.fn) {
 			weft__loop_take_wake(loop);
 		} else if (traced) {
@@ -141,23 +138,23 @@ run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool trac
 			call.fn(call.arg);
 			weft__checkpoint(loop);
 		}
-		ran.posts += call.is_post;
+		count += own || call.is_post;
 		point = traced ? trace_point_now(key_in_list(list)) : untraced;
 	}
-	return ran;
+	return count;
 }
 
-static WEFT__NOINLINE struct ran
+static WEFT__NOINLINE uint32_t
 run_list_traced(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
-	return run_calls(loop, list, max, true);
+	return run_calls(loop, list, max, true, list == &loop->first);
 }
 
-static struct ran
+static uint32_t
 run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
 	return __builtin_expect(loop->traced, 0) ? run_list_traced(loop, list, max)
-	                                         : run_calls(loop, list, max, false);
+	                                         : run_calls(loop, list, max, false, false);
 }
 
 /* Run at most `share` entries of a producer queue. */
@@ -209,12 +206,16 @@ run_producers(weft_loop *loop, uint32_t budget)
 	return all;
 }
 
+/* Run the library's own nodes. */
 static inline __attribute__((always_inline)) void
 run_first(weft_loop *loop)
 {
-	uint32_t calls = run_list(loop, &loop->first, WEFT__CALLS_MAX).calls;
+	struct weft__node_list *first = &loop->first;
+	uint32_t ran = __builtin_expect(loop->traced, 0)
+	                       ? run_list_traced(loop, first, WEFT__CALLS_MAX)
+	                       : run_calls(loop, first, WEFT__CALLS_MAX, false, true);
 
-	weft__count(&loop->counts.internal, -(uint64_t)calls);
+	weft__count(&loop->counts.internal, -(uint64_t)ran);
 }
 
 /* Run the library's own nodes, then the posts: a list, and the producer queues.  In most
@@ -227,7 +228,7 @@ run_posts(weft_loop *loop)
 	if (loop->first.first)
 		run_first(loop);
 	if (loop->posts.first)
-		calls = run_list(loop, &loop->posts, loop->budget).posts;
+		calls = run_list(loop, &loop->posts, loop->budget);
 	if (loop->inbox.listed.count > 0)
 		by_producers = run_producers(loop, loop->budget);
 	if (calls | by_producers)
@@ -253,7 +254,7 @@ run_last(weft_loop *loop)
 
 	loop->last = (struct weft__node_list){ 0 };
 	*last.end = NULL;
-	calls = run_list(loop, &last, UINT32_MAX).posts;
+	calls = run_list(loop, &last, UINT32_MAX);
 	weft__count(&loop->counts.taken, calls);
 	weft__loop_called(loop, WEFT_PHASE_INBOX, calls);
 }
