@@ -558,7 +558,7 @@ def two_runs_do_not_share_a_state(place):
 # --- check, dot, trace, and output ----------------------------------------------------
 
 @test
-def mistakes_are_told_as_editors_read_them(place):
+def mistakes_are_reported_as_compilers_report_them(place):
     place.write("node a\n  run x\n  timeout 3\n  needs b\n")
     for verb in ("check", "run", "dot", "trace"):
         out, err = place.end(place.start(verb, place.file), 2)
@@ -570,7 +570,7 @@ def mistakes_are_told_as_editors_read_them(place):
 
 
 @test
-def wrong_words_are_told_with_the_usage(place):
+def wrong_arguments_are_reported_with_the_usage(place):
     place.write("node a\nrun :\n")
     for words in ([], ["fly", place.file], ["run"], ["run", "--fly", place.file],
                   ["run", "--jobs", "0", place.file], ["run", place.file, "--jobs"],

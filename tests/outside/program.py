@@ -44,7 +44,7 @@ def is_hardened(weft):
     assert "GNU_RELRO" in headers
 
 
-def dev_tells_before_sudo():
+def dev_prints_what_it_installs_before_sudo():
     """./dev without ninja, as a user that is not root: `sudo` is a script that fails."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("id", "echo 1000"), ("sudo", "echo sudo was called >&2; exit 1")):
@@ -64,6 +64,6 @@ def dev_tells_before_sudo():
 
 
 says_no_secret(sys.argv[1])
-dev_tells_before_sudo()
+dev_prints_what_it_installs_before_sudo()
 if "hardened" in sys.argv[2:]:
     is_hardened(sys.argv[1])

@@ -399,7 +399,7 @@ SQUARES = """(() => {
 
 
 @test
-def squares_are_painted_anew_though_no_news_come(stage, server, page):
+def squares_are_repainted_without_new_events(stage, server, page):
     mine = stage.demo()
     page = Page(stage, mine)
     page.until(f"{SQUARES}[1] == '#0f766e'")
@@ -485,7 +485,7 @@ def page_fits_and_can_be_read_at_each_width_and_theme(stage, server, page):
 
 
 @test
-def page_fits_before_its_timeline_is_painted_anew(stage, server, page):
+def page_fits_before_its_timeline_is_repainted(stage, server, page):
     page.form(1280)
     page.until("!!document.querySelector('.timeline')")
     page.value("document.querySelector('.timeline').setAttribute('width', 2000)")

@@ -47,13 +47,13 @@ def hello_says_hello():
     assert (text, program.returncode) == ("hello weft\n", 0), (text, program.returncode)
 
 
-def echo_says_what_it_is_told():
+def echo_returns_what_it_is_sent():
     program = start("echo.py")
     text, _ = program.communicate(timeout=LIMIT_S)
     assert (text, program.returncode) == ("warp\nweft\n", 0), (text, program.returncode)
 
 
-def server_that_is_told_to_end_answers_whom_it_has_let_in():
+def server_that_is_asked_to_end_answers_accepted_requests():
     program = start("shutdown.py")
     port = int(said(program, r"serving at (\d+)"))
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as peer:
@@ -85,8 +85,8 @@ def web_application_answers_and_has_an_admin_endpoint():
 
 def main():
     for test in (hello_says_hello,
-                 echo_says_what_it_is_told,
-                 server_that_is_told_to_end_answers_whom_it_has_let_in,
+                 echo_returns_what_it_is_sent,
+                 server_that_is_asked_to_end_answers_accepted_requests,
                  web_application_answers_and_has_an_admin_endpoint):
         why = test()
         print(f"skipped {test.__name__}: {why}" if why else f"ok   {test.__name__}", flush=True)

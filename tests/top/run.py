@@ -362,7 +362,7 @@ def a_trace_is_written_to_a_file(place):
 
 
 @test
-def a_file_that_cannot_be_written_is_told(place):
+def a_file_that_cannot_be_written_is_reported(place):
     (place.folder / "gone").mkdir()
     place.start()
     place.open()
@@ -477,7 +477,7 @@ def stopped_it_gives_the_terminal_back_and_takes_it_again(place):
 
 
 @test
-def a_program_that_goes_is_told_and_found_again(place):
+def a_program_that_ends_is_reported_and_found_again(place):
     place.watch()
     before = place.see(r"pid (\d+)")[1]
     place.stop()
@@ -541,7 +541,7 @@ def tcp_and_a_token_are_for_whoever_has_them(place):
 
 
 @test
-def what_cannot_be_is_told(place):
+def an_action_that_is_not_possible_is_reported(place):
     check("refused", "window.sock" in place.once(place.socket, status=1))
     check("usage", "usage:" in place.once("--period", "3", status=2))
     check("usage", "usage:" in place.once("--what", status=2))
