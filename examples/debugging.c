@@ -5,7 +5,7 @@
 #include <weft/weft.h>
 
 static weft_threadlet left, right;
-static atomic_bool told;
+static atomic_bool reported;
 
 static void
 on_report(void *arg, const weft_report *report)
@@ -13,7 +13,7 @@ on_report(void *arg, const weft_report *report)
 	(void)arg;
 	fprintf(stderr, "%s: %s\n", report->name, report->text);
 	if (report->kind == WEFT_REPORT_BLOCKED)
-		atomic_store(&told, true);
+		atomic_store(&reported, true);
 	if (report->kind == WEFT_REPORT_DEADLOCK)
 		weft_cancel(left); /* so that this program ends */
 }
@@ -22,7 +22,7 @@ static int
 think(void *arg)
 {
 	(void)arg;
-	while (!atomic_load(&told)) /* never suspends */
+	while (!atomic_load(&reported)) /* never suspends */
 		;
 	return 0;
 }

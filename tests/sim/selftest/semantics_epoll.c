@@ -226,7 +226,7 @@ epoll_forgets_a_number_with_its_last_dup(const struct host *host)
 }
 
 static void
-epoll_tells_a_number_from_its_next_owner(const struct host *host)
+epoll_distinguishes_a_number_from_its_next_owner(const struct host *host)
 {
 	int ep = ok(host, host->sys->epoll_create());
 	int fd = ok(host, host->sys->eventfd()), twin, next;
@@ -332,7 +332,7 @@ const struct semantic_test semantics_epoll[] = {
 	TEST(epoll_refuses_what_it_must),
 	TEST(epoll_refuses_loops_and_deep_nests),
 	TEST(epoll_forgets_a_number_with_its_last_dup),
-	TEST(epoll_tells_a_number_from_its_next_owner),
+	TEST(epoll_distinguishes_a_number_from_its_next_owner),
 	TEST(epoll_watches_both_of_two_dups),
 	TEST(epoll_wait_is_never_early),
 	TEST(epoll_wait_ends_when_another_thread_writes),

@@ -155,7 +155,7 @@ numbers_run_out(const struct host *host)
 }
 
 static void
-kinds_are_told_apart(const struct host *host)
+kinds_are_distinguished(const struct host *host)
 {
 	int file = ok(host, host->open_file(1)), fd = ok(host, host->sys->eventfd());
 	int socket = ok(host, host->sys->socket(AF_INET, SOCK_STREAM, 0));
@@ -237,7 +237,7 @@ const struct semantic_test semantics_files[] = {
 	TEST(poll_skips_negative_numbers_and_knows_bad_ones),
 	TEST(numbers_are_the_lowest_free_ones),
 	TEST(numbers_run_out),
-	TEST(kinds_are_told_apart),
+	TEST(kinds_are_distinguished),
 	TEST(park_ends_with_an_unpark),
 	TEST(park_compares_and_has_a_deadline),
 	{ NULL, NULL },

@@ -81,7 +81,7 @@ tcp_connects_and_carries_bytes(const struct host *host)
 }
 
 static void
-tcp_connect_tells_of_its_success_once(const struct host *host)
+tcp_connect_reports_its_success_once(const struct host *host)
 {
 	struct sockaddr_in name;
 	int listener = listen_on(host, 5, &name), fd = connect_to(host, &name);
@@ -95,7 +95,7 @@ tcp_connect_tells_of_its_success_once(const struct host *host)
 }
 
 static void
-tcp_refusal_is_an_error_that_is_told_once(const struct host *host)
+tcp_refusal_is_an_error_that_is_reported_once(const struct host *host)
 {
 	struct sockaddr_in name;
 	int fd, rc;
@@ -116,7 +116,7 @@ tcp_refusal_is_an_error_that_is_told_once(const struct host *host)
 }
 
 static void
-tcp_refusal_is_told_by_recv_or_the_next_connect(const struct host *host)
+tcp_refusal_is_reported_by_recv_or_the_next_connect(const struct host *host)
 {
 	struct sockaddr_in name;
 	char buf[4];
@@ -190,7 +190,7 @@ tcp_backlog_that_is_full_keeps_others_waiting(const struct host *host)
 }
 
 static void
-tcp_listener_that_closes_resets_whom_it_kept_waiting(const struct host *host)
+tcp_listener_that_closes_resets_pending_connections(const struct host *host)
 {
 	struct sockaddr_in name;
 	int listener = listen_on(host, 5, &name), fd = connect_to(host, &name);
@@ -329,7 +329,7 @@ tcp_close_that_may_not_linger_resets(const struct host *host)
 }
 
 static void
-tcp_reset_is_told_by_send_once(const struct host *host)
+tcp_reset_is_reported_by_send_once(const struct host *host)
 {
 	int fds[2];
 
@@ -606,20 +606,20 @@ messages_are_gathered_and_scattered(const struct host *host)
 
 const struct semantic_test semantics_sockets[] = {
 	TEST(tcp_connects_and_carries_bytes),
-	TEST(tcp_connect_tells_of_its_success_once),
-	TEST(tcp_refusal_is_an_error_that_is_told_once),
-	TEST(tcp_refusal_is_told_by_recv_or_the_next_connect),
+	TEST(tcp_connect_reports_its_success_once),
+	TEST(tcp_refusal_is_an_error_that_is_reported_once),
+	TEST(tcp_refusal_is_reported_by_recv_or_the_next_connect),
 	TEST(tcp_socket_without_connection_says_so),
 	TEST(tcp_names_are_taken_once),
 	TEST(tcp_backlog_that_is_full_keeps_others_waiting),
-	TEST(tcp_listener_that_closes_resets_whom_it_kept_waiting),
+	TEST(tcp_listener_that_closes_resets_pending_connections),
 	TEST(tcp_edge_of_a_connect_comes_once),
 	TEST(tcp_half_close_lets_the_other_half_go_on),
 	TEST(tcp_end_comes_after_the_data),
 	TEST(tcp_edge_comes_with_the_end),
 	TEST(tcp_close_with_unread_bytes_resets),
 	TEST(tcp_close_that_may_not_linger_resets),
-	TEST(tcp_reset_is_told_by_send_once),
+	TEST(tcp_reset_is_reported_by_send_once),
 	TEST(tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset),
 	TEST(tcp_that_is_full_is_writable_when_enough_was_read),
 	TEST(tcp_that_is_full_is_writable_when_its_reader_has_closed),

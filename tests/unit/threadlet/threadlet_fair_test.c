@@ -102,7 +102,7 @@ measure_all(void *arg)
 	return weft_scope_close(&scope);
 }
 
-TEST(threadlets_that_yield_never_starve_descriptors_or_timers)
+TEST(yielding_threadlets_do_not_starve_descriptors_or_timers)
 {
 	memset(&fair, 0, sizeof(fair));
 	fair.line = make_pair();

@@ -549,7 +549,7 @@ ask_when_interrupted(void *arg)
 	return 0;
 }
 
-TEST(asking_leaves_an_interrupt_to_the_next_wait)
+TEST(can_suspend_leaves_an_interrupt_to_the_next_wait)
 {
 	run_threadlet(ask_when_interrupted, NULL);
 }

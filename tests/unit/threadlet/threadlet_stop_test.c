@@ -240,7 +240,7 @@ leave_while_stopping(void *arg)
 	return weft_scope_close(&shield);
 }
 
-TEST(leave_of_a_stopping_loop_does_not_make_it_spin)
+TEST(break_of_a_stopping_loop_does_not_make_it_spin)
 {
 	for (int later = 0; later < 2; later++) {
 		weft_loop *loop = make();
@@ -264,7 +264,7 @@ sleep_for_ever(void *arg)
 	return 0;
 }
 
-TEST(loop_that_has_left_its_thread_continues_on_another)
+TEST(loop_ended_by_break_continues_on_another_thread)
 {
 	weft_loop *loop = make_started();
 	weft_threadlet id;
