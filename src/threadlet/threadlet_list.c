@@ -234,7 +234,7 @@ listing_wait(struct weft__listing *listing, uint64_t until_ns)
 {
 	int rc;
 
-	weft__shared_waiter_init(&listing->w, "look", listing->loop);
+	weft__shared_waiter_init(&listing->w, "list", listing->loop);
 	listing->w.waiter.request_end = weft__waitable_end_wait;
 	listing->w.may_spin = false;
 	listing_request(listing);

@@ -36,7 +36,7 @@ static const struct wait_texts {
 	WAIT_TEXTS("file", "file operation"),
 	WAIT_TEXTS("group", "weft_group_wait"),
 	WAIT_TEXTS("join", "weft_join"),
-	WAIT_TEXTS("look", "weft_threadlet_list"),
+	WAIT_TEXTS("list", "weft_threadlet_list"),
 	WAIT_TEXTS("mutex", "weft_mutex_lock"),
 	WAIT_TEXTS("op", "weft_op_wait"),
 	WAIT_TEXTS("promise", "weft_await"),
