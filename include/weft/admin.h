@@ -26,7 +26,7 @@
  *
  * /debug/threadlets is the text of weft_dump(); ?format=json gives the same as JSON.  q=TEXT
  * selects entries that contain TEXT, loop=N selects those of one loop, sort=since|stack|name
- * orders them, and max=N (default 1000, at most 20,000) limits their number.
+ * orders them, and max=N (default 1000 as JSON, else 20,000; at most 20,000) limits their number.
  * /debug/trace?seconds=N (1 to 60) records a trace for that time, or until its reader
  * disconnects.  Until that trace has been sent, other requests for a trace get 409.
  * /events?ms=N (250 to 10,000) sets the period of updates; the default is one second.
