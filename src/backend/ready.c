@@ -295,12 +295,14 @@ weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 	               : 0;
 }
 
-/* Whether a try is likely to succeed before the kernel reports anything. */
+/* Whether a try is likely to succeed before the kernel reports anything.  An accept must not be
+ * tried before weft__ready_submit() has made its descriptor non-blocking: the flags may be those of
+ * an earlier file with the same number. */
 static bool
 may_try(const struct weft__backend *backend, const struct weft__fd *entry,
         const struct weft__op *op)
 {
-	if (op->kind == WEFT__OP_POLL || weft__op_is_multi(op))
+	if (op->kind == WEFT__OP_POLL || op->kind == WEFT__OP_ACCEPT || weft__op_is_multi(op))
 		return false;
 	if (weft__op_directions(op) == WEFT_WRITABLE)
 		return !backend->ops->edge || !(entry->armed & WEFT_EDGE)

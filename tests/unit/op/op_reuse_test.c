@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "base/os.h"
 #include "stream_pair.h"
@@ -416,6 +418,70 @@ close_file(void *arg)
 TEST(a_watched_regular_file_closed_without_notice_ends_by_itself)
 {
 	run_threadlet(close_file, NULL);
+}
+
+/* --- accepts ------------------------------------------------------------ */
+
+static int
+listen_on(struct sockaddr_in *addr)
+{
+	socklen_t size = sizeof(*addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*addr = (struct sockaddr_in){ .sin_family = AF_INET,
+		                      .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	OK(bind(fd, (struct sockaddr *)addr, sizeof(*addr)));
+	OK(listen(fd, 8));
+	OK(getsockname(fd, (struct sockaddr *)addr, &size));
+	return fd;
+}
+
+static int
+connect_client(const struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	OK(connect(fd, (const struct sockaddr *)addr, sizeof(*addr)));
+	return fd;
+}
+
+static int64_t
+accept_one(int fd, uint64_t deadline_ns)
+{
+	weft_op op;
+
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	OK(weft_op_accept(&op, fd, 0, deadline_ns));
+	return weft_op_wait(&op, WEFT_NEVER);
+}
+
+/* The first listener has one more connection when it is closed. */
+static int
+accept_on_a_reused_number(void *arg)
+{
+	struct sockaddr_in addr;
+	int listener = listen_on(&addr), first = listener, clients[2];
+	int64_t accepted;
+
+	(void)arg;
+	for (int i = 0; i < 2; i++)
+		clients[i] = connect_client(&addr);
+	accepted = accept_one(listener, SOON);
+	CHECK(accepted >= 0);
+	OK(close((int)accepted));
+	OK(close(listener));
+	listener = listen_on(&addr);
+	CHECK_EQ(listener, first);
+	CHECK_EQ(accept_one(listener, weft_after(WEFT_MS)), WEFT_ETIMEDOUT);
+	OK(close(listener));
+	for (int i = 0; i < 2; i++)
+		OK(close(clients[i]));
+	return 0;
+}
+
+TEST(an_accept_on_a_reused_number_does_not_block_the_loop)
+{
+	run_threadlet(accept_on_a_reused_number, NULL);
 }
 
 /* --- closed by the object that lent its descriptor ---------------------- */
