@@ -189,8 +189,8 @@ collect(weft_poller *poller, weft_poller_event *out)
 		ready = wanted ? event->ready & (wanted | ALARMS) : 0;
 		if (ready)
 			out[count++] = (weft_poller_event){ entry->waiter[TOKEN], ready };
-		else
-			(void)arm(poller, event->fd, entry, wanted);
+		else if (!wanted || !(entry->armed & WEFT_EDGE))
+			(void)arm(poller, event->fd, entry, wanted); /* else it would spin */
 	}
 	backend->events_count = 0;
 	return count;
