@@ -28,7 +28,7 @@ BACKEND_USERS = ("src/backend/", LOOPS_OWN)
 OPS = "src/backend/backend_op.h"  # the contract of ops: every layer may use what it declares
 SHARED = ["proto/base/", "src/base/utf8.h"]  # private code that protocols and bindings share
 LIBRARIES = "admin dag hiredis http js redis".split()  # headers of the libraries beside the core
-CORE_FUNCTIONS_MAX, LIBRARY_FUNCTIONS_MAX = 220, 90
+CORE_FUNCTIONS_MAX, LIBRARY_FUNCTIONS_MAX, OTHER_FUNCTIONS_MAX = 220, 90, 33
 COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
 FUNCTION_MAX, RATCHET_MAX, FILE_MAX, FILE_HARD_MAX = 70, 72, 800, 1200
 SUBJECT_MAX, SUBJECTS = 72, 50
@@ -40,6 +40,9 @@ CODE_NAMES = {"CMakeLists.txt", "Makefile", "dev"}
 BANNED = "strcpy strcat sprintf gets atoi alloca signal".split()
 BANNED_IN_TESTS = "sleep usleep nanosleep".split()
 BANNED_IN_SRC = "printf fprintf puts exit malloc calloc realloc free".split()
+
+CXX_KEYWORDS = ("class delete explicit friend mutable namespace new operator private protected "
+                "public template this throw try typename using virtual").split()
 
 LEXEME = re.compile(
     r"/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*"
@@ -541,6 +544,14 @@ def banned_calls(tree):
 
 
 @rule
+def cxx_keywords(tree):
+    for s in tree.c:
+        if s.top in ("include", "src", "proto", "bindings", "tools") and s.pure.suffix != ".cc":
+            for m in re.finditer(rf"\b(?:{'|'.join(CXX_KEYWORDS)})\b", s.code):
+                yield s.path, s.line(m.start()), f"{m[0]} is a keyword of C++"
+
+
+@rule
 def atomics(tree):
     for s in tree.src:
         if s.path != "src/base/atomic.h":
@@ -658,8 +669,11 @@ def with_includes(headers, name):
 @rule
 def public_count(tree):
     headers = {s.pure.stem: s for s in tree.headers}
-    for names, most in ((with_includes(headers, "weft"), CORE_FUNCTIONS_MAX),
-                        ([n for n in LIBRARIES if n in headers], LIBRARY_FUNCTIONS_MAX)):
+    core = with_includes(headers, "weft")
+    libraries = [n for n in LIBRARIES if n in headers]
+    others = [n for n in headers if n not in core + libraries]
+    for names, most in ((core, CORE_FUNCTIONS_MAX), (libraries, LIBRARY_FUNCTIONS_MAX),
+                        (others, OTHER_FUNCTIONS_MAX)):
         count = sum(len(g.functions) for n in names for g in public_groups(headers[n]))
         if count > most:
             yield headers[names[0]].path, 1, f"{count} public functions, more than {most}"
@@ -867,6 +881,7 @@ PLANTS = [  # rule, path, text, line of the first finding
     ("parameters", "src/dag/a.c", c_file(
         "a.c", "int", "f(int a, int b, int c, int d, int e, int f, int g)", "{", "}"), 2),
     ("conditionals", "src/loop/a.c", c_file("a.c", "#ifdef A", "#elif B", "#endif"), 2),
+    ("cxx-keywords", "src/net/a.c", c_file("a.c", "int class;"), 2),
     *[("banned-calls", "fuzz/a.c", f"int a;\nint b = {name} (a);\n", 2) for name in BANNED],
     *[("banned-calls", "tests/a.c", c_file("a.c", f"int a = {name}(1);"), 2)
       for name in BANNED_IN_TESTS],
@@ -894,7 +909,8 @@ PLANTS = [  # rule, path, text, line of the first finding
      + "\nWEFT_API int weft_unused(void);\n", 5),
     *[("public-count", f"include/weft/{name}.h", f"/* weft/{name}.h - a. */\n\n" + PUBLIC_DOC
        + "\nWEFT_API int weft_timer_stop(void);" * (most + 1) + "\n", 1)
-      for name, most in (("weft", CORE_FUNCTIONS_MAX), ("redis", LIBRARY_FUNCTIONS_MAX))],
+      for name, most in (("weft", CORE_FUNCTIONS_MAX), ("redis", LIBRARY_FUNCTIONS_MAX),
+                         ("metrics", OTHER_FUNCTIONS_MAX))],
     ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
      + "\nWEFT_API int weft_timer_stop(int a,\n\tlong deadline_ns);\n", 4 + PUBLIC_DOC.count("\n")),
     ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n/* Thread: loop.  Blocks: "

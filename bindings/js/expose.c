@@ -238,9 +238,9 @@ weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn, void
 int
 weft__js_expose_init(weft_js *js)
 {
-	static const JSClassDef class = { .class_name = "HostFunction",
-		                          .finalizer = finalize_exposed };
+	static const JSClassDef definition = { .class_name = "HostFunction",
+		                               .finalizer = finalize_exposed };
 
 	(void)JS_NewClassID(js->rt, &js->call_class);
-	return JS_NewClass(js->rt, js->call_class, &class);
+	return JS_NewClass(js->rt, js->call_class, &definition);
 }

@@ -291,12 +291,13 @@ get_then(JSContext *ctx, JSValueConst global)
 int
 weft__js_link_init(weft_js *js)
 {
-	static const JSClassDef class = { .class_name = "HostLink", .finalizer = finalize_link };
+	static const JSClassDef definition = { .class_name = "HostLink",
+		                               .finalizer = finalize_link };
 	JSValue global = JS_GetGlobalObject(js->ctx);
 
 	js->then = get_then(js->ctx, global);
 	js->error = JS_GetPropertyStr(js->ctx, global, "Error");
 	JS_FreeValue(js->ctx, global);
 	(void)JS_NewClassID(js->rt, &js->link_class);
-	return JS_NewClass(js->rt, js->link_class, &class);
+	return JS_NewClass(js->rt, js->link_class, &definition);
 }

@@ -392,8 +392,9 @@ weft__js_to_all(weft_js *js, int count, JSValueConst *values, weft_value *out)
 int
 weft__js_value_init(weft_js *js)
 {
-	static const JSClassDef class = { .class_name = "HostValue", .finalizer = finalize_value };
+	static const JSClassDef definition = { .class_name = "HostValue",
+		                               .finalizer = finalize_value };
 
 	(void)JS_NewClassID(js->rt, &js->value_class);
-	return JS_NewClass(js->rt, js->value_class, &class);
+	return JS_NewClass(js->rt, js->value_class, &definition);
 }

@@ -14,15 +14,15 @@
 
 /* Called by the unwinder only, through the unwind tables. */
 _Unwind_Reason_Code
-weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class exception_class,
                   struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
 __attribute__((used, visibility("hidden"))) _Unwind_Reason_Code
-weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class exception_class,
                   struct _Unwind_Exception *exception, struct _Unwind_Context *context)
 {
 	(void)version;
-	(void)class;
+	(void)exception_class;
 	(void)exception;
 	(void)context;
 	if (!(actions & _UA_SEARCH_PHASE))

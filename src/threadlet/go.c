@@ -277,9 +277,10 @@ on_start_received(void *arg)
 
 /* Take a stack and a handle; NULL without memory. */
 static struct weft__threadlet *
-threadlet_go_make(struct weft__sched *sched, const struct weft__start *start, int class, bool here)
+threadlet_go_make(struct weft__sched *sched, const struct weft__start *start, int size_class,
+                  bool here)
 {
-	struct weft__stack *stack = weft__stack_take(here ? &sched->stacks : NULL, class);
+	struct weft__stack *stack = weft__stack_take(here ? &sched->stacks : NULL, size_class);
 	struct weft__handle *handle = stack ? weft__handle_take(here ? &sched->handles : NULL)
 	                                    : NULL;
 	uint64_t modes = here ? sched->modes : weft__modes();
@@ -370,16 +371,16 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	struct weft__threadlet *t;
 	bool here;
 	int rc = threadlet_go_check(start, loop, &scope);
-	int class;
+	int size_class;
 
 	if (rc < 0)
 		return rc;
 	sched = weft__sched_of(loop);
 	if (!sched)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
-	class = start->opts->stack_bytes ? weft__stack_class(start->opts->stack_bytes)
-	                                 : sched->class;
-	if (class < 0)
+	size_class = start->opts->stack_bytes ? weft__stack_class(start->opts->stack_bytes)
+	                                      : sched->size_class;
+	if (size_class < 0)
 		return weft__misuse(WEFT_EINVAL, "weft_go: stack_bytes is larger than 1 GiB");
 	if (is_full(sched))
 		return weft__fail(WEFT_EAGAIN,
@@ -387,7 +388,7 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	here = weft__thread_self()->loop == loop;
 	if (here && weft_loop_state(loop) == WEFT_STOPPED)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_go: the loop has stopped");
-	t = threadlet_go_make(sched, start, class, here);
+	t = threadlet_go_make(sched, start, size_class, here);
 	if (!t)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
 	if (scope)
@@ -409,7 +410,7 @@ go_here(const struct weft__start *start)
 	const struct weft__threadlet *self = weft__self();
 	struct weft__scope *scope = weft__scope_of(start->scope);
 	struct weft__sched *sched = self ? self->sched : NULL;
-	struct weft__stack *stack = sched ? sched->stacks.free[sched->class] : NULL;
+	struct weft__stack *stack = sched ? sched->stacks.free[sched->size_class] : NULL;
 	struct weft__handle *handle = sched ? sched->handles.free : NULL;
 	struct weft__threadlet *t;
 
@@ -419,7 +420,7 @@ go_here(const struct weft__start *start)
 		return 0;
 	if (start->scope && (!scope || scope->owner->sched != sched || scope->why))
 		return 0;
-	t = threadlet_at_top(weft__stack_pop(&sched->stacks, sched->class));
+	t = threadlet_at_top(weft__stack_pop(&sched->stacks, sched->size_class));
 	weft__context_renew(&t->context, sched->modes);
 	threadlet_go_fill(t, start, sched, weft__handle_pop(&sched->handles));
 	if (scope)

@@ -37,7 +37,7 @@ add_depth(struct weft__text *text, const struct weft__threadlet *t,
 		.pc = moment->pc, .fp = moment->fp, .low = t->stack->base, .high = (const char *)t
 	};
 
-	weft__text_number(text, (int64_t)weft__stack_bytes(t->stack->class));
+	weft__text_number(text, (int64_t)weft__stack_bytes(t->stack->size_class));
 	weft__text_add(text, " bytes, about ");
 	weft__text_number(text, (int64_t)weft__frames_walk(frame, NULL, 0));
 	weft__text_add(text, " calls deep, in ");

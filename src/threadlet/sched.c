@@ -289,7 +289,7 @@ weft__sched_make(weft_loop *loop)
 	weft__mailbox_init(&sched->requests, loop, weft__on_request);
 	sched->modes = weft__modes();
 	sched->max = weft__loop_threadlet_max(loop);
-	sched->class = weft__stack_class(weft__loop_stack_bytes(loop));
+	sched->size_class = weft__stack_class(weft__loop_stack_bytes(loop));
 	weft__handles_init();
 	other = weft__loop_attach(loop, WEFT__PART_SCHED, &sched->part);
 	if (other == &sched->part)

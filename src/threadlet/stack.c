@@ -33,7 +33,7 @@
 struct weft__stack_slab {
 	struct weft__stack_slab *next;
 	char *memory;
-	int class;
+	int size_class;
 	uint32_t count;
 	uint32_t idle; /* how many of them are in the depot */
 	struct weft__stack stacks[];
@@ -48,23 +48,23 @@ static struct {
 int
 weft__stack_class(size_t bytes)
 {
-	int class = 0;
+	int size_class = 0;
 
-	while (class < WEFT__STACK_CLASSES && weft__stack_bytes(class) < bytes)
-		class ++;
-	return class < WEFT__STACK_CLASSES ? class : -1;
+	while (size_class < WEFT__STACK_CLASSES && weft__stack_bytes(size_class) < bytes)
+		size_class++;
+	return size_class < WEFT__STACK_CLASSES ? size_class : -1;
 }
 
 static size_t
-stride(int class)
+stride(int size_class)
 {
-	return weft__stack_bytes(class) + WEFT__STACK_GUARD;
+	return weft__stack_bytes(size_class) + WEFT__STACK_GUARD;
 }
 
 static uint32_t
-keep_max(int class)
+keep_max(int size_class)
 {
-	size_t count = KEEP_BYTES / WEFT__STACK_MIN >> class;
+	size_t count = KEEP_BYTES / WEFT__STACK_MIN >> size_class;
 
 	return count > KEEP_MAX ? KEEP_MAX : count < KEEP_MIN ? KEEP_MIN : (uint32_t)count;
 }
@@ -76,8 +76,8 @@ static bool
 init_stacks(struct weft__stack_slab *slab)
 {
 	for (uint32_t i = 0; i < slab->count; i++) {
-		char *guard = slab->memory + i * stride(slab->class);
-		char *end = guard + stride(slab->class);
+		char *guard = slab->memory + i * stride(slab->size_class);
+		char *end = guard + stride(slab->size_class);
 
 		if (weft__sys->stack_guard(guard, WEFT__STACK_GUARD) < 0)
 			return false;
@@ -85,30 +85,30 @@ init_stacks(struct weft__stack_slab *slab)
 			.slab = slab,
 			.base = guard + WEFT__STACK_GUARD,
 			.top = end - i % COLORS * COLOR,
-			.class = slab->class,
-			.keep = keep_max(slab->class),
+			.size_class = slab->size_class,
+			.keep = keep_max(slab->size_class),
 		};
 	}
 	return true;
 }
 
 static struct weft__stack_slab *
-make_slab(int class)
+make_slab(int size_class)
 {
-	size_t count = SLAB_BYTES / stride(class);
+	size_t count = SLAB_BYTES / stride(size_class);
 	struct weft__stack_slab *slab;
 
 	count = count < 1 ? 1 : count > SLAB_MAX ? SLAB_MAX : count;
 	slab = weft__alloc_zero(sizeof(*slab) + count * sizeof(slab->stacks[0]));
 	if (!slab)
 		return NULL;
-	slab->class = class;
+	slab->size_class = size_class;
 	slab->count = (uint32_t)count;
-	slab->memory = weft__sys->stack_map(count * stride(class));
+	slab->memory = weft__sys->stack_map(count * stride(size_class));
 	if (slab->memory && init_stacks(slab))
 		return slab;
 	if (slab->memory)
-		weft__sys->stack_unmap(slab->memory, count * stride(class));
+		weft__sys->stack_unmap(slab->memory, count * stride(size_class));
 	weft__sys->release(slab);
 	return NULL;
 }
@@ -119,21 +119,21 @@ make_slab(int class)
 static void
 depot_put(struct weft__stack *stack)
 {
-	int class = stack->class;
+	int size_class = stack->size_class;
 
-	stack->next = depot.free[class];
-	depot.free[class] = stack;
+	stack->next = depot.free[size_class];
+	depot.free[size_class] = stack;
 	stack->slab->idle++;
 }
 
 static struct weft__stack *
-depot_get(int class)
+depot_get(int size_class)
 {
-	struct weft__stack *stack = depot.free[class];
+	struct weft__stack *stack = depot.free[size_class];
 
 	if (!stack)
 		return NULL;
-	depot.free[class] = stack->next;
+	depot.free[size_class] = stack->next;
 	stack->slab->idle--;
 	return stack;
 }
@@ -145,14 +145,14 @@ discard_pages(struct weft__stack *stack)
 	if (!stack->prepared)
 		return;
 	weft__threadlet_unprepare(stack);
-	weft__sys->stack_discard(stack->base, weft__stack_bytes(stack->class));
+	weft__sys->stack_discard(stack->base, weft__stack_bytes(stack->size_class));
 }
 
 /* Map a slab.  Returns one of its stacks; the others go to the depot. */
 static struct weft__stack *
-map_slab(int class)
+map_slab(int size_class)
 {
-	struct weft__stack_slab *slab = make_slab(class);
+	struct weft__stack_slab *slab = make_slab(size_class);
 
 	if (!slab)
 		return NULL;
@@ -170,39 +170,39 @@ map_slab(int class)
 static void
 cache_put(struct weft__stacks *cache, struct weft__stack *stack)
 {
-	int class = stack->class;
+	int size_class = stack->size_class;
 
-	stack->next = cache->free[class];
-	cache->free[class] = stack;
-	cache->count[class]++;
+	stack->next = cache->free[size_class];
+	cache->free[size_class] = stack;
+	cache->count[size_class]++;
 }
 
 /* Return one stack, and refill the cache if there is one. */
 struct weft__stack *
-weft__stack_fetch(struct weft__stacks *cache, int class)
+weft__stack_fetch(struct weft__stacks *cache, int size_class)
 {
 	struct weft__stack *stack, *more;
 
 	weft__lock_take(&depot.lock);
-	stack = depot_get(class);
+	stack = depot_get(size_class);
 	for (uint32_t i = 1; cache && i < REFILL; i++) {
-		more = depot_get(class);
+		more = depot_get(size_class);
 		if (!more)
 			break;
 		cache_put(cache, more);
 	}
 	weft__lock_give(&depot.lock);
-	return stack ? stack : map_slab(class);
+	return stack ? stack : map_slab(size_class);
 }
 
 /* Move `count` stacks from a cache to the depot. */
 static void
-unload(struct weft__stacks *cache, int class, uint32_t count)
+unload(struct weft__stacks *cache, int size_class, uint32_t count)
 {
 	struct weft__stack *list = NULL, *stack;
 
 	for (; count > 0; count--) {
-		stack = weft__stack_pop(cache, class);
+		stack = weft__stack_pop(cache, size_class);
 		discard_pages(stack);
 		stack->next = list;
 		list = stack;
@@ -225,9 +225,9 @@ weft__stack_give_to_depot(struct weft__stack *stack)
 }
 
 void
-weft__stack_unload(struct weft__stacks *cache, int class)
+weft__stack_unload(struct weft__stacks *cache, int size_class)
 {
-	unload(cache, class, cache->count[class] / 2);
+	unload(cache, size_class, cache->count[size_class] / 2);
 }
 
 /* --- the end of a cache ------------------------------------------------- */
@@ -252,15 +252,15 @@ unmap_idle(void)
 {
 	struct weft__stack_slab **link = &depot.slabs, *slab;
 
-	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
-		drop_idle_slabs(&depot.free[class]);
+	for (int size_class = 0; size_class < WEFT__STACK_CLASSES; size_class++)
+		drop_idle_slabs(&depot.free[size_class]);
 	while ((slab = *link)) {
 		if (slab->idle < slab->count) {
 			link = &slab->next;
 			continue;
 		}
 		*link = slab->next;
-		weft__sys->stack_unmap(slab->memory, slab->count * stride(slab->class));
+		weft__sys->stack_unmap(slab->memory, slab->count * stride(slab->size_class));
 		weft__sys->release(slab);
 	}
 }
@@ -268,8 +268,8 @@ unmap_idle(void)
 void
 weft__stacks_fini(struct weft__stacks *cache)
 {
-	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
-		unload(cache, class, cache->count[class]);
+	for (int size_class = 0; size_class < WEFT__STACK_CLASSES; size_class++)
+		unload(cache, size_class, cache->count[size_class]);
 	weft__lock_take(&depot.lock);
 	unmap_idle();
 	weft__lock_give(&depot.lock);
@@ -280,7 +280,7 @@ void
 weft__stacks_forked(void)
 {
 	weft__store(&depot.lock.word, 0, WEFT__RELAXED);
-	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
-		depot.free[class] = NULL;
+	for (int size_class = 0; size_class < WEFT__STACK_CLASSES; size_class++)
+		depot.free[size_class] = NULL;
 	depot.slabs = NULL;
 }

@@ -29,7 +29,7 @@ struct weft__stack {
 	struct weft__stack_slab *slab;
 	char                    *base; /* the lowest address; below it is the guard */
 	char                    *top;  /* where the usable part ends */
-	int                      class;
+	int                      size_class;
 	uint32_t                 keep; /* the most of its class that a cache keeps */
 	bool                     prepared; /* it holds a threadlet; else it has no pages */
 };
@@ -44,48 +44,48 @@ struct weft__stacks {
 int weft__stack_class(size_t bytes);
 
 static inline size_t
-weft__stack_bytes(int class)
+weft__stack_bytes(int size_class)
 {
-	return WEFT__STACK_MIN << class;
+	return WEFT__STACK_MIN << size_class;
 }
 
 /* The slow paths: the cache is empty, or NULL; the cache is too full; the cache is NULL. */
-WEFT__COLD struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int class);
-WEFT__COLD void weft__stack_unload(struct weft__stacks *cache, int class);
+WEFT__COLD struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int size_class);
+WEFT__COLD void weft__stack_unload(struct weft__stacks *cache, int size_class);
 WEFT__COLD void weft__stack_give_to_depot(struct weft__stack *stack);
 
 /* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL means
  * the depot, which any thread may use.  For pop, the cache must have a stack of the class. */
 static inline struct weft__stack *
-weft__stack_pop(struct weft__stacks *cache, int class)
+weft__stack_pop(struct weft__stacks *cache, int size_class)
 {
-	struct weft__stack *stack = cache->free[class];
+	struct weft__stack *stack = cache->free[size_class];
 
-	cache->free[class] = stack->next;
-	cache->count[class]--;
+	cache->free[size_class] = stack->next;
+	cache->count[size_class]--;
 	return stack;
 }
 
 static inline struct weft__stack *
-weft__stack_take(struct weft__stacks *cache, int class)
+weft__stack_take(struct weft__stacks *cache, int size_class)
 {
-	return cache && cache->free[class] ? weft__stack_pop(cache, class)
-	                                   : weft__stack_fetch(cache, class);
+	return cache && cache->free[size_class] ? weft__stack_pop(cache, size_class)
+	                                   : weft__stack_fetch(cache, size_class);
 }
 
 static inline void
 weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
 {
-	int class = stack->class;
+	int size_class = stack->size_class;
 
 	if (!cache) {
 		weft__stack_give_to_depot(stack);
 		return;
 	}
-	stack->next = cache->free[class];
-	cache->free[class] = stack;
-	if (++cache->count[class] > stack->keep)
-		weft__stack_unload(cache, class);
+	stack->next = cache->free[size_class];
+	cache->free[size_class] = stack;
+	if (++cache->count[size_class] > stack->keep)
+		weft__stack_unload(cache, size_class);
 }
 
 /* The stack's pages are about to be released: finish the threadlet in it.  In go.c. */

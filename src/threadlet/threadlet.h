@@ -151,7 +151,7 @@ struct weft__sched {
 	struct weft__mailbox    requests; /* of other threads */
 	struct weft__scope     *scopes;  /* free list */
 	uint32_t                max;
-	int                     class;   /* default class of its stacks */
+	int                     size_class;   /* default class of its stacks */
 };
 
 /* The calling threadlet, or NULL. */

@@ -80,7 +80,7 @@ describe_stack(const struct weft__threadlet *t, weft_threadlet_info *out)
 	struct weft__stack *stack = t->stack;
 	const char *end;
 
-	out->stack_bytes = weft__stack_bytes(stack->class);
+	out->stack_bytes = weft__stack_bytes(stack->size_class);
 	end = stack->base + out->stack_bytes;
 	out->stack_high = weft__sys->stack_touched(stack->base, out->stack_bytes);
 	if (weft__self() == t) {

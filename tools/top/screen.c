@@ -195,11 +195,11 @@ screen_put(struct screen *screen, struct field field, const char *text)
 static bool
 is_shown(const struct screen *screen, int row)
 {
-	const struct line *new = &screen->lines[row];
+	const struct line *now = &screen->lines[row];
 	const struct line *old = &screen->shown[row];
 
-	return !screen->all
-	       && new->size == old->size &&memcmp(new->bytes, old->bytes, new->size) == 0;
+	return !screen->all && now->size == old->size
+	       && memcmp(now->bytes, old->bytes, now->size) == 0;
 }
 
 int

@@ -115,9 +115,9 @@ weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol, const char *a
 /* The method `name` as asyncio's source defines it.  NULL if the program has replaced it
  * already, or if this Python is newer than the versions known here. */
 static PyObject *
-method_of(PyObject *streams, PyObject *class, const char *name)
+method_of(PyObject *streams, PyObject *type, const char *name)
 {
-	PyObject *function = PY_VERSION_HEX < 0x030f0000 ? PyObject_GetAttrString(class, name)
+	PyObject *function = PY_VERSION_HEX < 0x030f0000 ? PyObject_GetAttrString(type, name)
 	                                                 : NULL;
 
 	if (!function)

@@ -145,9 +145,10 @@ sim_fault_count(void)
 	return fault.count;
 }
 
-bool sim_has_failed(enum sim_class class)
+bool
+sim_has_failed(enum sim_class fault_class)
 {
-	return fault.hit & SIM_MASK(class);
+	return fault.hit & SIM_MASK(fault_class);
 }
 
 void
@@ -163,40 +164,40 @@ sim_spare(uint32_t masks)
 }
 
 static struct sim_fault *
-record(enum sim_class class, enum sim_call call, uint64_t key, uint64_t bits)
+record(enum sim_class fault_class, enum sim_call call, uint64_t key, uint64_t bits)
 {
 	struct sim_fault *entry = fault.count < fault.list_max ? &fault.list[fault.count]
 	                                                       : &fault.unlisted;
 
 	fault.count++;
-	fault.hit |= SIM_MASK(class);
+	fault.hit |= SIM_MASK(fault_class);
 	*entry = (struct sim_fault){
 		.key = key,
 		.time_ns = sim_clock.now_ns,
 		.bits = bits,
 		.call = sim_call_names[call],
-		.class = classes[class].name,
+		.fault_class = classes[fault_class].name,
 		.thread = sim_thread_id(),
 	};
-	sim_trace(SIM_CALL_fault, class, call, (int64_t)(key & 0xffffffff));
+	sim_trace(SIM_CALL_fault, fault_class, call, (int64_t)(key & 0xffffffff));
 	return entry;
 }
 
 struct sim_fault *
-sim_fault(enum sim_class class, enum sim_call call)
+sim_fault(enum sim_class fault_class, enum sim_call call)
 {
-	uint64_t ordinal = fault.opportunities[class][call]++;
-	uint64_t name = ((uint64_t) class << 16) | (uint64_t)call;
+	uint64_t ordinal = fault.opportunities[fault_class][call]++;
+	uint64_t name = ((uint64_t)fault_class << 16) | (uint64_t)call;
 	uint64_t key = (name << 40) | ordinal, bits;
 
-	if (fault.healed || !(fault.on & ~sim_thread_masked() & SIM_MASK(class)))
+	if (fault.healed || !(fault.on & ~sim_thread_masked() & SIM_MASK(fault_class)))
 		return NULL;
 	bits = sim_draw_at(KEY_FAULT + name, ordinal);
-	if ((bits & 0xffff) >= fault.rate[class])
+	if ((bits & 0xffff) >= fault.rate[fault_class])
 		return NULL;
 	if (fault.only && !bsearch(&key, fault.only, fault.only_count, sizeof(key), compare_keys))
 		return NULL;
-	return record(class, call, key, bits >> 16);
+	return record(fault_class, call, key, bits >> 16);
 }
 
 /* --- helpers for most callers ----------------------------------------- */
@@ -249,7 +250,8 @@ sim_fault_delay_ns(struct sim_fault *hit, uint64_t most_ns)
 	return ns;
 }
 
-const char *sim_class_name(enum sim_class class)
+const char *
+sim_class_name(enum sim_class fault_class)
 {
-	return classes[class].name;
+	return classes[fault_class].name;
 }

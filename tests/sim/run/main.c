@@ -264,7 +264,7 @@ listed_faults(void)
 {
 	size_t count = 0;
 
-	while (count < FAULTS_MAX && job.trial->faults[count].class)
+	while (count < FAULTS_MAX && job.trial->faults[count].fault_class)
 		count++;
 	return count;
 }
@@ -278,7 +278,7 @@ print_faults(size_t before)
 	for (size_t i = 0; i < count && i < 40; i++) {
 		const struct sim_fault *fault = &job.trial->faults[i];
 
-		(void)printf("    %zu. %s at %s, thread %u, %llu ns: %lld\n", i, fault->class,
+		(void)printf("    %zu. %s at %s, thread %u, %llu ns: %lld\n", i, fault->fault_class,
 		             fault->call, fault->thread, (unsigned long long)fault->time_ns,
 		             (long long)fault->what);
 	}

@@ -53,7 +53,7 @@ struct sim_fault {
 	uint64_t    bits;    /* the rest of its draw, for the code that injects it */
 	int64_t     what;    /* bytes, error or nanoseconds */
 	const char *call;
-	const char *class;
+	const char *fault_class;
 	uint32_t    thread;
 };
 
@@ -107,7 +107,7 @@ uint64_t sim_time(void);
 
 /* Has a fault of that class been injected in this run?  If not, the scenario must not see an
  * error that only such a fault can cause. */
-bool sim_has_failed(enum sim_class class);
+bool sim_has_failed(enum sim_class fault_class);
 
 /* Inject no more faults in this run: everything pending must now complete. */
 void sim_heal(void);

@@ -171,7 +171,7 @@ note_classes(const struct sim_scenario *scenario, uint64_t seed, bool *seen)
 
 	for (size_t i = 0; i < result.faults && i < FAULTS_MAX; i++)
 		for (int k = 0; k < SIM_CLASSES; k++)
-			seen[k] |= strcmp(faults[i].class, sim_class_name(k)) == 0;
+			seen[k] |= strcmp(faults[i].fault_class, sim_class_name(k)) == 0;
 	return result.faults;
 }
 
