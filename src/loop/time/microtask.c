@@ -61,7 +61,7 @@ task_take(struct weft__mailbox *box, struct weft__letter *letter)
 }
 
 /* Remove the oldest task of a list that is not empty. */
-static struct weft__call
+WEFT__COLD static struct weft__call
 task_pop(struct weft__tasks *tasks, struct weft__task_list *list)
 {
 	struct weft__task *task = list->first;
@@ -112,10 +112,15 @@ weft__tasks_fini(weft_loop *loop)
 static void
 run_tasks(weft_loop *loop, struct weft__task_list *list, struct weft__ring *ring, uint64_t *count)
 {
-	while (list->first || ring->count > 0) {
-		struct weft__call call = list->first ? task_pop(&loop->tasks, list)
-		                                     : weft__ring_pop(ring);
+	for (;;) {
+		struct weft__call call;
 
+		if (__builtin_expect(list->first != NULL, 0))
+			call = task_pop(&loop->tasks, list);
+		else if (ring->count > 0)
+			call = weft__ring_pop(ring);
+		else
+			return;
 		microtask_add(loop, count, 1);
 		call.fn(call.arg);
 	}
@@ -182,14 +187,12 @@ task_send(weft_loop *loop, bool is_tick, struct weft__call call,
 	return weft__fail(WEFT_ESHUTDOWN, texts->stopping);
 }
 
-static int
-queue(weft_loop *loop, bool is_tick, struct weft__call call,
-      const struct weft__schedule_texts *texts)
+WEFT__COLD static int
+queue_slowly(weft_loop *loop, bool is_tick, struct weft__call call,
+             const struct weft__schedule_texts *texts)
 {
-	int rc;
+	int rc = weft__schedule_check(loop, call.fn, texts);
 
-	loop = weft__loop_or_current(loop);
-	rc = weft__schedule_check(loop, call.fn, texts);
 	if (rc < 0)
 		return rc;
 	if (!weft__loop_is_mine(loop) || weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
@@ -197,6 +200,28 @@ queue(weft_loop *loop, bool is_tick, struct weft__call call,
 	if (weft__ring_push(is_tick ? &loop->ticks : &loop->microtasks, call.fn, call.arg) < 0)
 		return weft__fail(WEFT_ENOMEM, texts->no_memory);
 	return 0;
+}
+
+/* The calling thread runs the loop. */
+static inline bool
+runs_here(const weft_loop *loop)
+{
+	const struct weft__thread *self = weft__thread_here();
+
+	return self && weft__load(&loop->runner, WEFT__RELAXED) == (uintptr_t)self
+	       && weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED
+	       && !weft__loop_is_forked(loop);
+}
+
+static inline __attribute__((always_inline)) int
+queue(weft_loop *loop, bool is_tick, struct weft__call call,
+      const struct weft__schedule_texts *texts)
+{
+	loop = weft__loop_or_current(loop);
+	if (loop && call.fn && runs_here(loop)
+	    && weft__ring_push(is_tick ? &loop->ticks : &loop->microtasks, call.fn, call.arg) == 0)
+		return 0;
+	return queue_slowly(loop, is_tick, call, texts);
 }
 
 int
