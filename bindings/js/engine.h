@@ -147,7 +147,7 @@ weft__js_of(JSContext *ctx)
 void weft__js_enter(weft_js *js);
 void weft__js_leave(weft_js *js);
 
-/* Whether the calling thread is between enter and leave.  Any thread may ask. */
+/* Whether the calling thread is between enter and leave.  Any thread may call it. */
 bool weft__js_is_inside(const weft_js *js);
 
 /* Call a script's function from the loop; report an exception. */
