@@ -46,23 +46,25 @@ WEFT_API int weft_scope_set_deadline(weft_scope *scope, uint64_t deadline_ns);
 
 /* Start a threadlet in the scope, on the caller's loop; for options use weft_go_with().  The
  * threadlet can be joined until the scope is closed, also after the threadlet has ended; a scope
- * keeps the results of the last 65,536 threadlets that have ended.  During weft_scope_close() the
- * end of the last threadlet closes the scope: a join of that threadlet must begin before its end.
+ * keeps the results of the last 65,536 threadlets that have ended.  While weft_scope_close() waits,
+ * the end of the last threadlet closes the scope, so a call that joins it must begin before that.
  * Returns as weft_go(); WEFT_ECANCELED once the scope is canceled, WEFT_ETIMEDOUT once its
  * deadline has passed, or the error of the abort signal that has canceled it.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_scope_go(weft_scope *scope, weft_threadlet_fn fn,
                                       void *arg);
 
-/* Cancel the scope: every suspending call inside it returns WEFT_ECANCELED from now on.
+/* Cancel the scope: from now on, calls inside it that have to wait return WEFT_ECANCELED, except
+ * weft_scope_close().
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_scope_cancel(weft_scope *scope);
 
 /* Close the scope: wait until every threadlet in it has ended.  The wait is not cancelable and
- * has no deadline of its own.  The scope must be the one opened last.
+ * has no deadline of its own.
  * Returns 0, or the first failure of a threadlet in the scope, with its message in weft_detail();
- * WEFT_EINVAL if the scope is not the one the caller opened last.  The result of a threadlet is no
- * failure if the threadlet was canceled, or ended by a scope's deadline, before it returned.
+ * WEFT_EINVAL if the scope is not the innermost open scope of the caller.  A negative result is
+ * not a failure if, before the threadlet returned it, the threadlet or the scope was canceled or
+ * the deadline of the scope had passed.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_scope_close(weft_scope *scope);
 

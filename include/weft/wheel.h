@@ -1,10 +1,10 @@
 /* weft/wheel.h - a timer wheel, usable without a loop and with any clock.
  *
  * A wheel is for programs that have their own event loop and need only timers; weft/weft.h does
- * not include this header.  Start, stop and restart take O(1).  weft_wheel_next() searches the
- * first occupied slot of the wheel: the farther away the first deadline is, the longer is the
- * time that a slot covers, and the more timers can be in it.  On a loop use weft/timer.h, which
- * has the same timer struct and the same rules.
+ * not include this header.  Start, stop and restart take amortized O(1).  weft_wheel_next()
+ * searches the first occupied slot.  That takes longer the farther away the first deadline is,
+ * because slots for later deadlines cover more time and can hold more timers.  On a loop use
+ * weft/timer.h, which has the same timer struct and the same rules.
  *
  *   1. A timer never fires before its deadline.
  *   2. Due timers fire in order of (deadline, start).

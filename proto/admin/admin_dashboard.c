@@ -1,7 +1,7 @@
 /* admin_dashboard.c - the page: the embedded parts and the program's panels.
  *
- * It is one document that loads nothing else.  Scripts and styles need a nonce, which is random
- * for each reply, so injected ones do not run.
+ * It is one document: the browser loads no other script, style or image.  Scripts and styles need
+ * a nonce, which is random for each reply, so injected ones do not run.
  */
 #include "admin_private.h"
 #include "admin_dashboard.h"

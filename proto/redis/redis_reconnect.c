@@ -1,11 +1,11 @@
 /* redis_reconnect.c - a lost connection: which commands are sent again, and which fail.
  *
- * Commands in pending entries that are sent again keep their order, before the queued ones,
- * which are younger.
+ * Commands that are sent again keep their order, and go before the commands in the queue, which
+ * are younger.
  */
 #include "redis_client.h"
 
-/* Invariant 6. */
+/* Invariant 6 of redis_client.h. */
 static bool
 may_repeat(const struct weft__redis_conn *conn, const struct weft__redis_pending *pending)
 {
@@ -30,8 +30,8 @@ end_lost(weft_redis *redis, struct weft__redis_command *command, int error, cons
 	weft__redis_end(redis, command, error, weft_detail());
 }
 
-/* Move the commands of the pending entries to the front of the queue, in their order; or end
- * them. */
+/* Move the commands that may be sent again from the pending entries to the front of the queue, in
+ * their order.  End the others. */
 static void
 empty_pending(struct weft__redis_conn_slot *slot, struct weft__redis_conn *conn, int error,
               const char *why)

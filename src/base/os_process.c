@@ -22,9 +22,10 @@ os_process_on_signal(int signo)
 	errno = kept;
 }
 
-/* The handler uses the thread's signal stack if it has one: the stack that runs may be small.  The
- * first sigaction() fills `before`, too: the second one fills it only after it has installed the
- * handler, and a child may be forked in between. */
+/* The handler runs on the thread's signal stack if the thread has one, because the interrupted
+ * code may run on the small stack of a threadlet.  The first sigaction() also fills `before`: the
+ * second one installs the handler before it fills `before`, and another thread may fork in
+ * between; the child then restores the action from `before`. */
 int
 weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 {

@@ -4,11 +4,12 @@
  * lookup, and image.c finds the function and the line.  Texts, and the spans of a file's line
  * programs, are cached, since both are slow to compute and requested often.
  *
- *   1. The list of loaded files is written under `busy`, and an entry does not change once it
- *      is counted.  Files that were unloaded stay in the list; a search starts at the newest.
+ *   1. The list of loaded files is written under `busy`.  Once an entry is counted, only its
+ *      cached spans change.  Files that were unloaded stay in the list; a search starts at the
+ *      newest.
  *   2. Everything else under `busy` is a cache.  A thread that does not get `busy` at once
- *      works without the cache.  Nothing waits, so forked children and signal handlers need no
- *      special care.
+ *      works without the cache.  No thread waits for `busy`, so a child that was forked while
+ *      another thread held it cannot hang.
  *   3. A signal handler uses the list only.  It opens and maps a file, which are plain system
  *      calls, and reads it with image.c.  It uses neither the dynamic linker, which has a lock,
  *      nor a cache, which the interrupted code may be writing.
@@ -243,8 +244,8 @@ add_place(struct weft__text *text, const struct loaded *file, const struct weft_
 	weft__text_add(text, ")");
 }
 
-/* An address inside a function is a return address: the line of the call is that of the byte
- * before. */
+/* An address behind the start of a function is taken for a return address.  The call is the
+ * instruction that ends there, so its line is looked up for the byte before the address. */
 static bool
 os_symbol_describe(struct weft__text *text, const struct loaded *file,
                    const struct weft__image *image, uint64_t address)

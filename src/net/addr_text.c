@@ -45,8 +45,9 @@ struct reader {
 #define MASK "***"
 
 /* Masks what precedes the last "@" (after "://", if there is one): user and password.  In a URL it
- * also masks the query, everything after "?".  In "unix:@name" the "@" marks an abstract name, so
- * without "://" an "@" directly behind a colon masks nothing. */
+ * also masks the query, everything after the first "?", unless the last "@" follows that "?".  In
+ * "unix:@name" the "@" marks an abstract name, so without "://" an "@" directly behind a colon
+ * masks nothing. */
 const char *
 weft_addr_mask(const char *text, char *out, size_t max)
 {
@@ -157,7 +158,8 @@ is_of_name(char c)
 	       || c == '_' || c == '.';
 }
 
-/* Whether the last label is all digits.  No host name ends like that: IPv4 was meant. */
+/* Whether the last label is all digits.  No host name ends like that, so check_name() reports such
+ * a host as a malformed IPv4 address. */
 static bool
 is_like_ip4(const char *host, size_t size)
 {
@@ -353,8 +355,8 @@ write_inet6(struct weft__text *text, const weft_addr *addr)
 	weft__text_add(text, "]");
 }
 
-/* False if the address has no text: a path that begins with '@', or an abstract name that is
- * empty or contains a NUL. */
+/* False if the address has no text: a path that begins with '@' or is longer than PATH_MAX_BYTES,
+ * or an abstract name that is empty or contains a NUL. */
 static bool
 write_unix(struct weft__text *text, const weft_addr *addr)
 {

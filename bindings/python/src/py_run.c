@@ -1,17 +1,17 @@
 /* py_run.c - runs a loop, by hooks in the iterations of the weft loop.
  *
- * What asyncio calls an iteration is called a round here: everything in the ring is called, and
- * what is added meanwhile waits for the next round.  Rounds run inside iterations of the weft
- * loop, before its wait.  Timers that are due and descriptors that are ready put their handles
- * into the ring, before the next round.
+ * This file calls an iteration of asyncio a round.  A round runs everything that is in the ring
+ * when it begins; what is added meanwhile waits for the next round.  Rounds run inside iterations
+ * of the weft loop, before its wait.  Timers that are due and descriptors that are ready put their
+ * handles into the ring, before the next round.
  *
  *   1. A run starts by polling: asyncio guarantees that ready descriptors are handled, even if
  *      the loop is to stop at once.
  *   2. While the ring is not empty, one round may follow another without polling the kernel.
  *      The kernel is polled at least every WEFTPY_POLL_NS, so that callbacks cannot starve
- *      descriptors.  It is also polled before the next round if this one has given a reason, so
- *      that a program observes the same order as with asyncio: data was sent or a socket closed,
- *      another descriptor is watched, or a timer is near (polled_ns is 0 then).
+ *      descriptors.  A round that sends data, closes a socket, watches another descriptor or
+ *      starts a timer that is due soon sets polled_ns to 0.  The kernel is then polled before the
+ *      next round, so that a program observes the same order as with asyncio.
  *   3. A loop that never blocks yields the GIL to other threads every YIELD_NS, and checks for
  *      signals whenever it polls: C code does neither by itself.
  *   4. An exception that ends the run is set aside until the iteration has ended, so that no
@@ -127,7 +127,7 @@ weftpy_run(struct loop_core *core)
 	core->owner = PyThread_get_thread_ident();
 	core->poll_first = true;
 	core->over = false;
-	do /* single iterations, since each one polls the kernel */
+	do /* weft_loop_run() may skip polls of the kernel; weft_loop_run_once() does not */
 		rc = weft_loop_run_once(core->loop, WEFT_NEVER);
 	while (rc >= 0 && !core->over);
 	core->owner = 0;
