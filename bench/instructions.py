@@ -169,13 +169,16 @@ def main():
     table = run.chosen((row for row in rows.ROWS if row.name in rows.COUNTED), options.filter)
     if not table:
         sys.exit(f"bench: no counted row is called {options.filter}")
+    stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+    key = compiler()
+    if options.check and key not in stored:
+        table = []  # there is nothing to compare
     results = measure(run.programs_of(options.build).resolve(), table,
                       not (options.check or options.store))
-    stored = json.loads(STORED.read_text()) if STORED.exists() else {}
     if options.check:
-        return check(results, stored, compiler())
+        return check(results, stored, key)
     if options.store:
-        return store(results, stored, compiler())
+        return store(results, stored, key)
     return show(results, options.json)
 
 
